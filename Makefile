@@ -101,6 +101,21 @@ demo: .venv/.built ## anonymize pcaps/demo.pcap into demo-out and show what came
 test: system-test .venv/.built ## run all tests but those of programs under sanitizers (`make asan`)
 	.venv/bin/python $(PYTEST) -m 'not sanitized'
 
+# Debian's package starts a server of its own where systemd runs: its programs are taken out of it
+# instead of installed, unless they are there.
+PROMETHEUS := $(BUILD)/prometheus
+.PHONY: test-metrics soak-metrics
+soak-metrics: .venv/.built ## a million scrapes of runs with random counters: nothing but numbers of three digits differs
+	ZANON_SOAK=1 .venv/bin/python -m pytest --timeout 0 -o faulthandler_timeout=0 tests/unit/test_metrics.py -k only_numbers
+
+test-metrics: system-test .venv/.built $(if $(shell command -v promtool),,$(PROMETHEUS)/usr/bin/promtool) ## metrics, dashboard and alerts with a real Prometheus (root only)
+	PATH="$$PATH:$(abspath $(PROMETHEUS))/usr/bin" .venv/bin/python -m pytest tests/live/test_metrics.py
+
+$(PROMETHEUS)/usr/bin/promtool:
+	@mkdir -p $(PROMETHEUS)
+	cd $(PROMETHEUS) && { apt-get download -q prometheus || { apt-get update -q && apt-get download -q prometheus; }; }
+	@dpkg-deb -x $(PROMETHEUS)/prometheus_*.deb $(PROMETHEUS)
+
 # Every fuzz target by libFuzzer, T seconds each, from the corpus in the source; what it finds on the way
 # stays in build/fuzz for the next time. An input that fails is named, and written there too. With -j2,
 # two targets run side by side.
@@ -233,13 +248,13 @@ SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # do not. The C example is a program of its own, which is the same as in `make test`. Tests that are
 # marked `sanitized` run here alone: their programs have sanitizers of their own.
 NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
-	cli.py cli_end.py completion.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py man_pages.py model_commands.py \
-	packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py top.py ztable_bench.py) \
-	$(addprefix live/test_,interface_changes.py refusals.py) \
+	cli.py cli_end.py completion.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py man_pages.py metrics_scrapes.py \
+	model_commands.py packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py top.py ztable_bench.py) \
+	$(addprefix live/test_,interface_changes.py metrics.py refusals.py) \
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \
 	$(addprefix property/test_,microdata_measures.py model_bounds.py tuple_hash.py) \
-	$(addprefix unit/test_,attacks.py build.py config.py flow_index.py interfaces.py microdata_check.py microdata_tables.py \
-	publisher.py model.py model_fit.py model_input.py model_simulation.py packaging.py pcap_prefetch.py unpacking.py ztable_memory.py ztable_paper.py)
+	$(addprefix unit/test_,attacks.py build.py config.py flow_index.py interfaces.py metrics.py microdata_check.py microdata_tables.py \
+	publisher.py model.py model_fit.py model_input.py model_simulation.py packaging.py pcap_prefetch.py service.py unpacking.py ztable_memory.py ztable_paper.py)
 .PHONY: asan
 asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes
 	env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \

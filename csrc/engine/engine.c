@@ -397,6 +397,11 @@ size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live)
     return zn_flow_memory(e->flows);
 }
 
+size_t zn_engine_table_memory(const zn_engine *e)
+{
+    return zn_ztable_memory(e->gate.table);
+}
+
 size_t zn_engine_flow_memory_max(const zn_engine *e)
 {
     return zn_flow_memory_max(e->flows);

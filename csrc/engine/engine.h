@@ -60,6 +60,8 @@ const zn_stats *zn_engine_view_stats(const zn_engine *e, unsigned view);
 /* Returns the bytes of memory of the flow table, for *live flows; and those of a full table. */
 size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live);
 size_t zn_engine_flow_memory_max(const zn_engine *e);
+/* Returns the bytes of memory that the z-table takes now. */
+size_t zn_engine_table_memory(const zn_engine *e);
 /* Checks every table's invariants. Returns NULL, or a text that says what is broken. Slow: for
  * tests. */
 const char *zn_engine_check(const zn_engine *e);

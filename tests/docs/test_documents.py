@@ -37,6 +37,7 @@ OF_OTHERS = {
     *("--cflags", "--libs"),  # pkg-config
     *("--system", "--no-create-home", "--now"),  # useradd, systemctl
     *("--truth", "--root", "--flow-key", "--cmd"),  # the scorer of conformance.md
+    "--collector",  # node_exporter, in front of a dot
     "--raw",  # bench/tstat_compare.py
 }
 

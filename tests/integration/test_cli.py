@@ -46,8 +46,8 @@ def test_help_of_run(capsys: Captured) -> None:
     assert run_main("run", "--help") == 0
     text = capsys.readouterr().out
     titles = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
-    groups = ["Anonymity", "Addresses", "Input and output", "Limits", "Interfaces", "Packets"]
-    assert titles == [*groups, "Messages"]
+    groups = ["Anonymity", "Addresses", "Input and output", "Limits", "Interfaces", "Metrics"]
+    assert titles == [*groups, "Packets", "Messages"]
     assert text.count("zanon-net run") >= 3
     for shown in ("[default: 20]", "[default: 1h]", "[default: 32,56]", "[default: tstat]"):
         assert shown in " ".join(text.split())

@@ -291,6 +291,9 @@ status = "10s"
 fail_on_loss = 0.5
 drop_to = "nobody"
 status_format = "json"
+metrics = "127.0.0.1:9464"
+metrics_anywhere = true
+metrics_file = "zanon.prom"
 [packets]
 hold = "0s"
 hold_memory = "1G"
@@ -348,7 +351,10 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "2s",
         ),
         Limits(1000, 2000, 3000, 4),
-        LiveSettings(128 << 20, 2048, False, "10s", 0.5, "nobody", "json"),
+        LiveSettings(
+            *(128 << 20, 2048, False, "10s", 0.5, "nobody", "json"),
+            *("127.0.0.1:9464", True, str(tmp_path / "zanon.prom")),
+        ),
         PacketSettings(
             0,
             1 << 30,

@@ -59,6 +59,15 @@ def test_it_goes_on_when_its_interface_is_back() -> None:
     assert "RestartPreventExitStatus=2" in lines
 
 
+def test_it_says_when_it_captures_and_that_it_is_alive() -> None:
+    """The socket of the service manager is of the family AF_UNIX."""
+    lines = UNIT.read_text("utf-8").splitlines()
+    assert "Type=notify" in lines
+    assert any(line.startswith("WatchdogSec=") for line in lines)
+    (families,) = (line for line in lines if line.startswith("RestrictAddressFamilies="))
+    assert "AF_UNIX" in families.split()
+
+
 def test_it_may_do_little(unit: Path) -> None:
     said = analyze("security", "--offline=true", str(unit))
     level = re.search(r"exposure level for .*: ([0-9.]+)", said)

@@ -28,6 +28,7 @@ from zanon_net._core import STAGES, PacketEngine
 from zanon_net.config.settings import Config
 from zanon_net.errors import ZanonError
 from zanon_net.output.folder import open_sink
+from zanon_net.pipeline.observers import Observers
 from zanon_net.pipeline.reader import Reader, open_all
 from zanon_net.pipeline.runner import plan_of, run, run_reader
 from zanon_net.pipeline.window_hooks import WindowHooks
@@ -109,7 +110,7 @@ def sampled_run(trace: Path, out: Path, counts: Counter[int]) -> None:
         stack.callback(sink.discard)
         with sampling(engine, counts):
             reader = Reader(engine, opened, None, interruption)
-            run_reader(reader, engine, sink, WindowHooks(config))
+            run_reader(reader, engine, sink, WindowHooks(config), Observers(config.live))
 
 
 def measure_here(trace: Path, repeat: int) -> Measured:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`zanon-net packets`: captures or live traffic into one capture that may be shared."""
 
+from contextlib import closing
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ from zanon_net.cli.run_command import finish_run, say_memory
 from zanon_net.cli.terminal import progress_bar, status_printer
 from zanon_net.config.presets import PACKET_FORMATS
 from zanon_net.pipeline.packet_runner import ON_STDOUT, packets
+from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import STDIN
 
@@ -115,6 +117,7 @@ def packets_command(
         Interruption() as interruption,
         progress_bar(quiet or has_status) as progress,
         status_printer(has_status, config.live.status_format) as show_status,
+        closing(ServiceManager()) as service,
         naming_origins(config_file, {**options, "format": form}),
     ):
         report = packets(
@@ -128,6 +131,7 @@ def packets_command(
             on_status=show_status,
             interruption=interruption,
             started=say_memory if verbose else None,
+            service=service,
         )
     code = finish_run(
         report,

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`zanon-net run`: captures or live traffic into anonymized flow logs."""
 
+from contextlib import closing
 from typing import Any
 
 import click
@@ -19,6 +20,7 @@ from zanon_net.cli.options import RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.cli.terminal import progress_bar, status_printer
 from zanon_net.pipeline.report import Report
 from zanon_net.pipeline.runner import run
+from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
 
 
@@ -45,6 +47,7 @@ def run_command(
         Interruption(rotates=True) as interruption,
         progress_bar(quiet or has_status) as progress,
         status_printer(has_status, config.live.status_format) as show_status,
+        closing(ServiceManager()) as service,
         naming_origins(config_file, options),
     ):
         report = run(
@@ -55,6 +58,7 @@ def run_command(
             on_status=show_status,
             interruption=interruption,
             started=say_memory if verbose else None,
+            service=service,
         )
     return finish_run(
         report,

@@ -452,6 +452,13 @@ def new_file(name: str, value: object) -> object:
     return value
 
 
+def metrics_file(name: str, value: object) -> object:
+    """The path of a file that node_exporter reads, which takes no others."""
+    if not _is_path(value) or not str(value).endswith(".prom"):
+        reject(name, "must be the path of a file that ends in .prom, as node_exporter wants it")
+    return value
+
+
 def user_name(name: str, value: object) -> str:
     """The name of a user of this system."""
     if not isinstance(value, str) or not value:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zanon_net.config import presets
+from zanon_net.config.listen_address import ListenAddress
 from zanon_net.config.packet_views import PacketView, packet_views
 from zanon_net.config.parse import (
     ANYWHERE,
@@ -94,6 +95,20 @@ def check_detail(settings: Settings) -> dict[str, Any]:
     for name in ("e2e", "options"):
         if short and name in settings["columns"]:
             reject("columns", f"{name} tells more than {' and '.join(short)} lets records say")
+    return {}
+
+
+def check_metrics(settings: Settings) -> dict[str, Any]:
+    """Other machines reach the metrics only where that was asked for."""
+    served, anywhere = settings["metrics"], settings["metrics_anywhere"]
+    if served is None and anywhere:
+        reject("metrics_anywhere", "is for metrics; give their address, too (--metrics ADDR:PORT)")
+    if served is not None and not anywhere and not ListenAddress.of(served).is_loopback:
+        reject(
+            "metrics",
+            "other machines reach this address; listen on 127.0.0.1 or [::1],"
+            " or allow it with metrics_anywhere (--metrics-anywhere)",
+        )
     return {}
 
 

@@ -16,6 +16,8 @@ from zanon_net.config.types import (
     DURATION,
     FLAG,
     KEY_FILE,
+    LISTEN_ADDRESS,
+    METRICS_FILE,
     NETWORKS,
     NEW_FILE,
     PERCENTAGE,
@@ -531,6 +533,38 @@ _LIVE = (
         help="What --status writes: a line of text (a table on a terminal), or an object of JSON a"
         " line.",
         about="what status lines are: text (a table on a terminal), or objects of JSON",
+        manifest="nothing",
+    ),
+    _live(
+        heading="Metrics",
+        name="metrics",
+        type=LISTEN_ADDRESS,
+        default=None,
+        help="Serve metrics of the run for Prometheus at http://ADDR:PORT/metrics; counts only, of"
+        " three digits, every 10 s anew.",
+        about="serve metrics for Prometheus at this address and port",
+        example="127.0.0.1:9464",
+        check=rules.check_metrics,
+        manifest="nothing",
+    ),
+    _live(
+        heading="Metrics",
+        name="metrics_anywhere",
+        type=FLAG,
+        default=False,
+        help="Let other machines reach the metrics, which have neither a password nor encryption.",
+        about="whether the metrics may listen where other machines reach them",
+        manifest="nothing",
+    ),
+    _live(
+        heading="Metrics",
+        name="metrics_file",
+        type=METRICS_FILE,
+        default=None,
+        help="Write the same metrics into this file, for node_exporter's textfile collector; its"
+        " name ends in .prom.",
+        about="write metrics into this file, for node_exporter's textfile collector",
+        example="/run/zanon-net/zanon.prom",
         manifest="nothing",
     ),
 )

@@ -183,6 +183,9 @@ class LiveSettings(View):
     fail_on_loss: float | None = RUN["fail_on_loss"].default
     drop_to: str | None = RUN["drop_to"].default
     status_format: str = RUN["status_format"].default
+    metrics: str | None = RUN["metrics"].default
+    metrics_anywhere: bool = RUN["metrics_anywhere"].default
+    metrics_file: str | os.PathLike[str] | None = RUN["metrics_file"].default
 
     @property
     def ring_bytes(self) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net.config import packet_views, parse
+from zanon_net.config.listen_address import read_listen_address
 from zanon_net.config.parse import reject
 
 Parse = Callable[[str, Any], Any]
@@ -216,6 +217,8 @@ PSEUDONYMS = Type(
 KEY_FILE = Type(read=parse.key_path, range="a file", metavar="FILE", anchored=_in_folder)
 FILE = Type(read=_as_written, range="a file", metavar="FILE")
 NEW_FILE = Type(read=parse.new_file, range="a new file", metavar="FILE", anchored=_in_folder)
+METRICS_FILE = replace(NEW_FILE, read=parse.metrics_file, range="a file, NAME.prom")
+LISTEN_ADDRESS = Type(read=read_listen_address, range="an address and a port", metavar="ADDR:PORT")
 CAPTURE_FILTER = Type(read=parse.capture_filter, range="pcap-filter(7)", metavar="BPF")
 USER = Type(read=parse.user_name, range="a user", metavar="USER")
 COLUMN = Type(read=parse.column_name, range="a column", metavar="NAME")

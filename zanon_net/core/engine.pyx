@@ -321,6 +321,12 @@ cdef class PacketEngine:
         return live, used
 
     @property
+    def table_memory_bytes(self):
+        """Bytes of memory that the z-table takes."""
+        self._check_open()
+        return zn_engine_table_memory(self.engine)
+
+    @property
     def flow_bytes_max(self):
         """Bytes that the flow table takes when it is full."""
         self._check_open()

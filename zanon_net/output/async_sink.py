@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sink for which a thread writes what was taken last, while the engine goes on."""
 
-import signal
 from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any
 
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
+from zanon_net.system.signals import signals_blocked
 
 
 class AsyncSink(Sink):
@@ -43,16 +43,11 @@ class AsyncSink(Sink):
             done.set()
 
     def _begin(self) -> None:
-        """Starts the thread. It takes no signals: one has to end the engine's wait for packets,
-        which is in the main thread."""
-        former = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        try:
-            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        """Starts the thread."""
+        with signals_blocked():
             thread = Thread(target=self._work, name="async sink", daemon=True)
             self._thread = thread
             thread.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
     def _resting(self) -> Sink:
         """The real sink, once the thread has nothing to write, whether or not it failed."""

@@ -34,6 +34,7 @@ from zanon_net.pipeline.report import Report
 from zanon_net.pipeline.runner import run_into
 from zanon_net.pipeline.status import Status
 from zanon_net.system.file_errors import explained
+from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import STDIN, Source, check_sources
 
@@ -96,6 +97,7 @@ def packets(
     on_status: Callable[[Status], None] | None = None,
     interruption: Interruption | None = None,
     started: Started | None = None,
+    service: ServiceManager | None = None,
     **settings: Any,
 ) -> Report:
     """Turns captures, or the traffic of network interfaces, into one capture of packets that may be
@@ -109,7 +111,7 @@ def packets(
     config: the settings; the defaults when None. Those of logs have no meaning here.
     format: "pcap" or "pcapng", for standard output; None: pcapng.
     dry_run: everything is done and counted, and nothing written.
-    progress, on_status, interruption, started: as `run` takes them.
+    progress, on_status, interruption, started, service: as `run` takes them.
     settings: single settings over those of config, such as z=10 or payload="cut".
 
     Returns the Report. Raises ConfigError, CaptureError, FormatError, CapacityError or OutputError
@@ -139,6 +141,7 @@ def packets(
         on_status=on_status,
         interruption=interruption,
         started=started,
+        service=service,
     )
 
 

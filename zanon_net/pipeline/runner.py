@@ -23,6 +23,7 @@ from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.facts import Facts
 from zanon_net.pipeline.live import LiveReader
 from zanon_net.pipeline.manifest import Ending, build_manifest, manifest_bytes
+from zanon_net.pipeline.observers import Observers
 from zanon_net.pipeline.privileges import find_user, go_on_as, load_libraries
 from zanon_net.pipeline.reader import (
     Progress,
@@ -36,6 +37,7 @@ from zanon_net.pipeline.totals import Totals
 from zanon_net.pipeline.upkeep import Upkeep
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.file_errors import lacks_room
+from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import STDIN, Source
 
@@ -51,6 +53,7 @@ def run(
     on_status: Callable[[Status], None] | None = None,
     interruption: Interruption | None = None,
     started: Started | None = None,
+    service: ServiceManager | None = None,
     **settings: Any,
 ) -> Report:
     """Turns captures, or the traffic of network interfaces, into anonymized logs.
@@ -65,6 +68,7 @@ def run(
     interruption: an Interruption inside whose `with` block `run` is called: signals then end the
         reading.
     started: called when the first packet was read; see Started.
+    service: the service manager that waits for this run, such as systemd; see ServiceManager.
     settings: single settings over those of config, such as z=10 or window="30m".
 
     Returns the Report. Raises ConfigError, CaptureError (a source cannot be read), FormatError (it
@@ -91,6 +95,7 @@ def run(
         on_status=on_status,
         interruption=interruption,
         started=started,
+        service=service,
     )
 
 
@@ -108,11 +113,14 @@ def run_into(
     on_status: Callable[[Status], None] | None = None,
     interruption: Interruption | None = None,
     started: Started | None = None,
+    service: ServiceManager | None = None,
 ) -> Report:
     """Runs the sources into a sink. Takes, returns and raises what `run` does."""
     interruption = interruption or Interruption()
     user = None if config.live.drop_to is None else find_user(config.live.drop_to)
     with ExitStack() as stack, ExitStack() as until_published:
+        observers = Observers(config.live, service)
+        stack.callback(observers.close)
         begin = reader_opener(sources, config, progress, interruption, stack)
         engine = PacketEngine(**config.engine_arguments())
         stack.callback(engine.close)
@@ -129,7 +137,7 @@ def run_into(
         reader = begin(engine, hooks)
         if started is not None:
             reader.started = partial(started, config.limits.max_flows, engine.flow_bytes_max)
-        report = run_reader(reader, engine, sink, hooks, on_status)
+        report = run_reader(reader, engine, sink, hooks, observers, on_status)
         until_published.pop_all()
         return report
 
@@ -155,6 +163,7 @@ def run_reader(
     engine: PacketEngine,
     sink: Sink,
     hooks: WindowHooks,
+    observers: Observers,
     on_status: Callable[[Status], None] | None = None,
 ) -> Report:
     """Reads to the end, and writes. Raises what `run` raises."""
@@ -180,20 +189,24 @@ def run_reader(
     clock = None
     if on_status is not None and status_s is not None:
         clock = StatusClock(engine, reader.drops, status_s, on_status, lambda: sink.sent)
+    observers.begin(engine, reader.drops, hooks)
     try:
         upkeep = Upkeep(sink, config, state, is_live=isinstance(reader, LiveReader))
         for _batch in reader.batches():
-            _drain(engine, sink)
-            _rotate(reader, engine, sink)
+            _drain(engine, sink, observers)
+            _rotate(reader, engine, sink, observers)
+            observers.tick()
             upkeep.tick()
             if clock is not None:
                 clock.tick()
+        observers.stopping()
         if isinstance(reader, Reader):  # of an interface no packet, or an early end, is no error
             _refuse_unreadable(reader.facts())
         while engine.finish():
-            _drain(engine, sink)
-            _rotate(reader, engine, sink)
-        sink.take(*engine.drain())
+            _drain(engine, sink, observers)
+            _rotate(reader, engine, sink, observers)
+            observers.tick()
+        _move(engine, sink, observers)
         hooks.see(engine)
         sink.finish(reader.first_ns)
         packet_fates.check(engine.stats, sink.written)
@@ -201,6 +214,7 @@ def run_reader(
         final = manifest()
         hooks.publish()
         sink.publish(manifest_bytes(final))
+        observers.finish()
     except BaseException as error:
         if isinstance(error, OutputError) or sink.files:
             text = str(error) if isinstance(error, ZanonError) else type(error).__name__
@@ -212,20 +226,29 @@ def run_reader(
     return Report(final, sink.place, Totals.of(engine), seconds, sink.is_file)
 
 
-def _drain(engine: PacketEngine, sink: Sink) -> None:
+def _drain(engine: PacketEngine, sink: Sink, observers: Observers) -> None:
     """Moves output from the engine to the sink until no record waits; a Parquet table that does not
     fill a row group stays."""
-    sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
+    _move(engine, sink, observers, rows=ROW_GROUP_ROWS)
     while engine.waiting:
         engine.flush()
-        sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
+        _move(engine, sink, observers, rows=ROW_GROUP_ROWS)
 
 
-def _rotate(reader: Reader | LiveReader, engine: PacketEngine, sink: Sink) -> None:
+def _move(engine: PacketEngine, sink: Sink, observers: Observers, **limits: int) -> None:
+    """Moves output from the engine to the sink; limits: as `drain` takes them."""
+    parts, tables = engine.drain(**limits)
+    observers.count(parts)
+    sink.take(parts, tables)
+
+
+def _rotate(
+    reader: Reader | LiveReader, engine: PacketEngine, sink: Sink, observers: Observers
+) -> None:
     """Ends a part where a signal asked for it, or where a file is large."""
     times = engine.time_range_ns
     if reader.first_ns is not None and times and (sink.is_large or reader.take_rotation()):
-        sink.take(*engine.drain())
+        _move(engine, sink, observers)
         sink.rotate(reader.first_ns, times[1])
 
 

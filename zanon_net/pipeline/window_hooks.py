@@ -34,6 +34,11 @@ class WindowHooks:
         if path is not None:
             self._file = PopularityFile(path, anonymity.z, anonymity.window_ns)
 
+    @property
+    def z(self) -> int:
+        """The z of the window that is open."""
+        return self._z
+
     def see(self, engine: PacketEngine) -> bool:
         """Takes the window that the engine has closed; returns whether there was one."""
         closed = engine.window()

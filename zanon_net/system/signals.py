@@ -12,6 +12,18 @@ from typing import Any, Self
 REMOVAL_S = 2.0  # more than it takes to remove a run's files
 
 
+@contextmanager
+def signals_blocked() -> Iterator[None]:
+    """A thread that is started inside takes no signals: one has to end the engine's wait for
+    packets, which is in the main thread."""
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
 class StopReading(Exception):  # noqa: N818  (no error: a request)
     """A signal came while the core was waiting for packets."""
 

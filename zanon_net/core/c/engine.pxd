@@ -164,6 +164,7 @@ cdef extern from "engine/engine.h" nogil:
     bint zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
     size_t zn_engine_memory(const zn_engine *e)
     size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live)
+    size_t zn_engine_table_memory(const zn_engine *e)
     size_t zn_engine_flow_memory_max(const zn_engine *e)
     const char *zn_engine_check(const zn_engine *e)
     int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)

@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The address and port that a server of a run listens on, such as 127.0.0.1:9464."""
+
+import ipaddress
+import re
+from typing import NamedTuple
+
+from zanon_net.config.parse import reject
+
+_WRITTEN = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+|localhost)):([0-9]{1,5})")
+LOCALHOST = "127.0.0.1"
+PORT_MAX = 65535
+
+
+class ListenAddress(NamedTuple):
+    """host: an address as text. port: 0 means that the system chooses one."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether no other machine can reach it."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+    @property
+    def is_ipv6(self) -> bool:
+        """Whether it is an IPv6 address."""
+        return ":" in self.host
+
+    @classmethod
+    def of(cls, text: str) -> "ListenAddress":
+        """The address out of a text that `read_listen_address` has returned."""
+        host, _colon, port = text.rpartition(":")
+        return cls(host.strip("[]"), int(port))
+
+
+def read_listen_address(name: str, value: object) -> str:
+    """ADDR:PORT, the address in its shortest form; a name of a host but localhost is refused."""
+    match = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+    problem = "must be an address and a port, such as 127.0.0.1:9464 or [::1]:9464"
+    if match is None:
+        reject(name, problem)
+    in_brackets, plain, port = match.groups()
+    try:
+        address = ipaddress.ip_address(in_brackets or plain.replace("localhost", LOCALHOST))
+    except ValueError:
+        reject(name, problem)
+    if (address.version == 6) != (in_brackets is not None):
+        reject(name, problem)
+    if int(port) > PORT_MAX:
+        reject(name, f"the port must be at most {PORT_MAX}")
+    return f"[{address}]:{int(port)}" if address.version == 6 else f"{address}:{int(port)}"

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where metrics leave a run: an HTTP server for Prometheus, a file for node_exporter.
+
+Both get the snapshots that the run's own loop takes; the server's thread touches nothing else of
+the run.
+"""
+
+import errno
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from http.server import HTTPServer
+from pathlib import Path
+from socketserver import TCPServer
+from threading import Thread
+from typing import Any
+
+from prometheus_client import MetricsHandler, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from zanon_net.config.listen_address import ListenAddress
+from zanon_net.errors import OutputError, ZanonError
+from zanon_net.pipeline.metrics import METRICS, Metric, Snapshot, rounded
+from zanon_net.system.file_errors import explained
+from zanon_net.system.signals import signals_blocked
+
+CLIENT_TIMEOUT_S = 5.0  # of a client that connects and says nothing
+POLL_S = 0.1  # the longest that the end of a run waits for the server
+FILE_MODE = 0o644  # node_exporter is another user, and the file holds nothing of the traffic
+AGE_NAME = "zanon_snapshot_age_seconds"
+AGE_HELP = "Seconds since these metrics were taken; more than 10 when the run waits."
+_ADVICE = {
+    errno.EADDRINUSE: "choose another port",
+    errno.EACCES: "choose a port above 1023",
+    errno.EADDRNOTAVAIL: "choose an address of this machine",
+}
+
+_log = logging.getLogger("zanon_net")
+
+
+class MetricsCollector(Collector):
+    """The metrics that are given out: those of the last snapshot, and how old they are."""
+
+    def __init__(self) -> None:
+        self._latest: tuple[float, Sequence[Family]] = (time.monotonic(), ())
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Replaces the metrics at once, for whichever thread reads them."""
+        self._latest = (time.monotonic(), [_family(metric, snapshot) for metric in METRICS])
+
+    def collect(self) -> Iterable[Family]:
+        """See Collector."""
+        taken_at, families = self._latest
+        yield from families
+        yield GaugeMetricFamily(AGE_NAME, AGE_HELP, rounded(time.monotonic() - taken_at))
+
+
+def _family(metric: Metric, snapshot: Snapshot) -> Family:
+    is_counter = metric.kind == "counter"
+    kind = CounterMetricFamily if is_counter else GaugeMetricFamily
+    family = kind(metric.full_name, metric.help, labels=[metric.label] if metric.label else [])
+    for labels, number in metric.samples(snapshot):
+        family.add_metric(labels, number)
+    return family
+
+
+class MetricsServer(HTTPServer):
+    """Listens from now on, and answers once it is started: one client at a time, in one thread.
+
+    Raises ZanonError where it cannot listen.
+    """
+
+    def __init__(self, address: ListenAddress, registry: CollectorRegistry) -> None:
+        self.address_family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
+        handler = type("_Handler", (MetricsHandler,), {"registry": registry} | _HANDLING)
+        try:
+            super().__init__((address.host, address.port), handler)
+        except OSError as error:
+            advice = _ADVICE.get(error.errno or 0, "choose another address")
+            raise ZanonError(
+                f"cannot serve metrics on port {address.port}: {os.strerror(error.errno or 0)};"
+                f" {advice}"
+            ) from None
+        self.timeout = POLL_S  # of handle_request
+        self._thread: Thread | None = None
+        self._client: socket.socket | None = None  # the one that is answered, or was last
+        self._is_closing = False
+
+    def server_bind(self) -> None:
+        """See HTTPServer, which would look its own name up, and wait for an answer."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "localhost", self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """See HTTPServer."""
+        self._client = request
+        if self._is_closing:  # asked after the line above, as close() does it in turn
+            self.shutdown_request(request)
+        else:
+            super().process_request(request, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of a client that went away."""
+
+    def start(self) -> None:
+        """Starts the thread, with the rights that the process has now."""
+        self._thread = Thread(target=self._serve, name="metrics", daemon=True)
+        with signals_blocked():
+            self._thread.start()
+        _log.info("serving metrics on port %d", self.server_port)
+
+    def _serve(self) -> None:
+        while not self._is_closing:
+            self.handle_request()
+
+    def close(self) -> None:
+        """Ends it, and cuts off a client that is slow; again is fine."""
+        self._is_closing = True
+        if self._client is not None:
+            with suppress(OSError):
+                self._client.shutdown(socket.SHUT_RDWR)
+        if self._thread is not None:
+            self._thread.join()
+        self.server_close()
+
+
+_HANDLING: dict[str, Any] = {
+    "timeout": CLIENT_TIMEOUT_S,
+    "server_version": "zanon-net",
+    "sys_version": "",
+}
+
+
+class MetricsFile:
+    """The file, which readers find whole at any time."""
+
+    def __init__(self, path: str | os.PathLike[str], registry: CollectorRegistry) -> None:
+        self._path = Path(path)
+        self._registry = registry
+        self._written = False
+        self._fails = False
+
+    def write(self) -> None:
+        """Replaces it. Raises OutputError the first time; later it warns, and the run goes on."""
+        try:
+            with explained("write", self._path):
+                self._replace(generate_latest(self._registry))
+            self._written, self._fails = True, False
+        except OutputError as error:
+            if not self._written:
+                raise
+            if not self._fails:
+                _log.warning("warning: %s; the run goes on", error)
+            self._fails = True
+
+    def _replace(self, content: bytes) -> None:
+        partial = self._path.with_name(f".{self._path.name}.partial")  # node_exporter skips it
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with os.fdopen(os.open(partial, flags, FILE_MODE), "wb") as file:
+                os.fchmod(file.fileno(), FILE_MODE)
+                file.write(content)
+            partial.replace(self._path)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise

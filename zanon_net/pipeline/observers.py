@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that watch a run while it goes on: Prometheus, node_exporter, the service manager."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from zanon_net._core import PacketEngine
+from zanon_net.config.listen_address import ListenAddress
+from zanon_net.config.sections import LiveSettings
+from zanon_net.errors import MissingExtraError
+from zanon_net.output.sink import Parts
+from zanon_net.pipeline.facts import Drops
+from zanon_net.pipeline.metrics import Snapshot, rounded
+from zanon_net.pipeline.metrics_clock import MetricsClock
+from zanon_net.pipeline.window_hooks import WindowHooks
+from zanon_net.system.service import ServiceManager
+
+if TYPE_CHECKING:
+    from zanon_net.pipeline.metrics_export import MetricsCollector, MetricsFile, MetricsServer
+
+
+class Observers:
+    """Tells them about one run; where there are none, nothing is done for them.
+
+    Made while the process has the rights to listen. Raises ZanonError where it cannot, or where
+    the library of the metrics is missing.
+    """
+
+    def __init__(self, settings: LiveSettings, service: ServiceManager | None = None) -> None:
+        self._service = service if service is not None and service.is_there else None
+        self._collector: MetricsCollector | None = None
+        self._server: MetricsServer | None = None
+        self._file: MetricsFile | None = None
+        self._clock: MetricsClock | None = None
+        if settings.metrics is not None or settings.metrics_file is not None:
+            self._open_metrics(settings)
+
+    def _open_metrics(self, settings: LiveSettings) -> None:
+        try:
+            from prometheus_client.registry import CollectorRegistry
+
+            from zanon_net.pipeline.metrics_export import (
+                MetricsCollector,
+                MetricsFile,
+                MetricsServer,
+            )
+        except ImportError:
+            raise MissingExtraError(
+                "metrics need prometheus-client; install it with: pip install 'zanon-net[metrics]'"
+            ) from None
+        self._collector, registry = MetricsCollector(), CollectorRegistry()
+        registry.register(self._collector)
+        if settings.metrics is not None:
+            self._server = MetricsServer(ListenAddress.of(settings.metrics), registry)
+        if settings.metrics_file is not None:
+            self._file = MetricsFile(settings.metrics_file, registry)
+
+    def begin(self, engine: PacketEngine, drops: Callable[[], Drops], hooks: WindowHooks) -> None:
+        """The run is about to read, with everything open. Raises OutputError."""
+        if self._service is not None or self._collector is not None:
+            self._clock = MetricsClock(engine, drops, hooks, self._publish)
+            self._clock.tick(time.monotonic())
+        if self._server is not None:
+            self._server.start()
+        if self._service is not None:
+            self._service.ready()
+
+    def count(self, parts: Parts) -> None:
+        """Counts output on its way to the sink."""
+        if self._clock is not None:
+            self._clock.output.add(parts)
+
+    def tick(self) -> None:
+        """The run is alive; to be called after each batch."""
+        if self._clock is not None:
+            now = time.monotonic()
+            self._clock.tick(now)
+            if self._service is not None:
+                self._service.beat(now)
+
+    def stopping(self) -> None:
+        """The run reads no more, and writes what is left."""
+        if self._service is not None:
+            self._service.stopping()
+
+    def finish(self) -> None:
+        """The run is over, and the last metrics are those of its manifest."""
+        if self._clock is not None:
+            self._clock.take(time.monotonic())
+
+    def close(self) -> None:
+        """Ends the server; again is fine."""
+        if self._server is not None:
+            self._server.close()
+
+    def _publish(self, snapshot: Snapshot) -> None:
+        if self._collector is not None:
+            self._collector.take(snapshot)
+        if self._file is not None:
+            self._file.write()
+        if self._service is not None:
+            self._service.status(_status(snapshot))
+
+
+def _status(snapshot: Snapshot) -> str:
+    """A line that every user of the system may read, so that it has three digits, too."""
+    packets, lost = snapshot.totals.counters["frames"], snapshot.drops.total
+    return (
+        f"{rounded(packets):,.0f} packets, {rounded(snapshot.packets_per_s):,.0f} a second,"
+        f" {rounded(lost):,.0f} lost"
+    )

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The service manager that started the process, such as systemd: sd_notify(3)."""
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+
+
+class ServiceManager:
+    """Sends it the state of the process; does nothing where there is none.
+
+    A manager that does not answer, or is gone, ends no run.
+    """
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        address = environment.get("NOTIFY_SOCKET", "")
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        self._socket: socket.socket | None = None
+        if address.startswith(("/", "@")):
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._socket.setblocking(False)
+        self._interval_s = _watchdog_interval_s(environment)
+        self._due = 0.0
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is one."""
+        return self._socket is not None
+
+    def ready(self) -> None:
+        """The process does now what it was started for."""
+        self._tell("READY=1")
+
+    def status(self, text: str) -> None:
+        """A line for people, whom `systemctl status` shows it to."""
+        self._tell(f"STATUS={text}")
+
+    def beat(self, now: float | None = None) -> None:
+        """The process is alive; to be called often. The watchdog hears it twice an interval."""
+        now = time.monotonic() if now is None else now
+        if self._interval_s is not None and now >= self._due:
+            self._due = now + self._interval_s
+            self._tell("WATCHDOG=1")
+
+    def stopping(self) -> None:
+        """The process is about to end."""
+        self._tell("STOPPING=1")
+
+    def close(self) -> None:
+        """Closes the socket; again is fine."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _tell(self, state: str) -> None:
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.sendto(state.encode(), self._address)
+
+
+def _watchdog_interval_s(environment: Mapping[str, str]) -> float | None:
+    """Half of the watchdog's time; None where it does not wait for this process."""
+    meant, wait_us = environment.get("WATCHDOG_PID"), environment.get("WATCHDOG_USEC", "")
+    if not wait_us.isascii() or not wait_us.isdigit() or meant not in (None, str(os.getpid())):
+        return None
+    return int(wait_us) * 1e-6 / 2
