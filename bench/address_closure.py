@@ -14,8 +14,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from oracle.packet_addresses import (
-    IPV4,
-    IPV6,
     TCP,
     UDP,
     Address,
@@ -25,6 +23,7 @@ from oracle.packet_addresses import (
     closure,
     held,
 )
+from oracle.packet_layers import IPV4, IPV6, TUNNEL_PORTS
 
 PCAP_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16
 CAPTURED = struct.Struct("=8xI4x")  # of a record's header
@@ -73,7 +72,8 @@ def places_of(data: memoryview) -> tuple[Places, Places]:
 
 
 def plain(data: Bytes, begins: Places, ends: Places, layout: Layout) -> NDArray[np.bool_]:
-    """Which frames have a header of this layout and TCP or UDP, but not DNS, behind it."""
+    """Which frames have a header of this layout and TCP or UDP behind it, but neither DNS nor what
+    may be a tunnel."""
     ports_at = IP_AT + layout.ports_at
     found = ends - begins >= ports_at + 4
     at = np.where(found, begins, 0)
@@ -84,7 +84,10 @@ def plain(data: Bytes, begins: Places, ends: Places, layout: Layout) -> NDArray[
     found &= number(ETHERTYPE_AT) == layout.ethertype
     found &= data[at + IP_AT] & layout.mask == layout.first
     found &= np.isin(data[at + IP_AT + layout.protocol_at], (TCP, UDP))
-    return found & (number(ports_at) != DNS_PORT) & (number(ports_at + 2) != DNS_PORT)
+    return found & ~np.any(
+        [np.isin(number(place), (DNS_PORT, *TUNNEL_PORTS)) for place in (ports_at, ports_at + 2)],
+        axis=0,
+    )
 
 
 def add_ends(into: Addresses, data: Bytes, numbers: Places, begins: Places, layout: Layout) -> None:

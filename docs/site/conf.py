@@ -59,6 +59,7 @@ nitpick_ignore = [
         "model.fitting.Draw",
         "pipeline.totals.Totals",
         "popularity.Popularity",
+        "system.service.ServiceManager",
     )
 ]
 

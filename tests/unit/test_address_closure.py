@@ -30,7 +30,9 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_the_same_addresses(fast: ModuleType, tmp_path: Path, demo_pcap: Path, z: int) -> None:
     canary = write_pcap(tmp_path / "canary.pcap", packet_canary.frames(), unit_ns=1000)
     out = tmp_path / "out.pcap"
-    zanon_net.packets([demo_pcap, canary], out, z=z, exact=True, evidence="any")
+    zanon_net.packets(
+        [demo_pcap, canary], out, z=z, exact=True, evidence="any", encapsulation="keep"
+    )
     frames = [frame.data for frame in packets(out.read_bytes())]
     peers: dict[Address, set[Address]] = {}
     for frame in frames:
@@ -45,4 +47,4 @@ def test_the_same_addresses(fast: ModuleType, tmp_path: Path, demo_pcap: Path, z
         assert found.places == expected.places
         assert {one for _n, one in found.others} == {one for _n, one in expected.others}
         assert all(one in held(frames[n]) for n, one in found.others)
-    assert {place.partition(":")[0] for place in found.places} >= {"ip", "dns"}
+    assert {place.partition(":")[0] for place in found.places} >= {"ip", "dns", "outer"}

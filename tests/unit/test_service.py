@@ -52,15 +52,17 @@ def test_the_life_of_a_service(manager: tuple[str, socket.socket]) -> None:
 
 @pytest.mark.parametrize(
     ("pid", "usec", "beats"),
-    [(str(os.getpid()), "20", 1), ("1", "20", 0), (None, "", 0), (None, "x", 0), (None, "-1", 0)],
+    [("this", "20", 1), ("1", "20", 0), (None, "", 0), (None, "x", 0), (None, "-1", 0)],
 )
 def test_the_watchdog_waits_for_one_process(
     pid: str | None, usec: str, beats: int, manager: tuple[str, socket.socket]
 ) -> None:
     address, end = manager
     environment = {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": usec}
-    with closing(ServiceManager(environment | ({} if pid is None else {"WATCHDOG_PID": pid}))) as s:
-        s.beat()
+    if pid is not None:
+        environment["WATCHDOG_PID"] = str(os.getpid()) if pid == "this" else pid
+    with closing(ServiceManager(environment)) as service:
+        service.beat()
     assert len(heard(end)) == beats
 
 

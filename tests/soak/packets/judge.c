@@ -341,9 +341,9 @@ static void pass_first(judge *j)
     take_first(j);
 }
 
-/* Returns whether a packet that left may be of a frame that went in. Where masked packets leave, too,
- * the client, or who is taken for it, has another port, and 9 stands for an uncommon one of the
- * server. */
+/* Returns whether a packet that left may be of a frame that went in. Where masked packets leave,
+ * too, the client, or who is taken for it, has another port, and 9 stands for an uncommon one of
+ * the server. */
 static bool may_be_of(const judge *j, const sent *f, const zn_frame *packet, const uint16_t port[2])
 {
     bool same[2], hidden = port[0] == DISCARD || port[1] == DISCARD;
