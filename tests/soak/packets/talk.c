@@ -296,7 +296,8 @@ static void shake_hands(planner *p, handshake how)
 {
     talk *t = p->t;
     t->proven = how <= HANDSHAKE_LATE;
-    t->loose = how == HANDSHAKE_LATE || p->joined;
+    /* Times that are too far back may end a flow, and its rest is read as a joined one's is. */
+    t->loose = how == HANDSHAKE_LATE || p->joined || p->w->order == WORLD_TOO_LATE;
     t->wrong_ack = how == HANDSHAKE_WRONG_ACK;
     if (how != HANDSHAKE_NO_SYN && how != HANDSHAKE_NONE) {
         (void)add_step(p, STEP_SYN);
