@@ -91,7 +91,7 @@ def start(
         process = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE)
     assert process.stderr is not None
     for line in process.stderr:
-        if b"reading" in line:
+        if b"listening on" in line:
             return process
     raise SystemExit(f"{command[0]} ended at once")
 

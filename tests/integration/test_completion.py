@@ -98,3 +98,10 @@ def test_the_script_is_what_the_command_prints(shell: str, scripts: Path) -> Non
 def test_another_instruction_is_no_run() -> None:
     done = ask("tcsh_source")
     assert (done.returncode, done.stdout) == (1, "")
+
+
+@pytest.mark.parametrize("number", ["", "one"])
+def test_what_is_no_shell_gets_an_exit_code_and_no_more(number: str) -> None:
+    done = ask("bash_complete", COMP_WORDS="zanon-net", COMP_CWORD=number)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "internal error" not in done.stderr

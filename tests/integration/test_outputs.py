@@ -19,6 +19,7 @@ from zanon_net.output.folder import FolderSink, default_folder, open_sink
 from zanon_net.output.rotation import tstat_folder
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.output.stdout import StdoutSink
+from zanon_net.pipeline.observers import Observers
 
 DEMO = ROOT / "pcaps" / "demo.pcap"
 FIRST_S = 1_700_000_000  # 2023-11-14 22:13:20 UTC
@@ -364,6 +365,20 @@ def test_counts_for_the_operator_stay_out_of_the_folder(
     run(capture, Config().replace(popularity=beside, z=1), out=out)
     assert beside.exists()
     assert (out / "manifest.json").exists()
+
+
+def test_what_comes_after_the_manifest_costs_no_file(
+    capture: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_observers: Observers) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Observers, "finish", interrupt)
+    beside = out.with_name("out.json")
+    with pytest.raises(KeyboardInterrupt):
+        run(capture, Config().replace(popularity=beside, z=1), out=out)
+    assert json.loads((out / "manifest.json").read_text())["complete"]
+    assert beside.exists()
 
 
 def test_a_working_folder_that_is_gone_is_told_with_the_file(

@@ -92,6 +92,13 @@ async def until(holds: Callable[[], bool]) -> None:
     raise AssertionError("it was not shown")
 
 
+def test_labels_cannot_steer_the_terminal() -> None:
+    text = 'zanon_packets_total 1\nzanon_drops_total{reason="\x1b]0;title\x07"} 2\n'
+    ((label, number),) = Scrape(text).by_label("drops_total").items()
+    assert label.isprintable()
+    assert number == 2
+
+
 def test_figures_are_those_of_the_run() -> None:
     shown = {title: dict(rows) for title, rows in panels(Scrape(RECORDED.read_text())).items()}
     assert shown["Traffic"]["packets"] == "15.6 k"

@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,8 @@ def test_contradictions() -> None:
         Config(metrics_anywhere=True)
     with pytest.raises(ConfigError, match=r"metrics_file: .*\.prom"):
         Config(metrics_file="metrics.txt")
+    with pytest.raises(ConfigError, match="metrics_file: is also where the popularity goes"):
+        Config(metrics_file="p.prom", popularity="./p.prom")
 
 
 # ---- the server and the file --------------------------------------------------------------------
@@ -279,6 +282,29 @@ def test_a_client_that_is_silent(
     server.close()
 
 
+def test_a_client_that_drips_is_cut_off(
+    registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics_export, "CLIENT_TIMEOUT_S", 0.3)
+    server = MetricsServer(ListenAddress("127.0.0.1", 0), registry)
+    server.start()
+    with socket.create_connection(("127.0.0.1", server.server_port)) as client:
+
+        def drip() -> None:
+            with suppress(OSError):
+                for _byte in range(100):
+                    client.sendall(b"G")
+                    time.sleep(0.05)
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        began = time.monotonic()
+        assert "zanon_packets_total" in scrape(server.server_port)
+        assert time.monotonic() - began < 4
+        dripping.join()
+    server.close()
+
+
 def test_a_client_that_is_slow_does_not_hold_the_end(registry: CollectorRegistry) -> None:
     server = MetricsServer(ListenAddress("127.0.0.1", 0), registry)
     server.start()
@@ -293,11 +319,29 @@ def test_a_client_that_is_slow_does_not_hold_the_end(registry: CollectorRegistry
 def test_a_file(registry: CollectorRegistry, tmp_path: Path) -> None:
     path = tmp_path / "zanon.prom"
     file = MetricsFile(path, registry)
-    path.write_text("old")
+    path.with_name(".zanon.prom.partial").write_text("of a run that was killed")
     file.write()
+    MetricsFile(path, registry).write()
     assert samples(path.read_text())["zanon_packets_total", ""] == 0
     assert path.stat().st_mode & 0o777 == 0o644
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_of_something_else_stays(registry: CollectorRegistry, tmp_path: Path) -> None:
+    path = tmp_path / "capture.prom"
+    path.write_bytes(b"\xd4\xc3\xb2\xa1 a capture")
+    with pytest.raises(ConfigError, match=r"capture\.prom exists and holds no metrics"):
+        MetricsFile(path, registry)
+    assert path.read_bytes().endswith(b"a capture")
+
+
+def test_a_pipe_in_the_place_of_the_next_file_holds_nothing_up(
+    registry: CollectorRegistry, tmp_path: Path
+) -> None:
+    path = tmp_path / "zanon.prom"
+    os.mkfifo(path.with_name(".zanon.prom.partial"))
+    MetricsFile(path, registry).write()
+    assert [one.name for one in tmp_path.iterdir()] == ["zanon.prom"]
 
 
 @pytest.mark.parametrize("spoil", [lambda path: path.mkdir(), lambda path: path.parent.rmdir()])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from zanon_net.cli.messages import COMMAND
+from zanon_net.cli.messages import COMMAND, EXIT_OPERATIONAL
 
 VARIABLE = (
     "_ZANON_NET_COMPLETE"  # what the shells' scripts set: `bash_source`, `bash_complete`, ...
@@ -18,7 +18,10 @@ def complete(cli: click.Group, instruction: str) -> int:
     from click.shell_completion import shell_complete  # late: no other call needs it
 
     _know_paths(cli)
-    return shell_complete(cli, {}, COMMAND, VARIABLE, instruction)
+    try:
+        return shell_complete(cli, {}, COMMAND, VARIABLE, instruction)
+    except (KeyError, ValueError):  # no shell asked: it would set the words and a number
+        return EXIT_OPERATIONAL
 
 
 def _know_paths(cli: click.Group) -> None:

@@ -8,6 +8,7 @@ schema name the functions.
 
 import ipaddress
 from collections.abc import Mapping
+from os.path import realpath
 from typing import Any
 
 from zanon_net.config import presets
@@ -127,9 +128,13 @@ def check_header(settings: Settings) -> dict[str, Any]:
 
 
 def check_all(settings: Settings) -> None:
-    """A flow whose name is withheld leaves as it is, or coarsely. Settings of several sections."""
+    """Settings of several sections: a flow whose name is withheld leaves as it is, or coarsely; and
+    two files are two."""
     if settings["suppressed"] == "coarse" and settings["exact"]:
         reject("suppressed", "coarse contradicts --exact; give one of the two")
+    popularity, metrics = settings["popularity"], settings["metrics_file"]
+    if None not in (popularity, metrics) and realpath(popularity) == realpath(metrics):
+        reject("metrics_file", "is also where the popularity goes; choose another file")
 
 
 def attributes(settings: Settings) -> list[str]:

@@ -15,7 +15,7 @@ from zanon_net.pipeline.totals import Totals
 from zanon_net.pipeline.window_hooks import WindowHooks
 
 REFRESH_S = 10.0
-"""No less: by shorter steps a reader could tell single flows."""
+"""No less, but for the last one: by shorter steps a reader could tell single flows."""
 
 _FORMAT_OF = {output: name for name, outputs in FORMAT_OUTPUTS.items() for output in outputs}
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from http.server import HTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from threading import Thread
+from threading import Thread, Timer
 from typing import Any
 
 from prometheus_client import MetricsHandler, generate_latest
@@ -25,13 +25,14 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from zanon_net.config.listen_address import ListenAddress
-from zanon_net.errors import OutputError, ZanonError
+from zanon_net.errors import ConfigError, OutputError, ZanonError
 from zanon_net.pipeline.metrics import METRICS, Metric, Snapshot, rounded
 from zanon_net.system.file_errors import explained
 from zanon_net.system.signals import signals_blocked
 
-CLIENT_TIMEOUT_S = 5.0  # of a client that connects and says nothing
+CLIENT_TIMEOUT_S = 5.0  # for a client to ask and to hear the answer
 POLL_S = 0.1  # the longest that the end of a run waits for the server
+OURS = b"# HELP zanon_"  # the first bytes of a file of metrics
 FILE_MODE = 0o644  # node_exporter is another user, and the file holds nothing of the traffic
 AGE_NAME = "zanon_snapshot_age_seconds"
 AGE_HELP = "Seconds since these metrics were taken; more than 10 when the run waits."
@@ -76,6 +77,8 @@ class MetricsServer(HTTPServer):
     Raises ZanonError where it cannot listen.
     """
 
+    allow_reuse_port = False  # two runs on one port would take turns
+
     def __init__(self, address: ListenAddress, registry: CollectorRegistry) -> None:
         self.address_family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
         handler = type("_Handler", (MetricsHandler,), {"registry": registry} | _HANDLING)
@@ -102,8 +105,14 @@ class MetricsServer(HTTPServer):
         self._client = request
         if self._is_closing:  # asked after the line above, as close() does it in turn
             self.shutdown_request(request)
-        else:
+            return
+        timer = Timer(CLIENT_TIMEOUT_S, _cut_off, [request])  # its thread takes no signals either
+        timer.daemon = True
+        timer.start()
+        try:
             super().process_request(request, client_address)
+        finally:
+            timer.cancel()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing of a client that went away."""
@@ -123,11 +132,16 @@ class MetricsServer(HTTPServer):
         """Ends it, and cuts off a client that is slow; again is fine."""
         self._is_closing = True
         if self._client is not None:
-            with suppress(OSError):
-                self._client.shutdown(socket.SHUT_RDWR)
+            _cut_off(self._client)
         if self._thread is not None:
             self._thread.join()
         self.server_close()
+
+
+def _cut_off(client: socket.socket) -> None:
+    """Ends a connection, which may be closed already."""
+    with suppress(OSError):
+        client.shutdown(socket.SHUT_RDWR)
 
 
 _HANDLING: dict[str, Any] = {
@@ -138,13 +152,27 @@ _HANDLING: dict[str, Any] = {
 
 
 class MetricsFile:
-    """The file, which readers find whole at any time."""
+    """The file, which readers find whole at any time. It replaces no file but one of metrics.
+
+    Raises ConfigError where there is another.
+    """
 
     def __init__(self, path: str | os.PathLike[str], registry: CollectorRegistry) -> None:
         self._path = Path(path)
+        self._refuse_another()
         self._registry = registry
         self._written = False
         self._fails = False
+
+    def _refuse_another(self) -> None:
+        begin = b""
+        if self._path.is_file():
+            with suppress(OSError), self._path.open("rb") as there:  # to write it will fail, too
+                begin = there.read(len(OURS))
+        if begin not in (b"", OURS):
+            raise ConfigError(
+                f"metrics_file: {self._path} exists and holds no metrics; choose another"
+            )
 
     def write(self) -> None:
         """Replaces it. Raises OutputError the first time; later it warns, and the run goes on."""
@@ -161,8 +189,9 @@ class MetricsFile:
 
     def _replace(self, content: bytes) -> None:
         partial = self._path.with_name(f".{self._path.name}.partial")  # node_exporter skips it
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
+            partial.unlink(missing_ok=True)  # of a run that was killed
             with os.fdopen(os.open(partial, flags, FILE_MODE), "wb") as file:
                 os.fchmod(file.fileno(), FILE_MODE)
                 file.write(content)

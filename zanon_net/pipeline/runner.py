@@ -139,6 +139,7 @@ def run_into(
             reader.started = partial(started, config.limits.max_flows, engine.flow_bytes_max)
         report = run_reader(reader, engine, sink, hooks, observers, on_status)
         until_published.pop_all()
+        observers.finish()
         return report
 
 
@@ -199,14 +200,7 @@ def run_reader(
             upkeep.tick()
             if clock is not None:
                 clock.tick()
-        observers.stopping()
-        if isinstance(reader, Reader):  # of an interface no packet, or an early end, is no error
-            _refuse_unreadable(reader.facts())
-        while engine.finish():
-            _drain(engine, sink, observers)
-            _rotate(reader, engine, sink, observers)
-            observers.tick()
-        _move(engine, sink, observers)
+        _finish(reader, engine, sink, observers)
         hooks.see(engine)
         sink.finish(reader.first_ns)
         packet_fates.check(engine.stats, sink.written)
@@ -214,7 +208,6 @@ def run_reader(
         final = manifest()
         hooks.publish()
         sink.publish(manifest_bytes(final))
-        observers.finish()
     except BaseException as error:
         if isinstance(error, OutputError) or sink.files:
             text = str(error) if isinstance(error, ZanonError) else type(error).__name__
@@ -224,6 +217,20 @@ def run_reader(
     _log.info("finished")
     seconds = time.monotonic() - began
     return Report(final, sink.place, Totals.of(engine), seconds, sink.is_file)
+
+
+def _finish(
+    reader: Reader | LiveReader, engine: PacketEngine, sink: Sink, observers: Observers
+) -> None:
+    """Ends all flows, nothing more being read, and moves what is left to the sink."""
+    observers.stopping()
+    if isinstance(reader, Reader):  # of an interface no packet, or an early end, is no error
+        _refuse_unreadable(reader.facts())
+    while engine.finish():
+        _drain(engine, sink, observers)
+        _rotate(reader, engine, sink, observers)
+        observers.tick()
+    _move(engine, sink, observers)
 
 
 def _drain(engine: PacketEngine, sink: Sink, observers: Observers) -> None:

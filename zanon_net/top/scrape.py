@@ -10,6 +10,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
+from zanon_net._text import printable
 from zanon_net.errors import ConfigError, MissingExtraError, ZanonError
 
 try:
@@ -33,7 +34,7 @@ class Scrape:
         self._metrics: dict[str, dict[str, float]] = defaultdict(dict)
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
-                label = next(iter(sample.labels.values()), "")
+                label = printable(next(iter(sample.labels.values()), ""))
                 self._metrics[sample.name.removeprefix(PREFIX)][label] = sample.value
         if SIGN not in self._metrics:
             raise ValueError("no metrics of zanon-net")
