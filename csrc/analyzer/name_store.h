@@ -116,6 +116,15 @@ static inline void zn_name_store_decided_now(zn_name_store *name_store, uint32_t
         name_store->times[entry].decided_ns = name_store->clock->now_ns;
 }
 
+/* Has an entry that is withheld count from t_ns on at the latest: a batch decides when a flow that
+ * closed then is looked at. */
+static inline void zn_name_store_withheld_by(zn_name_store *name_store, uint32_t entry,
+                                             int64_t t_ns)
+{
+    if (ZN_UNLIKELY(name_store->times != NULL) && name_store->times[entry].observed_ns > t_ns)
+        name_store->times[entry].observed_ns = name_store->times[entry].decided_ns = t_ns;
+}
+
 static inline void zn_name_store_decided_by_vote(zn_name_store *name_store, uint32_t entry,
                                                  uint8_t released_in)
 {

@@ -329,6 +329,8 @@ void zn_names_closed(zn_names *names, const zn_flow *f)
     for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         zn_name_entry *e = zn_name_store_at(names->name_store, entry);
+        if (e->state == ZN_ENTRY_SUPPRESSED || e->state == ZN_ENTRY_INVALID)
+            zn_name_store_withheld_by(names->name_store, entry, f->closed_ns);
         if (e->state != ZN_ENTRY_PENDING)
             continue;
         zn_name_store_wipe_text(names->name_store, entry);

@@ -287,16 +287,10 @@ static void hold_tcp(const zn_packets *of, const zn_packet *p, const zn_packet_p
                                        zn_packet_hold_options(&of->hold, held));
 }
 
-static int64_t due_after(const zn_packets *of, int64_t t_ns)
-{
-    int64_t hold_ns = of->gate.hold_ns;
-    return t_ns > INT64_MAX - hold_ns ? INT64_MAX : t_ns + hold_ns;
-}
-
 /* Fills in what the IP header says, and the same for all. */
 static void hold_ip(const zn_packets *of, zn_span ip, bool v4, uint8_t ttl, zn_held_packet *held)
 {
-    held->due_ns = due_after(of, of->gate.clock->now_ns);
+    held->due_ns = zn_packet_gate_due_after(&of->gate, of->gate.clock->now_ns);
     held->tos = tos_of(ip, v4);
     held->ttl = of->keep_ttl ? ttl : ttl_class(ttl);
     held->dont_fragment = v4 && is_unfragmentable(ip);
@@ -330,7 +324,8 @@ static void set_due(zn_packets *of, int64_t now_ns)
         place = of->hold.first;
     while (zn_packet_hold_has(&of->hold, place)) {
         zn_held_packet *held = zn_packet_hold_at(&of->hold, place);
-        int64_t due_ns = due_after(of, held->t_ns < now_ns ? held->t_ns : now_ns);
+        int64_t due_ns =
+            zn_packet_gate_due_after(&of->gate, held->t_ns < now_ns ? held->t_ns : now_ns);
         bool open = held->fragment ? held->flow == 0 : !has_flow(held);
         if (open && due_ns > held->due_ns)
             held->due_ns = due_ns;

@@ -162,16 +162,6 @@ static bool carries(const zn_packet_plan *plan, const zn_held_packet *held, cons
            zn_seq_ahead(seq + held->payload_bytes, i->seq) > 0;
 }
 
-/* Returns whether a packet ends after the image's first byte, as far as the order of datagrams is
- * known. */
-static bool ends_after_start(const zn_packet_plan *plan, const zn_held_packet *held,
-                             const zn_image *i)
-{
-    return held->sender == i->side && held->payload_bytes != 0 &&
-           (is_datagrams(i) ||
-            zn_seq_ahead(sent_seq(plan, held) + held->payload_bytes, i->seq) > 0);
-}
-
 /* Returns whether no packet of a TCP flow came yet that ends after the image's first byte. */
 static bool is_new(const zn_packet_plan *plan, const zn_image *i)
 {
@@ -186,7 +176,7 @@ static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet
     uint32_t place = plan->held != 0 ? plan->last_held : ZN_HELD_NONE, earlier = i->earlier;
     if (earlier == UINT8_MAX) /* so many or more: its first datagram may have left */
         return false;
-    i->due_ns = images->clock->now_ns + images->gate->hold_ns;
+    i->due_ns = zn_packet_gate_due_after(images->gate, images->clock->now_ns);
     while (earlier != 0 && zn_packet_hold_has(images->hold, place)) {
         const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
         if (carries(plan, held, i)) {
@@ -199,32 +189,60 @@ static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet
     return earlier == 0 && i->due_ns >= images->clock->now_ns;
 }
 
+/* Takes note that a packet has left, or was due: what it carries is told by then. */
+static void note_left(zn_packet_plan *plan, const zn_held_packet *held)
+{
+    unsigned side = held->sender;
+    uint32_t end = sent_seq(plan, held) + held->payload_bytes;
+    if (held->payload_bytes == 0 || held->fragment || /* a fragment shows nothing */
+        (held->proto != ZN_PROTO_TCP && held->proto != ZN_PROTO_UDP))
+        return;
+    if (!plan->has_left[side] || zn_seq_ahead(end, plan->left_seq[side]) > 0)
+        plan->left_seq[side] = end;
+    plan->has_left[side] = true;
+}
+
+/* Does so for the packets up to this place that were due: a batch decides when they leave, and may
+ * make no difference. Each is looked at once. */
+static void note_due(const zn_packet_images *images, zn_packet_plan *plan, uint32_t newest)
+{
+    for (uint32_t place = newest;
+         place != plan->due_noted && zn_packet_hold_has(images->hold, place);) {
+        const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
+        note_left(plan, held);
+        place = held->before;
+    }
+    plan->due_noted = newest;
+}
+
 /* Sets when the verdict on the image is due. Returns false where a packet that ends after its start
- * has left, or was due before now, which is the same for all batches: the packet that completes it
- * is not in the delay line yet. Also where that could be known only after a long walk. */
-static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, zn_image *i)
+ * has left, or was due before now: the packet that completes it is not in the delay line yet. Also
+ * where that is not known: after a leap of the side's numbers, or behind a long walk. */
+static bool set_due(const zn_packet_images *images, zn_packet_plan *plan, zn_image *i)
 {
     int64_t now_ns = images->clock->now_ns;
     uint32_t place = plan->held != 0 ? plan->last_held : ZN_HELD_NONE, steps = 0;
     if (i->kind == ZN_MESSAGE_DTLS_HELLO)
         return set_due_of_datagrams(images, plan, i);
-    i->due_ns = now_ns + images->gate->hold_ns;
+    if (plan->leapt[i->side])
+        return false;
+    i->due_ns = zn_packet_gate_due_after(images->gate, now_ns);
     if (!is_datagrams(i) && is_new(plan, i))
         return true;
-    if (plan->has_left[i->side] &&
-        (i->kind == ZN_MESSAGE_QUIC_HELLO || zn_seq_ahead(plan->left_seq[i->side], i->seq) > 0))
-        return false;
     while (zn_packet_hold_has(images->hold, place)) {
         const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
-        if (held->due_ns < now_ns && ends_after_start(plan, held, i))
-            return false;
-        if (held->due_ns >= now_ns && ++steps > STEPS_MAX)
+        if (held->due_ns < now_ns) {
+            note_due(images, plan, place);
+            break;
+        }
+        if (++steps > STEPS_MAX)
             return false;
         if (carries(plan, held, i) && held->due_ns < i->due_ns)
             i->due_ns = held->due_ns;
         place = held->before;
     }
-    return true;
+    return !plan->has_left[i->side] ||
+           (i->kind != ZN_MESSAGE_QUIC_HELLO && zn_seq_ahead(plan->left_seq[i->side], i->seq) <= 0);
 }
 
 /* Forgets the oldest of a side's images: nobody may have a packet walk a long list. */
@@ -342,7 +360,7 @@ static void take_datagram(zn_packet_images *images, const zn_packet_context *s, 
     if (images->datagram == 0)
         return;
     i = image_at(images, images->datagram);
-    i->due_ns = images->clock->now_ns + images->gate->hold_ns;
+    i->due_ns = zn_packet_gate_due_after(images->gate, images->clock->now_ns);
     if (m->key_id.n != 0 && m->key_id.n <= sizeof i->key_id) {
         memcpy(i->key_id, m->key_id.p, m->key_id.n);
         i->key_id_bytes = (uint8_t)m->key_id.n;
@@ -402,7 +420,7 @@ static uint32_t record_bytes(zn_span bytes, bool *data)
 static void read_records(zn_packet_images *images, uint32_t flow, const zn_packet *p)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(images->gate, flow);
-    unsigned side = p->sender;
+    unsigned side = p->sender, made = 0;
     while (plan->reads_records[side]) {
         int32_t offset = zn_seq_ahead(plan->record_seq[side], p->seq);
         uint32_t n, image;
@@ -415,7 +433,8 @@ static void read_records(zn_packet_images *images, uint32_t flow, const zn_packe
         plan->reads_records[side] = n != 0;
         if (n == 0)
             return;
-        image = new_image(images, ZN_MESSAGE_HEADER, side, header);
+        image = made++ < IMAGES_PER_SIDE ? new_image(images, ZN_MESSAGE_HEADER, side, header)
+                                         : no_image(images);
         if (image != 0) {
             image_at(images, image)->seq = plan->record_seq[side];
             image_at(images, image)->state = ZN_IMAGE_BUILT;
@@ -444,7 +463,7 @@ static void read_answers(zn_packet_images *images, uint32_t flow, const zn_flow 
                          const zn_packet *p)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(images->gate, flow);
-    unsigned side = p->sender;
+    unsigned side = p->sender, made = 0;
     if (plan->record_seq[side] == 0 && !plan->saw_data[side])
         plan->record_seq[side] = p->seq;
     while (plan->record_seq[side] != 0) {
@@ -465,8 +484,10 @@ static void read_answers(zn_packet_images *images, uint32_t flow, const zn_flow 
             return;
         }
         whole = n <= rest.n && is_about_flow(images, f, zn_span_part(rest, DNS_LENGTH_BYTES, n));
-        image = new_image(images, whole ? ZN_MESSAGE_DNS_TCP : ZN_MESSAGE_HEADER, side,
-                          zn_span_first(rest, whole ? n : DNS_LENGTH_BYTES));
+        image = made++ < IMAGES_PER_SIDE
+                    ? new_image(images, whole ? ZN_MESSAGE_DNS_TCP : ZN_MESSAGE_HEADER, side,
+                                zn_span_first(rest, whole ? n : DNS_LENGTH_BYTES))
+                    : no_image(images);
         if (image != 0) {
             image_at(images, image)->seq = plan->record_seq[side];
             if (!whole)
@@ -577,14 +598,18 @@ static uint32_t see_packet(zn_packet_images *images, uint32_t flow, const zn_pac
     return keep_encrypted(images, f, plan, p);
 }
 
-/* Takes note of how far the data of a side goes. */
+/* Takes note of how far the data of a side goes, and of leaps: small steps alone tell which of two
+ * numbers is ahead. */
 static void note_end(zn_packet_plan *plan, const zn_packet *p)
 {
     unsigned side = p->sender;
     uint32_t end = p->seq + p->payload_len;
+    int32_t step;
     if (p->tuple.proto != ZN_PROTO_TCP || p->payload_len == 0)
         return;
-    if (!plan->has_data[side] || zn_seq_ahead(end, plan->end_seq[side]) > 0)
+    step = plan->has_data[side] ? zn_seq_ahead(end, plan->end_seq[side]) : 0;
+    plan->leapt[side] |= step > FORGET_AFTER || step < -FORGET_AFTER;
+    if (!plan->has_data[side] || step > 0)
         plan->end_seq[side] = end;
     plan->has_data[side] = true;
 }
@@ -619,18 +644,9 @@ zn_span zn_packet_images_raw(zn_packet_images *images, uint32_t image)
 
 void zn_packet_images_left(zn_packet_images *images, const zn_held_packet *held)
 {
-    zn_packet_plan *plan = zn_packet_gate_plan(images->gate, held->flow);
-    unsigned side = held->sender;
-    uint32_t end;
     if (held->image != 0)
         free_image(images, held->image);
-    if (held->payload_bytes == 0 || held->fragment || /* a fragment shows nothing */
-        (held->proto != ZN_PROTO_TCP && held->proto != ZN_PROTO_UDP))
-        return;
-    end = sent_seq(plan, held) + held->payload_bytes;
-    if (!plan->has_left[side] || zn_seq_ahead(end, plan->left_seq[side]) > 0)
-        plan->left_seq[side] = end;
-    plan->has_left[side] = true;
+    note_left(zn_packet_gate_plan(images->gate, held->flow), held);
 }
 
 /* ---- what leaves ----------------------------------------------------------------------------- */

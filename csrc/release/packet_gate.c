@@ -104,7 +104,8 @@ void zn_packet_gate_open(zn_packet_gate *g, uint32_t flow, int64_t epoch)
     *plan = (zn_packet_plan){.addr_ns = INT64_MAX,
                              .names_known_ns = INT64_MAX,
                              .missed_ns = INT64_MAX,
-                             .last_held = UINT32_MAX}; /* none */
+                             .last_held = UINT32_MAX, /* none */
+                             .due_noted = UINT32_MAX};
     plan->ready = make_ends(g, zn_flow_at(g->flows, flow), epoch, plan);
 }
 
@@ -207,7 +208,7 @@ static void fix_server(zn_packet_gate *g, uint32_t flow, zn_packet_plan *plan, b
     const zn_packet_plan *in_main = g->main != NULL ? zn_packet_gate_plan(g->main, flow) : NULL;
     bool disclosed = in_main == NULL || in_main->server == ZN_PACKET_SERVER_RELEASED;
     bool veiled = in_main == NULL ? g->coarse && masked : disclosed;
-    bool in_time = plan->addr_ns <= f->first_ns + g->hold_ns;
+    bool in_time = plan->addr_ns <= zn_packet_gate_due_after(g, f->first_ns);
     bool released = in_time ? ZN_STATE(f)->addr_vote == ZN_ADDR_RELEASED && plan->addr_released
                             : plan->addr_shared;
     plan->began_masked = masked || (in_main != NULL && in_main->began_masked);

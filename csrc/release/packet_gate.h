@@ -61,10 +61,11 @@ typedef struct zn_packet_plan {
     uint8_t images[2]; /* how many there are */
     uint32_t record_seq[2];
     uint32_t left_seq[2];
-    uint32_t end_seq[2];  /* the end of what has come, with has_data */
+    uint32_t end_seq[2];  /* the end of what has come, with has_data; leapt: not known any more */
+    uint32_t due_noted;   /* place of the newest packet that counts as one that has left */
     uint32_t data_seq[2]; /* where the first record of application data starts, with saw_data */
     uint32_t fingerprint;
-    bool reads_records[2], has_left[2], has_data[2], saw_data[2];
+    bool reads_records[2], has_left[2], has_data[2], saw_data[2], leapt[2];
     zn_coarse_side sides[2];
 } zn_packet_plan;
 
@@ -85,6 +86,12 @@ typedef struct zn_packet_gate {
     uint8_t bit;      /* of this output in zn_name_times */
     const struct zn_packet_gate *main; /* of a view: that of the main output; NULL: this is it */
 } zn_packet_gate;
+
+/* When a packet of t_ns is due. */
+static inline int64_t zn_packet_gate_due_after(const zn_packet_gate *g, int64_t t_ns)
+{
+    return t_ns > INT64_MAX - g->hold_ns ? INT64_MAX : t_ns + g->hold_ns;
+}
 
 static inline zn_packet_plan *zn_packet_gate_plan(const zn_packet_gate *g, uint32_t flow)
 {

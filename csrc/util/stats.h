@@ -140,7 +140,8 @@
     X(PACKETS_DROPPED_CUT, "packet", "not emitted: the snapshot length cut its headers")           \
     X(PACKETS_DROPPED_CAPACITY, "packet", "not emitted: a table was full")                         \
     X(PACKETS_HOLD_EARLY, "packet", "left before their time, as the hold was full")                \
-    X(PACKETS_DEADLINE_MISSED, "packet", "names decided only after packets with them had left")    \
+    X(PACKETS_DEADLINE_MISSED, "packet",                                                           \
+      "names decided after packets with them had left, or may have")                               \
     X(PACKETS_FLOWS_TURNED, "packet", "flows whose packets ceased: a later name was withheld")     \
     X(PACKETS_SERVERS_RELEASED, "packet", "flows with their server's address")                     \
     X(PACKETS_SERVERS_PAIR, "packet", "flows with a pseudonym of their server's address")          \
