@@ -9,6 +9,7 @@ import struct
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -139,11 +140,11 @@ def closure_in(path: Path, released: Collection[Address]) -> tuple[Closure, int]
 
 
 def peers_in(path: Path) -> dict[Address, set[Address]]:
-    """The other addresses that each address exchanged packets with."""
+    """The other addresses that each address exchanged packets with; frames may be cut."""
     found = addresses_in(path)
     pairs = {*found.ends}
     for _n, frame in found.others:
-        source, target = (one.address for one in list(held(frame))[:2])
+        source, target = (one.address for one in islice(held(frame, cut=True), 2))
         pairs.add((source, target))
     peers: dict[Address, set[Address]] = {}
     for source, target in pairs:
