@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to a probe in a month. Each event leaves a run that goes on."""
+
+import signal
+import threading
+from collections.abc import Callable
+
+from month.broken import Broken, check_equal
+from month.soak import Month
+from support.packets import HOUR, MINUTE
+
+from zanon_net.keys import new_key
+
+CROWD = 120  # visits in a rush: each user makes one at least
+REBASE = 300  # visits too late, of which 256 in a row set the clock of the z-table back
+BURST = 20_000  # datagrams of 1 KB, of which the ring holds a tenth
+
+
+def hangup(month: Month) -> None:
+    """SIGHUP begins new files, also while nothing arrives."""
+    month.quiesce()
+    before = len(month.parts.bytes)
+
+    def appeared() -> bool:
+        month.collect()
+        return len(month.parts.bytes) > before
+
+    month.probe.send_signal(signal.SIGHUP)
+    month.probe.until("new files after SIGHUP", appeared)
+
+
+def new_key_at_once(month: Month) -> None:
+    """A key file that is replaced does nothing before the run starts anew: not with SIGHUP, either.
+    Then all pseudonyms are others."""
+    month.rush(CROWD)
+    month.key.unlink()
+    new_key(month.key)
+    hangup(month)
+    month.rush(CROWD)  # the epoch's pseudonyms are compared with those before
+    _start_anew(month, same_key=False)
+
+
+def upgrade(month: Month) -> None:
+    """A stop and a start: the key file's pseudonyms go on, users are counted anew."""
+    month.rush(CROWD)
+    _start_anew(month, same_key=True)
+
+
+def _start_anew(month: Month, *, same_key: bool) -> None:
+    before = month.releases
+    month.stop()
+    month.start()
+    month.rush(CROWD)
+    hangup(month)
+    both = month.releases.shared_pseudonyms(before)
+    if both[not same_key] > both.total() // 4 * (not same_key) or both.total() < CROWD // 4:
+        raise Broken("pseudonyms after a start", f"{both[True]} of {both.total()} are the same")
+
+
+def clock_forward(month: Month) -> None:
+    """The clock that stamps frames jumps ahead: what was counted has left the window."""
+    month.quiesce()
+    month.offset_ns += 3 * HOUR
+
+
+def clock_back(month: Month) -> None:
+    """It is set back by less than the window: late observations are placed at their times."""
+    month.quiesce()
+    month.offset_ns -= 20 * MINUTE
+    month.releases.clock_set_back()
+    month.advance(10 * MINUTE)
+    month.quiesce()
+    if month.state_of_now()["decisions"]["late"] == 0:
+        raise Broken("no observation is late", "after the clock was set back")
+
+
+def clock_back_far(month: Month) -> None:
+    """It is set back by more than the window: once enough packets agree, counting begins anew."""
+    month.quiesce()
+    jumps = month.state_of_now()["decisions"]["clock_jumps"]
+    month.offset_ns -= 3 * HOUR
+    month.releases.clock_set_back()
+    month.rush(REBASE)
+    month.quiesce()
+    check_equal("clock jumps", month.state_of_now()["decisions"]["clock_jumps"], jumps + 1)
+
+
+def link_down(month: Month) -> None:
+    """The interface goes down and comes up. Nobody can count what was sent meanwhile."""
+    month.quiesce()
+    month.cable.pull()
+    month.fill(100)
+    month.refused += 100
+    month.cable.plug()
+
+
+def ring_full(month: Month) -> None:
+    """The process stands still, and more arrives than the ring holds: all of it is counted."""
+    month.quiesce()
+    lost = month.probe.lost
+    month.probe.send_signal(signal.SIGSTOP)
+    month.fill(BURST)
+    month.probe.send_signal(signal.SIGCONT)
+    month.quiesce()
+    if month.probe.lost == lost:
+        raise Broken("no packet is lost", "though the ring was full")
+    month.probe.until("it warns of a loss", lambda: b"warning: so far" in month.probe.text())
+
+
+def killed(month: Month) -> None:
+    """SIGKILL under load: the parts that were over are whole, and a new run goes on."""
+    timer = threading.Timer(0.3, month.probe.process.kill)
+    timer.start()
+    month.advance(HOUR)
+    month.probe.process.kill()
+    timer.join()
+    month.probe.wait(-signal.SIGKILL)
+    month.collect()
+    month.releases.check_so_far()
+    month.parts.check_listed(month.probe.state())
+    before, read = month.releases, month.probe.state()["counters"]["read"]["frames"]
+    month.leave(read, month.sent_to_run - read)
+    month.start()
+    month.rush(CROWD)
+    hangup(month)
+    both = month.releases.shared_pseudonyms(before)
+    if both[False]:
+        raise Broken("pseudonyms after a kill", f"{both[False]} of {both.total()} are others")
+
+
+EVENTS: tuple[Callable[[Month], None], ...] = (
+    hangup,
+    clock_forward,
+    link_down,
+    ring_full,
+    clock_back,
+    killed,
+    clock_back_far,
+    upgrade,
+    new_key_at_once,
+)
