@@ -127,6 +127,9 @@ class Output(View):
     compress: str = RUN["compress"].default
     split: int | str | None = RUN["split"].default
     split_size: int | str | None = RUN["split_size"].default
+    keep: int | str | None = RUN["keep"].default
+    max_disk: int | str | None = RUN["max_disk"].default
+    on_full: str = RUN["on_full"].default
     popularity: str | os.PathLike[str] | None = RUN["popularity"].default
     purpose: str = RUN["purpose"].default
     coarse_end: str | None = RUN["coarse_end"].default

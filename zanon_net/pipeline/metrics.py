@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from zanon_net._core import STAT_INFO
 from zanon_net._version import __version__
+from zanon_net.output.disk import DiskFacts
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.totals import Totals
 
@@ -26,7 +27,7 @@ class Snapshot:
     """The state of a run at one time; its metrics come from it.
 
     drops: packets lost so far. z: now. rotate_ns: the length of an epoch. output: (bytes, records)
-    that were handed on so far, by format. The rates are over the time since the snapshot before.
+    that were handed on so far, by format. disk: what became of it there. The rates are over the time since the snapshot before.
     ztable_bytes: memory of the z-table.
     """
 
@@ -36,6 +37,7 @@ class Snapshot:
     rotate_ns: int
     ztable_bytes: int = 0
     output: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    disk: DiskFacts = field(default_factory=DiskFacts)
     packets_per_s: float = 0.0
     bits_per_s: float = 0.0
     lost_share: float = 0.0
@@ -248,6 +250,30 @@ METRICS = (
         help="Records, observations or packets written, by format.",
         label="format",
         value=lambda snapshot: {name: records for name, (_n, records) in snapshot.output.items()},
+    ),
+    Metric(
+        name="removed_parts_total",
+        kind="counter",
+        help="Old parts removed, of this run and of earlier ones.",
+        value=lambda snapshot: snapshot.disk.removed.parts + snapshot.disk.earlier.parts,
+    ),
+    Metric(
+        name="removed_bytes_total",
+        kind="counter",
+        help="Bytes of these parts.",
+        value=lambda snapshot: snapshot.disk.removed.bytes + snapshot.disk.earlier.bytes,
+    ),
+    Metric(
+        name="full_disk_lost_records_total",
+        kind="counter",
+        help="Records, observations or packets that were not written: the disk was full.",
+        value=lambda snapshot: snapshot.disk.records_lost,
+    ),
+    Metric(
+        name="full_disk_waiting",
+        kind="gauge",
+        help="1 while the disk is full and the run waits for space, else 0.",
+        value=lambda snapshot: float(snapshot.disk.waits),
     ),
 )
 """The table; docs/reference/metrics.md explains it."""

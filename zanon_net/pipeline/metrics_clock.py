@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from zanon_net._core import PacketEngine
 from zanon_net.config.rules import FORMAT_OUTPUTS
+from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Parts
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.metrics import Snapshot
@@ -53,7 +54,9 @@ class MetricsClock:
         drops: Callable[[], Drops],
         hooks: WindowHooks,
         notify: Callable[[Snapshot], None],
+        disk: Callable[[], DiskFacts] = DiskFacts,
     ) -> None:
+        self._disk = disk
         self._engine, self._drops, self._hooks, self._notify = engine, drops, hooks, notify
         self.output = OutputCounts(tuple(hooks.config.output.format))
         self._before = self._due = time.monotonic()
@@ -79,6 +82,7 @@ class MetricsClock:
                 rotate_ns=self._hooks.config.rotate_ns,
                 ztable_bytes=self._engine.table_memory_bytes,
                 output=self.output.by_format(),
+                disk=self._disk(),
                 packets_per_s=read / seconds,
                 bits_per_s=(octets - self._octets) * 8 / seconds,
                 lost_share=lost / max(read + lost, 1),

@@ -10,6 +10,7 @@ from zanon_net._core import PacketEngine
 from zanon_net.config.listen_address import ListenAddress
 from zanon_net.config.sections import LiveSettings
 from zanon_net.errors import MissingExtraError
+from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Parts
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.metrics import Snapshot, rounded
@@ -57,10 +58,16 @@ class Observers:
         if settings.metrics_file is not None:
             self._file = MetricsFile(settings.metrics_file, registry)
 
-    def begin(self, engine: PacketEngine, drops: Callable[[], Drops], hooks: WindowHooks) -> None:
+    def begin(
+        self,
+        engine: PacketEngine,
+        drops: Callable[[], Drops],
+        hooks: WindowHooks,
+        disk: Callable[[], DiskFacts],
+    ) -> None:
         """The run is about to read, with everything open. Raises OutputError."""
         if self._service is not None or self._collector is not None:
-            self._clock = MetricsClock(engine, drops, hooks, self._publish)
+            self._clock = MetricsClock(engine, drops, hooks, self._publish, disk)
             self._clock.tick(time.monotonic())
         if self._server is not None:
             self._server.start()
