@@ -66,13 +66,15 @@ def check_last_metrics(last: Samples, manifest: Manifest) -> None:
 
 
 def check_accounts(manifest: Manifest) -> None:
-    """Each record that left the flow table is written, left out or lost, and none is lost."""
-    accounts = manifest["records"]
+    """Each record that left the flow table is written, left out, or lost as the disk was full."""
+    accounts, lost = manifest["records"], manifest["full_disk"]["records_lost"]
     check_equal("closed flows", accounts["closed"], accounts["records"] + accounts["withheld"])
     for name in ("jsonl", "parquet", "tstat"):
         account = accounts[name]
-        counted = account["written"] + account["left_out"]
+        counted = account["written"] + account["left_out"] + account["lost"]
         check_equal("records", counted, accounts["records"], name)
+        if manifest["error"] is None:
+            check_equal("records lost", account["lost"], lost.get(name, 0), name)
 
 
 class Secrets:

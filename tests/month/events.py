@@ -4,9 +4,12 @@
 
 import signal
 import threading
+import time
 from collections.abc import Callable
 
 from month.broken import Broken, check_equal
+from month.checks import check_accounts
+from month.probe import PATIENCE_S
 from month.soak import Month
 from support.packets import HOUR, MINUTE
 
@@ -14,6 +17,7 @@ from zanon_net.keys import new_key
 
 CROWD = 120  # visits in a rush: each user makes one at least
 REBASE = 300  # visits too late, of which 256 in a row set the clock of the z-table back
+LEFT, RUSH_S = 256 << 10, 0.2  # bytes left on a disk that is filled up, and between two rushes
 BURST = 20_000  # datagrams of 1 KB, of which the ring holds a tenth
 
 
@@ -117,16 +121,62 @@ def killed(month: Month) -> None:
     timer.join()
     month.probe.wait(-signal.SIGKILL)
     month.collect()
-    month.releases.check_so_far()
-    month.parts.check_listed(month.probe.state())
-    before, read = month.releases, month.probe.state()["counters"]["read"]["frames"]
-    month.leave(read, month.sent_to_run - read)
+    state, before = month.probe.state(), month.releases
+    month.releases.check_so_far(state["full_disk"]["records_lost"].get("observations", 0))
+    month.parts.check_listed(state)
+    month.leave(state["counters"]["read"]["frames"], sum(state["capture_drops"].values()))
     month.start()
     month.rush(CROWD)
     hangup(month)
     both = month.releases.shared_pseudonyms(before)
     if both[False]:
         raise Broken("pseudonyms after a kill", f"{both[False]} of {both.total()} are others")
+
+
+def disk_full(month: Month) -> None:
+    """The disk is full while the run waits for space: it goes on reading, what it cannot write is
+    counted, and a new part begins when there is space again."""
+    month.disk.fill(LEFT)
+    _rush_until(month, lambda: b"records are lost until there is space" in month.probe.text())
+    month.rush(CROWD)
+    month.quiesce()
+    month.disk.clear()
+    month.probe.until("it writes again", lambda: b"there is space again" in month.probe.text())
+    month.rush(CROWD)
+    month.quiesce()
+    full = month.state_of_now()["full_disk"]
+    if full["times"] == 0 or not full["records_lost"].get("observations"):
+        raise Broken("no record is lost", "though the disk was full")
+
+
+def disk_full_at_once(month: Month) -> None:
+    """A run that is to stop ends with what it could write, and with a manifest of that."""
+    month.stop()
+    month.start("stop")
+    month.disk.fill(LEFT)
+    _rush_until(month, lambda: not month.probe.is_alive)
+    month.probe.wait(1)
+    month.disk.clear()
+    month.collect()
+    manifest = month.probe.manifest()
+    if "No space left on device; free some space" not in month.probe.last_words():
+        raise Broken("what it says of a full disk", month.probe.last_words())
+    check_equal("whether a run is complete", manifest["complete"], False)
+    check_accounts(manifest)
+    month.parts.check_against(manifest)
+    month.releases.check_so_far()
+    month.leave(manifest["sources"][0]["frames"], sum(manifest["capture_drops"].values()))
+    month.start()
+
+
+def _rush_until(month: Month, condition: Callable[[], bool]) -> None:
+    """Lets the disk fill up."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        month.rush(CROWD)
+        time.sleep(RUSH_S)
+        if time.monotonic() > deadline:
+            raise Broken("the disk is not full", month.probe.last_words())
 
 
 EVENTS: tuple[Callable[[Month], None], ...] = (
@@ -139,4 +189,6 @@ EVENTS: tuple[Callable[[Month], None], ...] = (
     clock_back_far,
     upgrade,
     new_key_at_once,
+    disk_full,
+    disk_full_at_once,
 )

@@ -3,6 +3,8 @@
 """The files of parts that are over: each is whole and readable, and is what the manifest says."""
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,16 @@ Listed = dict[str, Any]
 class Parts:
     """The finished files of one run's folder; each is read once, when it has appeared.
 
-    servers: addresses that no file may have.
+    servers: addresses that no file may have. appeared: called with each file and its bytes.
     """
 
-    def __init__(self, folder: Path, servers: list[str]) -> None:
+    def __init__(
+        self, folder: Path, servers: list[str], appeared: Callable[[Path, int], None]
+    ) -> None:
         self.folder = folder
         self.bytes: dict[str, int] = {}  # of each that was read
         self.records: dict[str, int] = {}
-        self.removed: set[str] = set()
+        self._appeared = appeared
         self._secrets = [MARK.encode(), *(server.encode() for server in servers)]
 
     def collect(self) -> tuple[list[Listed], list[Listed]]:
@@ -45,6 +49,7 @@ class Parts:
     def _read(self, path: Path, name: str) -> list[Listed]:
         content = path.read_bytes()
         self.bytes[name] = len(content)
+        self._appeared(path, len(content))
         if name.endswith(".parquet"):
             table = pq.read_table(path)
             self.records[name] = table.num_rows
@@ -86,16 +91,16 @@ class Parts:
             check_equal("records of a file", self.records[name], file["records"], name)
 
     def check_against(self, manifest: Listed) -> None:
-        """The manifest lists what was read, and nothing else."""
+        """The manifest lists what was read, but for what was removed since."""
         self.check_listed(manifest)
         listed = {file["file"] for file in manifest["outputs"]}
         for name in self.bytes:
-            if name not in listed:
+            if name not in listed and (self.folder / name).exists():
                 raise Broken("a file is not in the manifest", name)
 
     def check_unchanged(self) -> None:
         """What is final is not touched again."""
         for name, size in self.bytes.items():
-            path = self.folder / name
-            if path.exists():
-                check_equal("bytes of a file that was final", path.stat().st_size, size, name)
+            with suppress(FileNotFoundError):  # it was removed
+                now = (self.folder / name).stat().st_size
+                check_equal("bytes of a file that was final", now, size, name)

@@ -26,32 +26,36 @@ SERVING = re.compile(rb"serving metrics on port (\d+)")
 class Probe:
     """A process of `zanon-net run`, from its start to its end.
 
-    out: its folder, new. said: the file that has all it says on stderr. options: further ones.
+    home: the folder in which it makes its own, as the service does. said: the file that has all it
+    says on stderr. options: further ones.
     """
 
     def __init__(
-        self, net: Namespace, library: Path, out: Path, said: Path, options: Sequence[object]
+        self, net: Namespace, library: Path, home: Path, said: Path, options: Sequence[object]
     ) -> None:
-        self.out, self.said = out, said
+        self.said = said
         self.metrics_file = said.with_suffix(".prom")
         self.statuses: list[dict[str, Any]] = []
         self._read = 0  # bytes of what it said
         self._port: int | None = None
-        command = [sys.executable, "-m", "zanon_net", "run", "a", "-v", "--out", str(out)]
+        command = [sys.executable, "-m", "zanon_net", "run", "a", "-v"]
         command += [word for name in FORMATS for word in ("--format", name)]
         command += ["--status", f"{STATUS_S}s", "--status-format", "json", "--flush", "1s"]
         command += ["--metrics", "127.0.0.1:0", "--metrics-file", str(self.metrics_file)]
         package = str(Path(zanon_net.__file__).parents[1])
         environment = {**os.environ, "PYTHONPATH": package, "LD_PRELOAD": str(library)}
+        before = set(home.iterdir())
         with net.inside(), said.open("wb") as stderr:
             self.process = subprocess.Popen(
                 [*command, *map(str, options)],
+                cwd=home,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
             )
         self.until("it listens", lambda: b"listening on a" in self.text())
+        (self.out,) = (path for path in home.iterdir() if path not in before)
 
     # ---- what it says ----
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The month: its clock, its runs one after the other, and the checks after each event."""
 
-import shutil
 import time
 from collections import deque
 from contextlib import ExitStack
@@ -14,19 +13,22 @@ from typing import Self
 from month import checks
 from month.broken import Broken, check_equal
 from month.cable import Cable
+from month.checks import Manifest
 from month.disk import Disk
 from month.parts import Parts
 from month.probe import Probe
 from month.releases import Releases
+from month.retention import LATE_S, Rule, Shelf
 from month.stamps import build_library
 from month.traffic import INTERNAL, Traffic, Visit, Z
 from support.metrics import Samples, samples, scrape
 from support.netns import Namespace
-from support.packets import HOUR, MINUTE, START, Frame
+from support.packets import DAY, HOUR, MINUTE, START, Frame
 
 from zanon_net.keys import new_key
 
-DISK_BYTES = 64 << 20
+DISK_BYTES, MAX_DISK = 64 << 20, 4 << 20
+KEEP = DAY
 RING = "2M"
 METRICS_S = 12.0  # the age of the oldest metrics that may be served: 10 s, and a busy machine
 SPAN = 30 * MINUTE  # of packet time, sent in one go
@@ -55,6 +57,10 @@ class Month:
         self.traffic = Traffic(seed, visits)
         self.secrets = checks.Secrets(self.traffic)
         self.now_ns = START
+        self.shelf = Shelf()
+        slack_s = 2 * seconds_an_hour + LATE_S
+        keep_s = KEEP / HOUR * seconds_an_hour
+        self._rules = Rule(max_bytes=MAX_DISK), Rule(keep_s=keep_s, slack_s=slack_s)
         self.offset_ns = 0  # by which the clock that stamps frames is wrong
         self.runs = 0
         self.sent = self.read = self.lost = self.observations = self.parts_over = 0
@@ -79,17 +85,19 @@ class Month:
 
     # ---- runs ----
 
-    def start(self) -> None:
-        """Starts a run, in a folder of its own as the service does; that of the one before has
-        been looked at and is gone."""
+    def start(self, on_full: str = "wait") -> None:
+        """Starts a run, which makes a folder of its own as the service does. Every other one keeps
+        parts for a day of packet time, the others as much as fits."""
         self.runs += 1
-        self.out = self.disk.folder / f"run{self.runs}"
+        self.rule = self._rules[self.runs % 2]
         options = ["--internal", INTERNAL, "--z", Z, "--key-file", self.key, "--split", "1h"]
-        options += ["--ring", RING]
+        options += ["--ring", RING, "--on-full", on_full, *self.rule.options()]
         said = self._folder / f"run{self.runs}.said"
-        self.probe = Probe(self.net, self._library, self.out, said, options)
+        self.probe = Probe(self.net, self._library, self.disk.folder, said, options)
+        self.out = self.probe.out
         self.releases = Releases()
-        self.parts = Parts(self.out, self.traffic.servers)
+        self.removed = (0, 0)  # bytes of its own files, and of earlier runs'
+        self.parts = Parts(self.out, self.traffic.servers, self._appeared)
         self._sent_before, self._arrived_before = self.cable.sent, self.cable.arrived
         self.refused = 0  # frames sent while the link was down
         self.resident: list[int] = []
@@ -109,16 +117,20 @@ class Month:
         self.collect()
         manifest = self.probe.manifest()
         lost = sum(manifest["capture_drops"].values())
-        check_equal("whether a run is complete", manifest["complete"], lost == 0)
+        unwritten = manifest["full_disk"]["records_lost"]
+        is_complete = lost == 0 and not any(unwritten.values())
+        check_equal("whether a run is complete", manifest["complete"], is_complete)
         checks.check_accounts(manifest)
-        self.releases.check_whole()
+        self.releases.check_whole(unwritten.get("observations", 0), unwritten.get("jsonl", 0))
         self.parts.check_against(manifest)
+        self.check_removed(manifest)
         last = samples(self.probe.metrics_file.read_text("ascii"))
         checks.check_last_metrics(last, manifest)
         self.leave(manifest["sources"][0]["frames"], lost)
 
     def leave(self, read: int, lost: int) -> None:
-        """Looks at the messages of a run that has ended, and removes its folder."""
+        """Looks at the messages of a run that has ended; its folder stays until later runs remove
+        what is in it."""
         self.check_messages()
         self.read += read
         self.lost += lost
@@ -126,7 +138,6 @@ class Month:
         self.observations += self.releases.observed
         self.parts_over += len(self.parts.bytes)
         self.resident_all += self.resident
-        shutil.rmtree(self.out)
 
     # ---- time ----
 
@@ -163,6 +174,9 @@ class Month:
 
     # ---- checks ----
 
+    def _appeared(self, path: Path, size: int) -> None:
+        self.shelf.add(path, size, self.runs)
+
     def collect(self) -> None:
         """Reads the files that have appeared."""
         observations, flows = self.parts.collect()
@@ -187,7 +201,9 @@ class Month:
         state = self.state_of_now()
         self.parts.check_against(state)
         self.parts.check_unchanged()
-        self.releases.check_so_far()
+        self.releases.check_so_far(state["full_disk"]["records_lost"].get("observations", 0))
+        self.shelf.check_removed(self.rule)
+        self.probe.until("its manifest says what it has removed", self._removals_are_told)
         checks.check_memory(self.resident)
         self.check_metrics()
         self.check_messages(str(state).encode())
@@ -201,7 +217,7 @@ class Month:
         arrived = self.cable.arrived - self._arrived_before
         check_equal("packets that arrived", arrived, self.sent_to_run - drops["interface"])
 
-    def state_of_now(self) -> dict[str, object]:
+    def state_of_now(self) -> Manifest:
         """The manifest so far, when it has come to the last status."""
         packets = self.probe.packets
         self.probe.until(
@@ -209,6 +225,27 @@ class Month:
             lambda: self.probe.state()["counters"]["read"]["frames"] == packets,
         )
         return self.probe.state()
+
+    def _removals_are_told(self) -> bool:
+        return self._removals_differ(self.probe.state()) is None
+
+    def check_removed(self, manifest: Manifest) -> None:
+        """The manifest of a run that has ended says what it has removed."""
+        problem = self._removals_differ(manifest)
+        if problem is not None:
+            raise Broken("what was removed", problem)
+
+    def _removals_differ(self, manifest: Manifest) -> str | None:
+        """Looks at what is gone; returns how the manifest differs from it."""
+        own, earlier = self.shelf.look(self.rule, self.runs)
+        self.removed = (self.removed[0] + own, self.removed[1] + earlier)
+        removed = manifest["removed"]
+        counted = (removed["bytes"], removed["earlier_runs"]["bytes"])
+        lines = self.probe.text().count(b"zanon-net: removed ")
+        parts = removed["parts"] + removed["earlier_runs"]["parts"]
+        if (counted, parts) == (self.removed, lines):
+            return None
+        return f"{counted} bytes, {parts} parts; gone are {self.removed}, and {lines} lines say so"
 
     def check_metrics(self) -> None:
         """Scrapes the metrics."""
