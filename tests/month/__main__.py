@@ -56,7 +56,8 @@ def line_of(month: Month, event: str) -> str:
 def summary(month: Month) -> list[str]:
     done = month.outcome()
     return [
-        f"runs {done.runs}, sent {done.sent:,}, read {done.read:,}, lost {done.lost:,}",
+        f"runs {done.runs}, sent {done.sent:,}, read {done.read:,}, lost {done.lost:,},"
+        f" after a run was killed or had ended {done.unread:,}",
         f"names released {done.observations:,}, files of parts {done.parts:,}",
         f"memory {done.resident_first / 2**20:.1f} MiB at first,"
         f" {done.resident_last / 2**20:.1f} MiB at last",

@@ -18,7 +18,7 @@ from zanon_net.keys import new_key
 CROWD = 120  # visits in a rush: each user makes one at least
 REBASE = 300  # visits too late, of which 256 in a row set the clock of the z-table back
 LEFT, RUSH_S = 256 << 10, 0.2  # bytes left on a disk that is filled up, and between two rushes
-BURST = 20_000  # datagrams of 1 KB, of which the ring holds a tenth
+BURST = 12_000  # datagrams of 8 KB, of which the ring holds two thirds
 
 
 def hangup(month: Month) -> None:
@@ -94,9 +94,7 @@ def link_down(month: Month) -> None:
     """The interface goes down and comes up. Nobody can count what was sent meanwhile."""
     month.quiesce()
     month.cable.pull()
-    month.fill(100)
-    month.refused += 100
-    month.cable.plug()
+    month.link_is_down(lambda: month.fill(100), month.cable.plug)
 
 
 def ring_full(month: Month) -> None:
@@ -107,6 +105,7 @@ def ring_full(month: Month) -> None:
     month.fill(BURST)
     month.probe.send_signal(signal.SIGCONT)
     month.quiesce()
+    month.lost_on_purpose += month.probe.lost - lost
     if month.probe.lost == lost:
         raise Broken("no packet is lost", "though the ring was full")
     month.probe.until("it warns of a loss", lambda: b"warning: so far" in month.probe.text())

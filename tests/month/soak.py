@@ -4,6 +4,7 @@
 
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Self
 
 from month import checks
 from month.broken import Broken, check_equal
-from month.cable import Cable
+from month.cable import RETRY_S, Cable
 from month.checks import Manifest
 from month.disk import Disk
 from month.parts import Parts
@@ -29,7 +30,6 @@ from zanon_net.keys import new_key
 
 DISK_BYTES, MAX_DISK = 64 << 20, 4 << 20
 KEEP = DAY
-RING = "2M"
 METRICS_S = 12.0  # the age of the oldest metrics that may be served: 10 s, and a busy machine
 SPAN = 30 * MINUTE  # of packet time, sent in one go
 
@@ -42,6 +42,7 @@ class Outcome:
     sent: int
     read: int
     lost: int
+    unread: int  # sent to a run that was killed, or had ended
     observations: int
     parts: int
     resident_first: int
@@ -63,7 +64,7 @@ class Month:
         self._rules = Rule(max_bytes=MAX_DISK), Rule(keep_s=keep_s, slack_s=slack_s)
         self.offset_ns = 0  # by which the clock that stamps frames is wrong
         self.runs = 0
-        self.sent = self.read = self.lost = self.observations = self.parts_over = 0
+        self.sent = self.read = self.lost = self.unread = self.observations = self.parts_over = 0
         self.resident_all: list[int] = []
 
     def __enter__(self) -> Self:
@@ -91,7 +92,7 @@ class Month:
         self.runs += 1
         self.rule = self._rules[self.runs % 2]
         options = ["--internal", INTERNAL, "--z", Z, "--key-file", self.key, "--split", "1h"]
-        options += ["--ring", RING, "--on-full", on_full, *self.rule.options()]
+        options += ["--on-full", on_full, *self.rule.options()]
         said = self._folder / f"run{self.runs}.said"
         self.probe = Probe(self.net, self._library, self.disk.folder, said, options)
         self.out = self.probe.out
@@ -100,6 +101,7 @@ class Month:
         self.parts = Parts(self.out, self.traffic.servers, self._appeared)
         self._sent_before, self._arrived_before = self.cable.sent, self.cable.arrived
         self.refused = 0  # frames sent while the link was down
+        self.lost_on_purpose = 0  # frames without a name
         self.resident: list[int] = []
         self._scrapes: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
         self._last_scrape: Samples = {}
@@ -135,6 +137,7 @@ class Month:
         self.read += read
         self.lost += lost
         self.sent += self.sent_to_run
+        self.unread += self.sent_to_run - read - lost
         self.observations += self.releases.observed
         self.parts_over += len(self.parts.bytes)
         self.resident_all += self.resident
@@ -171,6 +174,17 @@ class Month:
         frames = self.traffic.fillers(count, self.now_ns)
         self.now_ns = frames[-1].t_ns + 1
         self.send(frames, [])
+
+    def link_is_down(self, while_down: Callable[[], None], up: Callable[[], None]) -> None:
+        """Does something while the link is down. up: brings it up. Then datagrams are sent until
+        one arrives, as the far end learns of it a little later; others had no way to arrive."""
+        sent, arrived = self.cable.sent, self.cable.arrived
+        while_down()
+        up()
+        while self.cable.arrived == arrived:
+            self.fill(1)
+            time.sleep(RETRY_S)
+        self.refused += self.cable.sent - sent - (self.cable.arrived - arrived)
 
     # ---- checks ----
 
@@ -213,6 +227,9 @@ class Month:
         status = self.probe.look()
         drops = status["capture_drops"]
         counted = status["packets"] + sum(drops.values())
+        lost = drops["ring"] + drops["us"]
+        if lost > self.lost_on_purpose:
+            raise Broken("this machine is too busy: frames with names were lost", f"{lost} of them")
         check_equal("packets read and lost, of those sent", counted, self.sent_to_run)
         arrived = self.cable.arrived - self._arrived_before
         check_equal("packets that arrived", arrived, self.sent_to_run - drops["interface"])
@@ -282,6 +299,7 @@ class Month:
             sent=self.sent,
             read=self.read,
             lost=self.lost,
+            unread=self.unread,
             observations=self.observations,
             parts=self.parts_over,
             resident_first=self.resident_all[0],

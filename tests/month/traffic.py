@@ -31,6 +31,7 @@ WINDOW = HOUR
 INTERNAL = "10.0.0.0/8,2001:db8:40::/44"
 USERS, USERS_V6, NAMES = 100, 12, 40
 CANARIES, CANARY_VISITS = 2, 6  # a span
+FILLER_BYTES = 8000
 LONG_EVERY = 20  # visits, one of which goes on for hours
 MARK = "qzcanary"  # in each name of a canary
 DATA = b"\x17\x03\x03\0\x04data"
@@ -92,7 +93,7 @@ class Traffic:
         """Datagrams without a name, a ms apart."""
         talk = Udp(self.users[0], "198.51.100.9", (next(self._ports), 9), start_ns)
         for _ in range(count):
-            talk.send(bytes(1000))
+            talk.send(bytes(FILLER_BYTES))
         return talk.frames
 
     def rush(self, count: int, start_ns: int) -> tuple[list[Frame], list[Visit]]:
