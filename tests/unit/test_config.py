@@ -278,6 +278,9 @@ order = "closing"
 times = "90s"
 sizes = "exact"
 flush = "2s"
+keep = "7d"
+max_disk = "3k"
+on_full = "wait"
 [limits]
 max_flows = 1000
 max_tuples = 2000
@@ -349,6 +352,9 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "90s",
             "exact",
             "2s",
+            "7d",
+            "3k",
+            "wait",
         ),
         Limits(1000, 2000, 3000, 4),
         LiveSettings(

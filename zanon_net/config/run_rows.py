@@ -341,39 +341,6 @@ _OUTPUT = (
         manifest="as it is",
     ),
     _output(
-        name="keep",
-        type=DURATION,
-        default=None,
-        help="Remove parts that have been over for longer than this, such as 7d; needs --split or"
-        " --split-size.",
-        usual="all stay",
-        about="remove parts that have been over for longer than this; left out: all stay",
-        example="7d",
-        check=rules.check_parts,
-        manifest=rules.shown_keep,
-    ),
-    _output(
-        name="max_disk",
-        type=SIZE,
-        default=None,
-        help="Remove the oldest parts while all of them and the open one take more than this, such"
-        " as 100G; needs --split or --split-size.",
-        usual="no limit",
-        about="remove the oldest parts while all take more than this; left out: no limit",
-        example="100G",
-        check=rules.check_parts,
-        manifest="as it is",
-    ),
-    _output(
-        name="on_full",
-        type=one_of(ON_FULL, "must be stop or wait"),
-        default="stop",
-        help="What to do on a full disk: stop, with all whole records; or wait for space. On"
-        " interfaces the run then goes on, and counts the records that it cannot write.",
-        about='on a full disk: "stop", or "wait" for space',
-        manifest="as it is",
-    ),
-    _output(
         name="popularity",
         type=NEW_FILE,
         default=None,
@@ -458,6 +425,39 @@ _OUTPUT = (
         " files; of Parquet nothing can be.",
         about="how long written records wait in buffers at most; of Parquet all wait",
         manifest="nothing",
+    ),
+    _output(
+        name="keep",
+        type=DURATION,
+        default=None,
+        help="Remove parts that have been over for longer than this, such as 7d; needs --split or"
+        " --split-size.",
+        usual="all stay",
+        about="remove parts that have been over for longer than this; left out: all stay",
+        example="7d",
+        check=rules.check_parts,
+        manifest=rules.shown_keep,
+    ),
+    _output(
+        name="max_disk",
+        type=SIZE,
+        default=None,
+        help="Remove the oldest parts while all of them and the open one take more than this, such"
+        " as 100G; needs --split or --split-size.",
+        usual="no limit",
+        about="remove the oldest parts while all take more than this; left out: no limit",
+        example="100G",
+        check=rules.check_parts,
+        manifest="as it is",
+    ),
+    _output(
+        name="on_full",
+        type=one_of(ON_FULL, "must be stop or wait"),
+        default="stop",
+        help="What to do on a full disk: stop, with all whole records; or wait for space. On"
+        " interfaces the run then goes on, and counts the records that it cannot write.",
+        about='on a full disk: "stop", or "wait" for space',
+        manifest="as it is",
     ),
 )
 

@@ -127,9 +127,6 @@ class Output(View):
     compress: str = RUN["compress"].default
     split: int | str | None = RUN["split"].default
     split_size: int | str | None = RUN["split_size"].default
-    keep: int | str | None = RUN["keep"].default
-    max_disk: int | str | None = RUN["max_disk"].default
-    on_full: str = RUN["on_full"].default
     popularity: str | os.PathLike[str] | None = RUN["popularity"].default
     purpose: str = RUN["purpose"].default
     coarse_end: str | None = RUN["coarse_end"].default
@@ -139,6 +136,9 @@ class Output(View):
     times: int | str | None = RUN["times"].default
     sizes: str | int | None = RUN["sizes"].default
     flush: int | str = RUN["flush"].default
+    keep: int | str | None = RUN["keep"].default
+    max_disk: int | str | None = RUN["max_disk"].default
+    on_full: str = RUN["on_full"].default
 
     @property
     def split_ns(self) -> int:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The disk of a run's output: the rules of what stays on it, and what became of the output there."""
+"""The disk of a run's output: the rules of what stays there, and what became of the output."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

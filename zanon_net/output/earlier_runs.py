@@ -41,9 +41,12 @@ class EarlierPart:
 
 
 def lock(handle: int) -> None:
-    """Has other runs see that the run goes on whose file this is; without locks they cannot."""
+    """Has other runs see that the run goes on whose file this is.
+
+    Where there are no locks, they take every run for one that may go on.
+    """
     with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX)  # others hold it for a moment, to look
 
 
 def earlier_parts(run_folder: Path) -> list[EarlierPart]:
@@ -52,10 +55,10 @@ def earlier_parts(run_folder: Path) -> list[EarlierPart]:
         return []
     found: list[EarlierPart] = []
     with suppress(OSError):
-        for name in sorted(os.listdir(run_folder.parent)):
-            if RUN_FOLDER.fullmatch(name) and name != run_folder.name:
+        for folder in run_folder.parent.iterdir():
+            if RUN_FOLDER.fullmatch(folder.name) and folder.name != run_folder.name:
                 with suppress(OSError):
-                    found += _parts_in(run_folder.parent / name)
+                    found += _parts_in(folder)
     return sorted(found, key=lambda part: part.written_ns)
 
 
@@ -104,9 +107,9 @@ def _read_manifest(folder: int) -> tuple[str, dict[str, Any]] | None:
     """The manifest of a run that removes parts, and its name: the last one, or of a killed run."""
     for name in (MANIFEST, _STATE):
         try:
-            with open(os.open(name, _READ, dir_fd=folder), "rb") as file:
+            with os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
                 text = file.read(_MANIFEST_MAX + 1)
-            manifest = json.loads(text) if len(text) <= _MANIFEST_MAX else None
+            manifest: dict[str, Any] = json.loads(text) if len(text) <= _MANIFEST_MAX else {}
             return (name, manifest) if _removes_parts(manifest) else None
         except FileNotFoundError:
             continue
@@ -142,7 +145,10 @@ def _without(
     gone, before = {file.path for file in files}, manifest["removed"]
     records = {
         name: before["records"].get(name, 0) + formats.get(name, 0)
-        for name in (*before["records"], *(name for name in formats if name not in before["records"]))
+        for name in (
+            *before["records"],
+            *(name for name in formats if name not in before["records"]),
+        )
     }
     removed = {
         **before,
@@ -162,7 +168,7 @@ def _write_manifest(folder: int, name: str, manifest: Mapping[str, Any]) -> None
         _NEXT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder
     )
     try:
-        with open(handle, "wb") as file:
+        with os.fdopen(handle, "wb") as file:
             file.write((json.dumps(manifest, indent=2) + "\n").encode("ascii"))
             file.flush()
             os.fsync(file.fileno())

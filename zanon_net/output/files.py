@@ -86,7 +86,10 @@ class LogFile(ABC):
         self.records = 0
         with explained("write", path):
             partial = self.partial
-            self._raw = PatientFile(partial, room) if room else partial.open("xb", buffering=0)
+            if room is not None and room.waits:
+                self._raw: FileIO = PatientFile(partial, room)
+            else:
+                self._raw = partial.open("xb", buffering=0)
         self._file = BufferedWriter(self._raw, BUFFER_BYTES)
 
     @property
@@ -147,9 +150,7 @@ class LogFile(ABC):
 class TextFile(LogFile):
     """Lines behind a header line, which may be empty."""
 
-    def __init__(
-        self, path: Path, header: bytes, compress: str, room: Room | None = None
-    ) -> None:
+    def __init__(self, path: Path, header: bytes, compress: str, room: Room | None = None) -> None:
         self._header, self._compress = header, compress
         self._compressor = compressor(compress)
         self._holds_back = False  # the compressor, perhaps

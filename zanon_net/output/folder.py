@@ -134,17 +134,20 @@ class FolderSink(Sink):
         """Opens a file for each output."""
         for output in self._plan.outputs:
             path = self.folder / self._plan.file_name(output)
-            self._open[output] = self._room.do(path, partial(self._new_file, output, path))
+            self._room.do(path, partial(self._open_file, output, path))
+
+    def _open_file(self, output: str, path: Path) -> None:
+        with self._transaction.making([path.with_name(path.name + PARTIAL)]):
+            self._open[output] = self._new_file(output, path)
 
     def _new_file(self, output: str, path: Path) -> LogFile:
         compress, room = self._plan.compress, self._room
-        with self._transaction.making([path.with_name(path.name + PARTIAL)]):
-            if output in self._schemas:
-                schema = self._schemas[output]
-                return ParquetFile(path, schema, compress, gathers=self._divided, room=room)
-            is_capture = output in CAPTURES or output in self._plan.views
-            kind = CaptureFile if is_capture else TextFile
-            return kind(path, self._plan.headers.get(output, b""), compress, room)
+        if output in self._schemas:
+            schema = self._schemas[output]
+            return ParquetFile(path, schema, compress, gathers=self._divided, room=room)
+        is_capture = output in CAPTURES or output in self._plan.views
+        kind = CaptureFile if is_capture else TextFile
+        return kind(path, self._plan.headers.get(output, b""), compress, room)
 
     def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
@@ -223,9 +226,7 @@ class FolderSink(Sink):
         part = {"part": self._number} if self._divided else {}
         self._about_to_appear = {
             output: {"file": name, "bytes": sizes[output], "records": file.records, **part}
-            for (output, file), name in zip(
-                self._open.items(), self._names.values(), strict=True
-            )
+            for (output, file), name in zip(self._open.items(), self._names.values(), strict=True)
         }
 
     def _remove_due(self) -> bool:

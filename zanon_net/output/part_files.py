@@ -128,7 +128,9 @@ def _remove_folder(name: str, files: Sequence[PartFile], run_folder: int) -> lis
     with folder_of_ours(name, run_folder) as handle:
         if handle is not None:
             ours = {file.name for file in files if _seen(file, handle) is not None}
-            if not ours or set(os.listdir(handle)) != ours:
+            with os.scandir(handle) as entries:
+                is_ours_alone = {entry.name for entry in entries} == ours
+            if not ours or not is_ours_alone:
                 return []
             os.rename(name, leaving, src_dir_fd=run_folder, dst_dir_fd=run_folder)
     with folder_of_ours(leaving, run_folder) as handle:

@@ -31,7 +31,7 @@ def format_of(path: str) -> str | None:
         return "observations"
     if name.startswith("packets."):
         return None
-    return next(ending for ending in name.split(".")[1:] if ending in _FORMATS)
+    return next((ending for ending in name.split(".")[1:] if ending in _FORMATS), None)
 
 
 def _records_by_format(files: Iterable[PartFile]) -> dict[str, int]:
@@ -113,7 +113,9 @@ class Retention:
                 break
         if limit and open_bytes > limit and not self._has_told:
             self._has_told = True
-            _log.warning("warning: the open part alone takes more than --max-disk; make parts shorter")
+            _log.warning(
+                "warning: the open part alone takes more than --max-disk; make parts shorter"
+            )
         return gone
 
     def _taken(self, open_bytes: int) -> int:

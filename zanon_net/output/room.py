@@ -26,13 +26,15 @@ _Result = TypeVar("_Result")
 
 
 class Room:
-    """Repeats what found no space, if the rules have the run wait; a signal ends that."""
+    """Repeats what found no space, if the rules have the run wait; a signal ends that.
+
+    waits: whether it ever waits. times: how often a wait began.
+    """
 
     def __init__(self, rules: DiskRules) -> None:
         self._rules = rules
-        self._waits = rules.waits and not rules.is_live
+        self.waits = rules.waits and not rules.is_live
         self.times = 0
-        """How often a wait began."""
 
     def do(self, path: Path, call: Callable[[], _Result]) -> _Result:
         """Does what may raise OSError or OutputError; `call` has no effect then."""
@@ -53,7 +55,7 @@ class Room:
         """Waits until the next attempt is due; false where there is to be none."""
         cause = error.__cause__ if isinstance(error, OutputError) else error
         is_full = isinstance(cause, OSError) and cause.errno in _FREED
-        if not self._waits or not is_full or self._rules.gives_up():
+        if not self.waits or not is_full or self._rules.gives_up():
             return False
         assert isinstance(cause, OSError)
         if begins:

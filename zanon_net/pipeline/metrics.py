@@ -27,8 +27,8 @@ class Snapshot:
     """The state of a run at one time; its metrics come from it.
 
     drops: packets lost so far. z: now. rotate_ns: the length of an epoch. output: (bytes, records)
-    that were handed on so far, by format. disk: what became of it there. The rates are over the time since the snapshot before.
-    ztable_bytes: memory of the z-table.
+    that were handed on so far, by format. The rates are over the time since the snapshot before.
+    ztable_bytes: memory of the z-table. disk: what became of the output there.
     """
 
     totals: Totals

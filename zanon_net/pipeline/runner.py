@@ -146,9 +146,7 @@ def run_into(
         return report
 
 
-def disk_rules(
-    config: Config, sources: Sequence[Source], interruption: Interruption
-) -> DiskRules:
+def disk_rules(config: Config, sources: Sequence[Source], interruption: Interruption) -> DiskRules:
     """The rules of what a run of these sources leaves on its disk."""
     return DiskRules(
         keep_ns=int(config.output.keep or 0),

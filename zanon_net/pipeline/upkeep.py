@@ -14,8 +14,7 @@ STATE_SHARE = 0.01  # of the time that states may take; the one of a year lists 
 
 
 class Upkeep:
-    """Flushes a sink's buffers, removes old parts, and keeps its state: at the start, with each part,
-    and at times.
+    """Flushes a sink's buffers, and keeps its state: at the start, with each part, and at times.
 
     manifest: makes the manifest of the run so far.
     is_live: the sources are interfaces. Compressors hold nothing back then; of captures the same
