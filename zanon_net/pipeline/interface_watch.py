@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeGuard
 
 from zanon_net.errors import ZanonError
 from zanon_net.pipeline.facts import Away
@@ -38,6 +39,10 @@ class Presence:
         self._before = Away()  # without the absence that lasts
         self.retry_at = 0.0
         self.problem = ""  # why it could not be opened again
+
+    def has(self, link: LinkState | None) -> TypeGuard[LinkState]:
+        """Whether this is a later state of the interface that is read, and not of another one."""
+        return link is not None and self.link is not None and link.index == self.link.index
 
     def leave(self, reason: str, now: float) -> bool:
         """Notes that it is not there. Returns whether that, or the reason, is new."""
@@ -101,13 +106,17 @@ class InterfaceWatch:
             link = self._link(one.name)
             if self._interfaces.gone(i):
                 self._see_gone(i, one, link, now)
-            elif link is not None and one.link is not None and link.index == one.link.index:
+            elif one.has(link):
                 self._see_there(one, link, now)
 
     def finish(self) -> None:
         """Ends the watch: the facts stay as they are now."""
         self._interfaces.finish()
         self._end = time.monotonic()
+        for i, one in enumerate(self._presences):
+            link = self._link(one.name)
+            if not self._interfaces.gone(i) and one.has(link) and link.is_up:
+                self._welcome(one, self._end)  # it is up since the last look
 
     def presence(self) -> dict[str, int | None]:
         """Since when each is away, in ns since the epoch; None: it is there."""
