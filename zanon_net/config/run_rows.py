@@ -44,6 +44,7 @@ COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
 STATUS_FORMATS = ("text", "json")
 ON_FULL = ("stop", "wait")
 EVIDENCE = ("established", "any")
+ON_LOST = ("fail", "wait", "end")
 TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
 
 
@@ -548,6 +549,16 @@ _LIVE = (
         about="exit code 1 when more than this percentage of the packets was lost; left out: a loss"
         " is only reported",
         example=1,
+        manifest="as it is",
+    ),
+    _live(
+        name="on_lost",
+        type=one_of(ON_LOST, "must be fail, wait or end"),
+        default="fail",
+        help="When an interface goes away: fail and end also end the run, with exit code 1 and 0,"
+        " and the output is whole; wait reads it again when it is back, and the others meanwhile.",
+        about="when an interface goes away: fail and end also end the run, with exit code 1 and 0;"
+        " wait reads it again when it is back",
         manifest="as it is",
     ),
     _live(

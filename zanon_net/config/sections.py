@@ -184,6 +184,7 @@ class LiveSettings(View):
     promiscuous: bool = RUN["promiscuous"].default
     status: int | str | None = RUN["status"].default
     fail_on_loss: float | None = RUN["fail_on_loss"].default
+    on_lost: str = RUN["on_lost"].default
     drop_to: str | None = RUN["drop_to"].default
     status_format: str = RUN["status_format"].default
     metrics: str | None = RUN["metrics"].default
@@ -194,6 +195,11 @@ class LiveSettings(View):
     def ring_bytes(self) -> int:
         """The size of a ring in bytes."""
         return int(self.ring)
+
+    @property
+    def keeps_capture(self) -> bool:
+        """Whether the run goes on as another user, and opens interfaces then."""
+        return self.drop_to is not None and self.on_lost == "wait"
 
     @property
     def status_s(self) -> float | None:

@@ -16,7 +16,7 @@ from zanon_net.config.settings import Config
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline import packet_fates
-from zanon_net.pipeline.facts import Drops, Facts, Loss
+from zanon_net.pipeline.facts import Drops, Facts, Loss, absences
 from zanon_net.pipeline.totals import Totals
 
 CUT = "there was no room for more output: the last files were cut to whole records"
@@ -86,6 +86,8 @@ def build_manifest(
     loss = Loss.of(described, ending.drops)
     notes = _notes(config, totals.counters)
     notes += [] if loss is None else [loss.text()]
+    away = absences(described)
+    notes += away
     notes += [CUT] if ending.was_cut else []
     full = ending.disk.note()
     notes += [] if full is None else [full]
@@ -101,6 +103,7 @@ def build_manifest(
         and not ending.running
         and ending.error is None
         and loss is None
+        and not away
         and unsent is None
         and ending.disk.records_lost == 0,
         "interrupted": ending.interrupted,

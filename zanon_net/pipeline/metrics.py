@@ -28,7 +28,8 @@ class Snapshot:
 
     drops: packets lost so far. z: now. rotate_ns: the length of an epoch. output: (bytes, records)
     that were handed on so far, by format. The rates are over the time since the snapshot before.
-    ztable_bytes: memory of the z-table. disk: what became of the output there.
+    ztable_bytes: memory of the z-table. disk: what became of the output there. interfaces: whether
+    each that is read is there.
     """
 
     totals: Totals
@@ -41,6 +42,7 @@ class Snapshot:
     packets_per_s: float = 0.0
     bits_per_s: float = 0.0
     lost_share: float = 0.0
+    interfaces: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +157,13 @@ METRICS = (
         kind="gauge",
         help="Share of the packets that was lost, 0 to 1, over the last 10 s.",
         value=lambda snapshot: snapshot.lost_share,
+    ),
+    Metric(
+        name="interface_up",
+        kind="gauge",
+        help="1: the interface is read; 0: it is away. None of captures.",
+        label="interface",
+        value=lambda snapshot: snapshot.interfaces,
     ),
     Metric(
         name="drops_total",

@@ -4,7 +4,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from zanon_net._core import PacketEngine
 from zanon_net.config.rules import FORMAT_OUTPUTS
@@ -55,9 +55,11 @@ class MetricsClock:
         hooks: WindowHooks,
         notify: Callable[[Snapshot], None],
         disk: Callable[[], DiskFacts] = DiskFacts,
+        presence: Callable[[], Mapping[str, int | None]] = dict,
     ) -> None:
         self._disk = disk
         self._engine, self._drops, self._hooks, self._notify = engine, drops, hooks, notify
+        self._presence = presence
         self.output = OutputCounts(tuple(hooks.config.output.format))
         self._before = self._due = time.monotonic()
         self._packets = self._octets = self._lost = 0
@@ -86,6 +88,7 @@ class MetricsClock:
                 packets_per_s=read / seconds,
                 bits_per_s=(octets - self._octets) * 8 / seconds,
                 lost_share=lost / max(read + lost, 1),
+                interfaces={name: since is None for name, since in self._presence().items()},
             )
         )
         self._before, self._packets, self._octets, self._lost = now, packets, octets, drops.total

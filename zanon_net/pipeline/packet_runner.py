@@ -161,7 +161,7 @@ def _sink_opener(
     def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
         sink = None if to is None else _open_interface(to, sources, stack)
         if user is not None:
-            become(user)
+            become(user, keeps_capture=config.live.keeps_capture)
         if dry_run:
             return NoSink
         if sink is not None:

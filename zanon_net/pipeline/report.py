@@ -39,10 +39,18 @@ class Report:
     def warnings(self) -> list[str]:
         """A line for each source that ended early."""
         return [
-            f"{source['name']}: {source['warning']}"
+            f"interface {source['name']} {source['warning']}"
+            if source["format"] == INTERFACE
+            else f"{source['name']}: {source['warning']}"
             for source in self.manifest["sources"]
             if source["warning"] is not None
         ]
+
+    @property
+    def failure(self) -> str | None:
+        """Why the reading ended too early, though all that had been read is written; None where it
+        did not: an interface was lost."""
+        return None if self.manifest["error"] is None else str(self.manifest["error"])
 
     @property
     def loss(self) -> Loss | None:

@@ -87,7 +87,8 @@ def run(
         raise ConfigError("view: a view needs a file of its own; name a folder with --out")
 
     def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
-        place = out if user is None else go_on_as(user, out, stack)
+        keeps = config.live.keeps_capture
+        place = out if user is None else go_on_as(user, out, stack, keeps_capture=keeps)
         return partial(open_sink, place, config.output.format)
 
     return run_into(
@@ -190,7 +191,7 @@ def run_reader(
             files=sink.files,
             written=sink.written,
             interrupted=reader.interrupted,
-            error=error,
+            error=error or reader.failure,
             drops=reader.drops(),
             was_cut=sink.was_cut,
             sent=sink.sent,
@@ -205,8 +206,10 @@ def run_reader(
     status_s = config.live.status_s
     clock = None
     if on_status is not None and status_s is not None:
-        clock = StatusClock(engine, reader.drops, status_s, on_status, lambda: sink.sent)
-    observers.begin(engine, reader.drops, hooks, lambda: sink.disk)
+        clock = StatusClock(
+            engine, reader.drops, status_s, on_status, lambda: sink.sent, reader.presence
+        )
+    observers.begin(engine, reader.drops, hooks, lambda: sink.disk, reader.presence)
     try:
         upkeep = Upkeep(sink, config, state, is_live=isinstance(reader, LiveReader))
         for _batch in reader.batches():
