@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from month.broken import Broken, check_equal
 from month.checks import check_accounts
-from month.probe import PATIENCE_S
+from month.probe import PATIENCE_S, STATUS_S
 from month.soak import Month
 from support.packets import HOUR, MINUTE
 
@@ -17,6 +17,7 @@ from zanon_net.keys import new_key
 
 CROWD = 120  # visits in a rush: each user makes one at least
 REBASE = 300  # visits too late, of which 256 in a row set the clock of the z-table back
+PASSED = 50  # datagrams sent at once to an interface that is new
 LEFT, RUSH_S = 256 << 10, 0.2  # bytes left on a disk that is filled up, and between two rushes
 BURST = 12_000  # datagrams of 8 KB, of which the ring holds two thirds
 
@@ -97,6 +98,24 @@ def link_down(month: Month) -> None:
     month.link_is_down(lambda: month.fill(100), month.cable.plug)
 
 
+def link_removed(month: Month) -> None:
+    """The interface is removed, and another one of its name takes its place. What passes that one
+    before the run has opened it is lost; all of it is counted that came before the opening began."""
+    month.quiesce()
+    month.cable.remove()
+    month.probe.until("it waits", lambda: b"the run waits for it" in month.new_text())
+    month.miss(HOUR)
+    month.cable.bring_back()
+    month.fill(PASSED)
+    month.probe.until("it is back", lambda: b"interface a is back after" in month.new_text())
+    month.fill(1)
+    time.sleep(3 * STATUS_S)
+    unseen = month.sent_to_run - month.seen()
+    if not 0 <= unseen < PASSED:
+        raise Broken("frames that passed while it was away", f"{unseen} of {PASSED} in no count")
+    month.refused += unseen
+
+
 def ring_full(month: Month) -> None:
     """The process stands still, and more arrives than the ring holds: all of it is counted."""
     month.quiesce()
@@ -108,7 +127,7 @@ def ring_full(month: Month) -> None:
     month.lost_on_purpose += month.probe.lost - lost
     if month.probe.lost == lost:
         raise Broken("no packet is lost", "though the ring was full")
-    month.probe.until("it warns of a loss", lambda: b"warning: so far" in month.probe.text())
+    month.probe.until("it warns of a loss", lambda: b"warning: so far" in month.new_text())
 
 
 def killed(month: Month) -> None:
@@ -136,11 +155,11 @@ def disk_full(month: Month) -> None:
     """The disk is full while the run waits for space: it goes on reading, what it cannot write is
     counted, and a new part begins when there is space again."""
     month.disk.fill(LEFT)
-    _rush_until(month, lambda: b"records are lost until there is space" in month.probe.text())
+    _rush_until(month, lambda: b"records are lost until there is space" in month.new_text())
     month.rush(CROWD)
     month.quiesce()
     month.disk.clear()
-    month.probe.until("it writes again", lambda: b"there is space again" in month.probe.text())
+    month.probe.until("it writes again", lambda: b"there is space again" in month.new_text())
     month.rush(CROWD)
     month.quiesce()
     full = month.state_of_now()["full_disk"]
@@ -182,6 +201,7 @@ EVENTS: tuple[Callable[[Month], None], ...] = (
     hangup,
     clock_forward,
     link_down,
+    link_removed,
     ring_full,
     clock_back,
     killed,
