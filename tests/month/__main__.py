@@ -10,10 +10,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from support.packets import DAY, HOUR, START
+
 from month.broken import Broken
 from month.events import EVENTS
 from month.soak import Month
-from support.packets import DAY, HOUR, START
 
 MINUTES_A_DAY = 2.0
 
@@ -55,12 +56,12 @@ def line_of(month: Month, event: str) -> str:
 
 def summary(month: Month) -> list[str]:
     done = month.outcome()
+    first, last = (n / 2**20 for n in (done.resident_first, done.resident_last))
+    unread = f"sent to a run that was killed or had ended {done.unread:,}"
     return [
-        f"runs {done.runs}, sent {done.sent:,}, read {done.read:,}, lost {done.lost:,},"
-        f" after a run was killed or had ended {done.unread:,}",
+        f"runs {done.runs}, sent {done.sent:,}, read {done.read:,}, lost {done.lost:,}, {unread}",
         f"names released {done.observations:,}, files of parts {done.parts:,}",
-        f"memory {done.resident_first / 2**20:.1f} MiB at first,"
-        f" {done.resident_last / 2**20:.1f} MiB at last",
+        f"memory {first:.1f} MiB at first, {last:.1f} MiB at last",
     ]
 
 

@@ -6,9 +6,10 @@ import errno
 import time
 from collections.abc import Sequence
 
-from month.stamps import stamped
 from support.netns import Namespace
 from support.packets import Frame
+
+from month.stamps import stamped
 
 SLICE = 20  # frames between two looks at the clock
 RATE_MAX = 10_000  # frames a second

@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from month.broken import Broken, check_equal
-from month.traffic import Traffic
 from support.canary import Canaries
 from support.metrics import Samples
 
+from month.broken import Broken, check_equal
+from month.traffic import Traffic
 from zanon_net.pipeline.metrics import rounded
 
 GROWTH_MAX = 1.10

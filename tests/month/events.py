@@ -7,12 +7,12 @@ import threading
 import time
 from collections.abc import Callable
 
+from support.packets import HOUR, MINUTE
+
 from month.broken import Broken, check_equal
 from month.checks import check_accounts
 from month.probe import PATIENCE_S, STATUS_S
 from month.soak import Month
-from support.packets import HOUR, MINUTE
-
 from zanon_net.keys import new_key
 
 CROWD = 120  # visits in a rush: each user makes one at least
@@ -100,7 +100,8 @@ def link_down(month: Month) -> None:
 
 def link_removed(month: Month) -> None:
     """The interface is removed, and another one of its name takes its place. What passes that one
-    before the run has opened it is lost; all of it is counted that came before the opening began."""
+    before the run has opened it is lost, and counted as far as it came before the opening began.
+    """
     month.quiesce()
     month.cable.remove()
     month.probe.until("it waits", lambda: b"the run waits for it" in month.new_text())
@@ -182,6 +183,7 @@ def disk_full_at_once(month: Month) -> None:
     check_equal("whether a run is complete", manifest["complete"], False)
     check_accounts(manifest)
     month.parts.check_against(manifest)
+    month.check_removed(manifest)
     month.releases.check_so_far()
     month.leave(manifest["sources"][0]["frames"], sum(manifest["capture_drops"].values()))
     month.start()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+
 from month.broken import Broken, check_equal
 from month.traffic import MARK
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from support.netns import Namespace
+
 import zanon_net
 from month.broken import Broken
-from support.netns import Namespace
 
 PATIENCE_S = 60.0
 STATUS_S = 0.5

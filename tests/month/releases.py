@@ -7,10 +7,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from month.broken import Broken
-from month.traffic import WINDOW, Visit, Z
 from oracle.ztable import ZOracle
 from support.packets import HOUR
+
+from month.broken import Broken
+from month.traffic import WINDOW, Visit, Z
 
 REMEMBERED = 8 * HOUR  # longer than the window and the widest step back together
 FEW = 10  # users that are too few to say anything about

@@ -14,8 +14,10 @@ PART_FILES = 6  # of a part, which goes at once
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a run was asked to remove: parts older than seconds, or what is more than bytes. slack_s:
-    how much older a file may look than the time since it was first read here."""
+    """What a run was asked to remove: parts older than seconds, or what is more than bytes.
+
+    slack_s: how much older a part may be than the time since its files were first read here.
+    """
 
     keep_s: float | None = None
     max_bytes: int | None = None

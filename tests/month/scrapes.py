@@ -22,13 +22,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from support.capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
+from support.metrics import HURRIED, SERVING, scrape, shapes, until
+from support.packets import MINUTE, SECOND, START
+
 from month.broken import Broken, check_equal
 from month.checks import Secrets, check_memory
 from month.requests import answer, request
 from month.traffic import INTERNAL, Traffic, Z
-from support.capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
-from support.metrics import HURRIED, SERVING, scrape, shapes, until
-from support.packets import MINUTE, SECOND, START
 
 VISITS = 2000  # an hour of packet time
 SPAN, SPAN_S = 10 * MINUTE, 0.5  # of packet time, and of the clock

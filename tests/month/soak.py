@@ -11,6 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from support.metrics import Samples, samples, scrape
+from support.netns import Namespace
+from support.packets import DAY, HOUR, MINUTE, START, Frame
+
 from month import checks
 from month.broken import Broken, check_equal
 from month.cable import RETRY_S, Cable
@@ -22,10 +26,6 @@ from month.releases import Releases
 from month.retention import LATE_S, Rule, Shelf
 from month.stamps import build_library
 from month.traffic import INTERNAL, Traffic, Visit, Z
-from support.metrics import Samples, samples, scrape
-from support.netns import Namespace
-from support.packets import DAY, HOUR, MINUTE, START, Frame
-
 from zanon_net.keys import new_key
 
 DISK_BYTES, MAX_DISK = 64 << 20, 4 << 20
@@ -135,6 +135,7 @@ class Month:
         """Looks at the messages of a run that has ended; its folder stays until later runs remove
         what is in it."""
         self.check_messages()
+        self.shelf.look(self.rule, self.runs)  # what a run removed that was killed
         self.read += read
         self.lost += lost
         self.sent += self.sent_to_run
@@ -230,7 +231,7 @@ class Month:
         self.parts.check_unchanged()
         self.releases.check_so_far(state["full_disk"]["records_lost"].get("observations", 0))
         self.shelf.check_removed(self.rule)
-        self.probe.until("its manifest says what it has removed", self._removals_are_told)
+        self.probe.until("its manifest says what it has removed", self._removals_agree)
         checks.check_memory(self.resident)
         self.check_metrics()
         self.check_messages(str(state).encode())
@@ -255,7 +256,7 @@ class Month:
         )
         return self.probe.state()
 
-    def _removals_are_told(self) -> bool:
+    def _removals_agree(self) -> bool:
         return self._removals_differ(self.probe.state()) is None
 
     def check_removed(self, manifest: Manifest) -> None:

@@ -13,7 +13,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from support import wire
 from support.packets import (
     HOUR,
     MINUTE,
