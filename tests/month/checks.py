@@ -59,6 +59,10 @@ def check_last_metrics(last: Samples, manifest: Manifest) -> None:
         ("zanon_decisions_total", "released"): decisions["released"],
     }
     expected |= {("zanon_decisions_total", k): n for k, n in decisions["suppressed"].items()}
+    removed, unwritten = manifest["removed"], manifest["full_disk"]["records_lost"]
+    parts = removed["parts"] + removed["earlier_runs"]["parts"]
+    expected["zanon_removed_parts_total", ""] = parts
+    expected["zanon_full_disk_lost_records_total", ""] = sum(unwritten.values())
     for place, lost in manifest["capture_drops"].items():
         expected["zanon_capture_dropped_packets_total", place] = lost
     for key, value in expected.items():
