@@ -361,6 +361,33 @@ def test_what_no_manifest_of_ours_names_stays(tmp_path: Path, changed: dict[str,
     assert files_in(tmp_path) == before
 
 
+def test_a_part_that_a_killed_run_did_not_list_stays(tmp_path: Path) -> None:
+    """It got its name right before the kill. Those that are listed go, whole as they are."""
+    folder = tmp_path / "zanon-20260101T100000Z"
+    rules = DiskRules(is_live=True, keep_ns=HOUR)
+    sink = FolderSink(folder, Plan((*LOGS, "csv"), headers={"csv": b"t\n"}, disk=rules))
+    sink.rotate(START, START + HOUR)
+    state = {
+        "name": "zanon-net",
+        "configuration": {"output": {"keep": "1h", "max_disk": None}},
+        "sources": [{"format": "interface"}],
+        "removed": {"parts": 0, "bytes": 0, "records": {}},
+        "outputs": sink.files,
+    }
+    sink.keep_state(lambda: json.dumps(state).encode())
+    sink.rotate(START, START + 2 * HOUR)
+    listed, unlisted = ({str(f["file"]) for f in sink.files if f["part"] == n} for n in (1, 2))
+    sink._close_manifest()  # here it is killed: its lock is gone, its files stay
+    found = live_retention(tmp_path, max_bytes=1)
+    found.remove_due(0, 0)
+    assert found.removed[1].parts == 1
+    left = {name for name in files_in(folder) if not name.endswith(".partial")}
+    assert left == unlisted
+    assert left.isdisjoint(listed)
+    assert json.loads((folder / "manifest.json.partial").read_bytes())["outputs"] == []
+    sink.discard()
+
+
 def test_other_folders_stay(tmp_path: Path) -> None:
     """Of another name, links, those of a run that goes on, and without a manifest."""
     earlier(tmp_path, "20260101T100000Z").rename(tmp_path / "kept")
