@@ -220,6 +220,26 @@ def test_a_part_whose_removal_fails_stays_with_one_warning(
     sink.discard()
 
 
+def test_parts_may_be_moved_away_at_the_same_time(
+    out: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the very moment of their removal, of which nothing is counted then."""
+    sink, files = part_of(out)
+
+    def moved(*_arguments: object, **_more: object) -> None:
+        raise FileNotFoundError(2, os.strerror(2))
+
+    facts = [part_files.PartFile.of(file) for file in sink.files]
+    with monkeypatch.context() as patched, part_files.folder_of_ours(out) as folder:
+        assert folder is not None
+        patched.setattr(os, "unlink", moved)
+        patched.setattr(os, "rename", moved)
+        assert part_files.remove(facts, folder) == []
+    assert all(file.exists() for file in files)
+    assert not caplog.messages
+    sink.discard()
+
+
 class Killed(BaseException):
     """The end of the process at this place."""
 
