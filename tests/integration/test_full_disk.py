@@ -6,7 +6,6 @@ import errno
 import gzip
 import json
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ import pytest
 import zstandard
 from support.packets import SECOND, START
 from support.parts import PROGRAM, check_accounts, files_in
+from support.small_disk import can_mount
 
 from zanon_net import Config, OutputError, run
 from zanon_net.keys import new_key
@@ -63,13 +63,6 @@ def test_a_full_disk_leaves_a_true_manifest(
     told = manifest["records"]["csv"]
     assert told["lost"] > 0
     assert (told["written"] > 0) == (split_size is not None and limit > 300_000)
-
-
-def can_mount(folder: Path, size: str) -> bool:
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    return shutil.which("mount") is not None and (
-        subprocess.run(command, check=False, capture_output=True).returncode == 0
-    )
 
 
 @pytest.mark.parametrize(("form", "size"), [("csv", "4m"), ("jsonl", "5m"), ("parquet", "700k")])

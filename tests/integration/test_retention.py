@@ -220,6 +220,26 @@ def test_a_part_whose_removal_fails_stays_with_one_warning(
     sink.discard()
 
 
+def test_parts_may_be_moved_away_at_the_same_time(
+    out: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the very moment of their removal, of which nothing is counted then."""
+    sink, files = part_of(out)
+
+    def moved(*_arguments: object, **_more: object) -> None:
+        raise FileNotFoundError(2, os.strerror(2))
+
+    facts = [part_files.PartFile.of(file) for file in sink.files]
+    with monkeypatch.context() as patched, part_files.folder_of_ours(out) as folder:
+        assert folder is not None
+        patched.setattr(os, "unlink", moved)
+        patched.setattr(os, "rename", moved)
+        assert part_files.remove(facts, folder) == []
+    assert all(file.exists() for file in files)
+    assert not caplog.messages
+    sink.discard()
+
+
 class Killed(BaseException):
     """The end of the process at this place."""
 
@@ -246,9 +266,10 @@ def test_a_removal_that_is_killed_is_finished_by_the_next(
     with monkeypatch.context() as patched:
         for name in ("unlink", "rename", "rmdir"):
             patched.setattr(os, name, killing(name))
-        with part_files.folder_of_ours(out) as folder, pytest.raises(Killed):
+        with part_files.folder_of_ours(out) as folder:
             assert folder is not None
-            part_files.remove(facts, folder)
+            with pytest.raises(Killed):
+                part_files.remove(facts, folder)
     logs = next(file.parent for file in files if file.parent != out)
     assert not logs.exists() or sorted(path.name for path in logs.iterdir()) == list(LOGS)
     with part_files.folder_of_ours(out) as folder:
@@ -358,6 +379,33 @@ def test_what_no_manifest_of_ours_names_stays(tmp_path: Path, changed: dict[str,
     found = live_retention(tmp_path, max_bytes=1)
     found.remove_due(0, 0)
     assert files_in(tmp_path) == before
+
+
+def test_a_part_that_a_killed_run_did_not_list_stays(tmp_path: Path) -> None:
+    """It got its name right before the kill. Those that are listed go, whole as they are."""
+    folder = tmp_path / "zanon-20260101T100000Z"
+    rules = DiskRules(is_live=True, keep_ns=HOUR)
+    sink = FolderSink(folder, Plan((*LOGS, "csv"), headers={"csv": b"t\n"}, disk=rules))
+    sink.rotate(START, START + HOUR)
+    state = {
+        "name": "zanon-net",
+        "configuration": {"output": {"keep": "1h", "max_disk": None}},
+        "sources": [{"format": "interface"}],
+        "removed": {"parts": 0, "bytes": 0, "records": {}},
+        "outputs": sink.files,
+    }
+    sink.keep_state(lambda: json.dumps(state).encode())
+    sink.rotate(START, START + 2 * HOUR)
+    listed, unlisted = ({str(f["file"]) for f in sink.files if f["part"] == n} for n in (1, 2))
+    sink._close_manifest()  # here it is killed: its lock is gone, its files stay
+    found = live_retention(tmp_path, max_bytes=1)
+    found.remove_due(0, 0)
+    assert found.removed[1].parts == 1
+    left = {name for name in files_in(folder) if not name.endswith(".partial")}
+    assert left == unlisted
+    assert left.isdisjoint(listed)
+    assert json.loads((folder / "manifest.json.partial").read_bytes())["outputs"] == []
+    sink.discard()
 
 
 def test_other_folders_stay(tmp_path: Path) -> None:

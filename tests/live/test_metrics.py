@@ -170,6 +170,8 @@ tests:
         values: '0x60'
       - series: 'zanon_capture_lost_ratio{{instance="loses"}}'
         values: '0.01x60'
+      - series: 'zanon_full_disk_waiting{{instance="stuck"}}'
+        values: '1x60'
       - series: 'zanon_packets_per_second{{instance="silent"}}'
         values: '0x60'
       - series: 'zanon_ztable_evicted_total{{instance="full"}}'
@@ -188,6 +190,7 @@ FIRING = {
     "ZanonStalled": "waits",
     "ZanonFileOld": "waits",
     "ZanonPacketsLost": "loses",
+    "ZanonDiskFull": "stuck",
     "ZanonNoTraffic": "silent",
     "ZanonTableFull": "full",
     "ZanonClockJumped": "jumps",

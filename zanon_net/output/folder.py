@@ -38,6 +38,7 @@ from zanon_net.system.streams import refuse_stdout
 
 MANIFEST_BYTES = 1 << 16  # kept free for the manifest, so that it can report a full disk
 CUT_SPARE_BYTES = 1 << 16  # given up of the largest file on a full disk, for the others' headers
+FOLDER_SPARE_BYTES = 1 << 14  # the same for the folder of Tstat's logs, which takes a block
 LISTED_BYTES = 512  # more for each file that it lists
 CAPTURES = [output for name in PACKET_FORMATS for output in FORMAT_OUTPUTS[name]]
 
@@ -370,9 +371,10 @@ class FolderSink(Sink):
         any file is left. Raises OSError or OutputError, having left files that `_remove_unfinished`
         removes.
         """
-        tstat = not set(self._open).isdisjoint(FORMAT_OUTPUTS["tstat"])  # their folder takes room
-        takes_room = tstat or any(file.needs_room for file in self._open.values())
-        spare = CUT_SPARE_BYTES if takes_room else 0
+        has_folder = not set(self._open).isdisjoint(FORMAT_OUTPUTS["tstat"])
+        spare = FOLDER_SPARE_BYTES if has_folder else 0
+        if any(file.needs_room for file in self._open.values()):
+            spare = CUT_SPARE_BYTES
         by_size = sorted(self._open.items(), key=lambda item: -item[1].partial.stat().st_size)
         sizes: dict[str, int] = {}
         for output, file in by_size:

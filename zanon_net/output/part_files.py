@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,10 +116,13 @@ def _seen(file: PartFile, folder: int | None) -> os.stat_result | None:
 
 
 def _unlink(files: Iterable[PartFile], folder: int) -> list[PartFile]:
-    there = [file for file in files if _seen(file, folder) is not None]
-    for file in there:
-        os.unlink(file.name, dir_fd=folder)
-    return there
+    removed = []
+    for file in files:
+        if _seen(file, folder) is not None:
+            with suppress(FileNotFoundError):  # somebody moves parts away at the same time
+                os.unlink(file.name, dir_fd=folder)
+                removed.append(file)
+    return removed
 
 
 def _remove_folder(name: str, files: Sequence[PartFile], run_folder: int) -> list[PartFile]:
@@ -132,7 +135,8 @@ def _remove_folder(name: str, files: Sequence[PartFile], run_folder: int) -> lis
                 is_ours_alone = {entry.name for entry in entries} == ours
             if not ours or not is_ours_alone:
                 return []
-            os.rename(name, leaving, src_dir_fd=run_folder, dst_dir_fd=run_folder)
+            with suppress(FileNotFoundError):  # moved away at the same time, too
+                os.rename(name, leaving, src_dir_fd=run_folder, dst_dir_fd=run_folder)
     with folder_of_ours(leaving, run_folder) as handle:
         if handle is None:
             return []

@@ -73,7 +73,7 @@ class Retention:
     def __init__(self, folder: Path, rules: DiskRules) -> None:
         self._folder, self._rules = folder, rules
         self._parts: list[_Part] = []
-        self._has_warned = self._has_told = False
+        self._has_warned = self._has_warned_of_open = False
         self._own = self._earlier = Removed()
         if rules.removes and rules.is_live:
             now_ns, wall_ns = _now_ns(), time.time_ns()
@@ -111,8 +111,8 @@ class Retention:
             gone |= self._remove(self._parts[0], why)
             if len(self._parts) == before:
                 break
-        if limit and open_bytes > limit and not self._has_told:
-            self._has_told = True
+        if limit and open_bytes > limit and not self._has_warned_of_open:
+            self._has_warned_of_open = True
             _log.warning(
                 "warning: the open part alone takes more than --max-disk; make parts shorter"
             )

@@ -172,6 +172,8 @@ class Report:
         yield "speed", f"{rates} on the wire, {self.seconds:.2f} s, {memory}"
         if self.out is not None:
             yield "output", str(self.out)
+        if (removed := self.manifest["removed"])["parts"]:
+            yield "removed", f"{removed['parts']:,} old parts of {removed['bytes']:,} bytes"
         weaker = self.manifest["weaker_than"]
         if weaker["options"]:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in weaker["options"])
