@@ -81,20 +81,40 @@ def test_a_flap_ends_no_run(caplog: pytest.LogCaptureFixture) -> None:
     system = System()
     watch = watch_of(system, "fail")
     with caplog.at_level(logging.INFO, "zanon_net"):
-        for now in range(60):
+        for now in range(55):
             system.link = LinkState(3, now % 11 == 10, 1000)
             watch.look(float(now))
-    assert watch.lost == []
-    assert away(watch)[0] == 6
-    assert watch.presence()["eth0"] is not None
-    assert sum("is down" in text for text in caplog.messages) == 6
+    assert (watch.lost, away(watch)) == ([], (5, None))
+    assert sum("is down" in text for text in caplog.messages) == 5
     assert caplog.messages.count("interface eth0 is back after 10.0 s") == 5
-    for now in range(60, 64):
-        assert watch.lost == []
-        watch.look(float(now))
     system.link = LinkState(3, False, 1000)
-    watch.look(66.0)
+    for now in range(60, 70):
+        watch.look(float(now))
+        assert watch.lost == []
+        assert watch.presence()["eth0"] is not None
+    watch.look(70.0)
     assert watch.lost == ["interface eth0 went away: it has been down for 10 s"]
+
+
+def test_flaps_are_reported_at_times(caplog: pytest.LogCaptureFixture) -> None:
+    """Every ten seconds; and a new reason at once, and an absence that lasts."""
+    system = System()
+    watch = watch_of(system, "wait")
+    with caplog.at_level(logging.INFO, "zanon_net"):
+        for now in range(100):
+            system.link = LinkState(3, now % 2 == 0, 1000)
+            watch.look(float(now))
+        assert away(watch)[0] == 50
+        assert sum("is down" in text for text in caplog.messages) == 10
+        assert caplog.messages.count("interface eth0 is back after 1.0 s") == 10
+        caplog.clear()
+        watch.look(100.5)  # still down
+        assert caplog.messages == []
+        watch.look(105.0)
+        assert caplog.messages == ["warning: interface eth0 is down; the run waits for it"]
+        system.is_gone, system.link = True, None
+        watch.look(105.5)
+        assert caplog.messages[1:] == [f"warning: interface eth0 {GONE}; the run waits for it"]
 
 
 def test_attempts_to_open_it(caplog: pytest.LogCaptureFixture) -> None:
