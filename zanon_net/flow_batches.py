@@ -81,7 +81,7 @@ def flows(
 
     Yields batches as flows close, TCP and UDP apart: in the order that `order` says. Raises
     ConfigError, CaptureError, FormatError or CapacityError as `run` does, when the first batch is
-    asked for.
+    asked for; and CaptureError behind the last one, where a lost interface ended the reading.
 
     >>> import zanon_net
     >>> sum(len(batch) for batch in zanon_net.flows("pcaps/demo.pcap", z=5)) > 0

@@ -19,7 +19,7 @@
 
 typedef struct member {
     zn_live *live;
-    zn_live *former; /* what it was before it was opened again; the caller may still borrow frames */
+    zn_live *former; /* the handle from before it was opened again, whose frames may be in use */
     size_t interface;
     const zn_frame *frames;
     int n, at;         /* frames of the batch, and how many were handed out */

@@ -297,6 +297,7 @@ status_format = "json"
 metrics = "127.0.0.1:9464"
 metrics_anywhere = true
 metrics_file = "zanon.prom"
+on_lost = "wait"
 [packets]
 hold = "0s"
 hold_memory = "1G"
@@ -359,7 +360,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
         Limits(1000, 2000, 3000, 4),
         LiveSettings(
             *(128 << 20, 2048, False, "10s", 0.5, "nobody", "json"),
-            *("127.0.0.1:9464", True, str(tmp_path / "zanon.prom")),
+            *("127.0.0.1:9464", True, str(tmp_path / "zanon.prom"), "wait"),
         ),
         PacketSettings(
             0,

@@ -87,11 +87,11 @@ def finish_run(
         print_manifest(report.manifest, report.speed(), err=has_stdout)
     elif not quiet:
         print_table(report.summary)
-    if fail_on_loss is not None and report.loss is not None and report.loss.percent > fail_on_loss:
-        say(f"more than {fail_on_loss:g} % of the packets were lost; the rest is whole")
-        return EXIT_OPERATIONAL
     if report.failure is not None:
         say(f"{report.failure}; what comes before that is in the output")
+        return EXIT_OPERATIONAL
+    if fail_on_loss is not None and report.loss is not None and report.loss.percent > fail_on_loss:
+        say(f"more than {fail_on_loss:g} % of the packets were lost; the rest is whole")
         return EXIT_OPERATIONAL
     if report.interrupted:
         say("interrupted: what had been read is complete")

@@ -552,16 +552,6 @@ _LIVE = (
         manifest="as it is",
     ),
     _live(
-        name="on_lost",
-        type=one_of(ON_LOST, "must be fail, wait or end"),
-        default="fail",
-        help="When an interface goes away: fail and end also end the run, with exit code 1 and 0,"
-        " and the output is whole; wait reads it again when it is back, and the others meanwhile.",
-        about="when an interface goes away: fail and end also end the run, with exit code 1 and 0;"
-        " wait reads it again when it is back",
-        manifest="as it is",
-    ),
-    _live(
         name="drop_to",
         type=USER,
         default=None,
@@ -611,6 +601,16 @@ _LIVE = (
         about="write metrics into this file, for node_exporter's textfile collector",
         example="/run/zanon-net/zanon.prom",
         manifest="nothing",
+    ),
+    _live(
+        name="on_lost",
+        type=one_of(ON_LOST, "must be fail, wait or end"),
+        default="fail",
+        help="When an interface goes away: fail and end also end the run, with exit code 1 and 0,"
+        " and the output is whole; wait reads it again when it is back, and the others meanwhile.",
+        about="when an interface goes away: fail and end also end the run, with exit code 1 and 0;"
+        " wait reads it again when it is back",
+        manifest="as it is",
     ),
 )
 

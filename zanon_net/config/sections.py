@@ -184,12 +184,12 @@ class LiveSettings(View):
     promiscuous: bool = RUN["promiscuous"].default
     status: int | str | None = RUN["status"].default
     fail_on_loss: float | None = RUN["fail_on_loss"].default
-    on_lost: str = RUN["on_lost"].default
     drop_to: str | None = RUN["drop_to"].default
     status_format: str = RUN["status_format"].default
     metrics: str | None = RUN["metrics"].default
     metrics_anywhere: bool = RUN["metrics_anywhere"].default
     metrics_file: str | os.PathLike[str] | None = RUN["metrics_file"].default
+    on_lost: str = RUN["on_lost"].default
 
     @property
     def ring_bytes(self) -> int:

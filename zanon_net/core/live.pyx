@@ -100,7 +100,7 @@ cdef class Live:
 
     def reopen(self, size_t i):
         """Opens the i-th interface again, which is gone; its counters begin anew. After an error it
-        stays gone."""
+        is gone as before."""
         cdef zn_live_config config = self.config
         cdef zn_error err
         memset(&err, 0, sizeof(err))

@@ -21,6 +21,10 @@ from zanon_net.system.log_levels import NOTICE
 LOOK_S = 0.2  # between two looks: who is down for less may not be noticed
 RETRY_S = 1.0  # between two attempts to open one that is up again
 DOWN_S = 10.0  # one that is down for less flaps, and is not lost
+REPORT_S = 10.0  # between two reports of one that flaps
+UNKNOWN = LinkState(
+    0, True, 0
+)  # where the system gives no state: to open it shows whether it is up
 
 _log = logging.getLogger("zanon_net")
 
@@ -37,6 +41,8 @@ class Presence:
         self.since_ns: int | None = None  # by the system's clock; None: it is there
         self._since: float | None = None  # monotonic
         self._before = Away()  # without the absence that lasts
+        self._reported: str | None = None  # the reason, where this absence was reported
+        self._quiet_until = 0.0
         self.retry_at = 0.0
         self.problem = ""  # why it could not be opened again
 
@@ -45,23 +51,28 @@ class Presence:
         return link is not None and self.link is not None and link.index == self.link.index
 
     def leave(self, reason: str, now: float) -> bool:
-        """Notes that it is not there. Returns whether that, or the reason, is new."""
-        is_new = reason != self.reason
+        """Notes that it is not there. Returns whether that, or a new reason, is to be reported."""
         if self._since is None:
             self._since, self.since_ns = now, time.time_ns()
         self.reason = reason
-        return is_new
+        is_flap = self._reported is None and now < self._quiet_until
+        if is_flap or reason == self._reported:
+            return False
+        self._reported, self._quiet_until = reason, now + REPORT_S
+        return True
 
     def lose(self, reason: str) -> str:
         """Notes that it is lost, which ends the run. Returns that for people."""
         self.reason = reason
         return f"interface {self.name} {reason}"
 
-    def come_back(self, now: float) -> None:
-        """Notes that it is there."""
+    def come_back(self, now: float) -> bool:
+        """Notes that it is there. Returns whether its absence was reported."""
+        was_reported = self._reported is not None
         self._before = self.away(now)
-        self._since = self.since_ns = self.reason = None
+        self._since = self.since_ns = self.reason = self._reported = None
         self.problem = ""
+        return was_reported
 
     def seconds(self, now: float) -> float:
         """For how long it is not there by now."""
@@ -134,7 +145,7 @@ class InterfaceWatch:
         try:
             return self._read_link(name)
         except OSError:
-            return None
+            return UNKNOWN
 
     def _see_there(self, one: Presence, link: LinkState, now: float) -> None:
         one.link = link
@@ -175,9 +186,11 @@ class InterfaceWatch:
         self._welcome(one, time.monotonic())
 
     def _welcome(self, one: Presence, now: float) -> None:
-        if one.reason is not None:
-            _log.log(NOTICE, "interface %s is back after %.1f s", one.name, one.seconds(now))
-            one.come_back(now)
+        if one.reason is None:
+            return
+        seconds = one.seconds(now)
+        if one.come_back(now):
+            _log.log(NOTICE, "interface %s is back after %.1f s", one.name, seconds)
 
 
 def missed_by(before: LinkState | None, now: LinkState) -> int:

@@ -74,11 +74,13 @@ def run(
     service: the service manager that waits for this run, such as systemd; see ServiceManager.
     settings: single settings over those of config, such as z=10 or window="30m".
 
-    Returns the Report. Raises ConfigError, CaptureError (a source cannot be read), FormatError (it
-    is no capture), CapacityError or OutputError, each a ZanonError. After any error only whole
-    files have their final names: none, unless the output was rotated before, or there was no room
-    for more of it. Then, or if the output could not be written, the manifest lists the files and
-    counts the records lost.
+    Returns the Report, whose `failure` says if a lost interface ended the run.
+
+    Raises ConfigError, CaptureError (a source cannot be read), FormatError (it is no capture),
+    CapacityError or OutputError, each a ZanonError. After any error only whole files have their
+    final names: none, unless the output was rotated before, or there was no room for more of it.
+    Then, or if the output could not be written, the manifest lists the files and counts the records
+    lost.
     """
     config = (config or Config()).replace(**settings)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)

@@ -53,7 +53,7 @@ class Status:
             ("observations", f"{self.observations:,}"),
             ("names released", f"{self.released_share:.1%}"),
             ("dropped", self.drops.text()),
-            *((f"interface {name} away since", _moment(ns)) for name, ns in self.away.items()),
+            *((f"interface {name} away since", _timestamp(ns)) for name, ns in self.away.items()),
             *([] if self.sent is None else [("left", self.sent.text())]),
             ("memory", f"{self.memory_bytes / 2**20:,.0f} MiB"),
         ]
@@ -61,7 +61,7 @@ class Status:
     @property
     def time(self) -> str:
         """The moment in UTC, as RFC 3339 has it, down to seconds."""
-        return _moment(self.time_ns)
+        return _timestamp(self.time_ns)
 
     def line(self) -> str:
         """The time and all figures in one line."""
@@ -82,14 +82,14 @@ class Status:
                 "names_decided": self.decided,
                 "names_released": self.released,
                 "capture_drops": self.drops.to_dict(),
-                "interfaces_away": {name: _moment(ns) for name, ns in self.away.items()},
+                "interfaces_away": {name: _timestamp(ns) for name, ns in self.away.items()},
                 "interface": None if self.sent is None else self.sent.to_dict(),
                 "memory_bytes": self.memory_bytes,
             }
         )
 
 
-def _moment(time_ns: int) -> str:
+def _timestamp(time_ns: int) -> str:
     """In UTC, as RFC 3339 has it, down to seconds."""
     return f"{iso_time(time_ns)[:19]}Z"
 
