@@ -11,7 +11,7 @@ from support.packets import HOUR, MINUTE
 
 from month.broken import Broken, check_equal
 from month.checks import check_accounts
-from month.probe import PATIENCE_S, STATUS_S
+from month.probe import PATIENCE_S
 from month.soak import Month
 from zanon_net.keys import new_key
 
@@ -110,7 +110,7 @@ def link_removed(month: Month) -> None:
     month.fill(PASSED)
     month.probe.until("it is back", lambda: not _is_away(month))
     month.fill(1)
-    time.sleep(3 * STATUS_S)
+    month.probe.next_statuses()
     unseen = month.sent_to_run - month.seen()
     if not 0 <= unseen < PASSED:
         raise Broken("frames that passed while it was away", f"{unseen} of {PASSED} in no count")

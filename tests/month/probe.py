@@ -76,6 +76,16 @@ class Probe:
                 self.statuses.append(json.loads(line))
         return self.statuses[-1] if self.statuses else {"packets": 0, "capture_drops": {}}
 
+    def next_statuses(self) -> None:
+        """Waits for two statuses, the second of which has seen all that happened before."""
+        due = len(self.statuses) + 2
+
+        def are_there() -> bool:
+            self.look()
+            return len(self.statuses) >= due
+
+        self.until("it says how it is", are_there)
+
     @property
     def packets(self) -> int:
         """What it has read, by its last status."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from month.broken import Broken
 
-LATE_S = 8.0  # two looks at old parts, and a busy machine
+LATE_S = 15.0  # two looks at old parts, and a busy machine
 PART_FILES = 6  # of a part, which goes at once
 
 
