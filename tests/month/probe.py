@@ -78,6 +78,7 @@ class Probe:
 
     def next_statuses(self) -> None:
         """Waits for two statuses, the second of which has seen all that happened before."""
+        self.look()
         due = len(self.statuses) + 2
 
         def are_there() -> bool:
