@@ -11,8 +11,9 @@ from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Protocol
 
+from zanon_net.output.checkpoints import Checkpoints
 from zanon_net.output.room import PatientFile, Room
-from zanon_net.output.whole_packets import whole_packets
+from zanon_net.output.whole_packets import PCAPNG_MAGIC, whole_packets
 from zanon_net.system.file_errors import explained
 
 PARTIAL = ".partial"
@@ -154,6 +155,7 @@ class TextFile(LogFile):
         self._header, self._compress = header, compress
         self._compressor = compressor(compress)
         self._holds_back = False  # the compressor, perhaps
+        self._checkpoints = Checkpoints(len(header))
         super().__init__(path, room)
         self._put(header)
 
@@ -161,6 +163,7 @@ class TextFile(LogFile):
         """Appends whole lines, so many. Raises OutputError."""
         self._put(lines)
         self.records += count
+        self._checkpoints.add(len(lines), self.records)
 
     def _put(self, data: bytes | memoryview) -> None:
         with explained("write", self.path):
@@ -188,8 +191,10 @@ class TextFile(LogFile):
         self._shut()
         with self.partial.open("r+b", buffering=0) as file:
             limit = _content_limit(file, self._compress, spare)
-            self.records, length = self._whole(_contents(file, self._compress), limit)
-            if length < len(self._header):
+            begin, before = self._checkpoints.before(limit)
+            records, whole = self._whole(_contents(file, self._compress, begin), limit - begin)
+            self.records, length = before + records, begin + whole
+            if limit < len(self._header):
                 self.records, length = 0, len(self._header)
                 end = compressor(self._compress)
                 file.truncate(0)
@@ -202,10 +207,14 @@ class TextFile(LogFile):
             return os.fstat(file.fileno()).st_size
 
     def _whole(self, pieces: Iterable[bytes], limit: int) -> tuple[int, int]:
-        """(records, bytes) of the header and the whole records in the first `limit` bytes of the
-        content."""
-        lines, length = _whole_lines(pieces, limit)
-        return lines - (self._header != b""), length
+        """(number, bytes) of the whole records in the first `limit` bytes of a content."""
+        lines = length = seen = 0
+        for piece in pieces:
+            piece = piece[: max(0, limit - seen)]
+            lines += piece.count(b"\n")
+            length = max(length, seen + piece.rfind(b"\n") + 1) if b"\n" in piece else length
+            seen += len(piece)
+        return lines, length
 
 
 class CaptureFile(TextFile):
@@ -213,15 +222,14 @@ class CaptureFile(TextFile):
 
     def _whole(self, pieces: Iterable[bytes], limit: int) -> tuple[int, int]:
         """See TextFile."""
-        return whole_packets(pieces, self._header, limit)
+        is_blocks = self._header.startswith(PCAPNG_MAGIC)
+        return whole_packets(pieces, limit, is_blocks=is_blocks)
 
 
 def _pieces(file: FileIO, kind: str) -> Iterator[tuple[bytes, int]]:
-    """The content of a file from its start, which may end anywhere, and how far it was read."""
-    unpack: Callable[[bytes], bytes] = bytes
-    if kind == "gzip":
-        unpack = zlib.decompressobj(GZIP).decompress
-    elif kind == "zstd":
+    """The content of a compressed file, which may end anywhere, and how far it was read."""
+    unpack: Callable[[bytes], bytes] = zlib.decompressobj(GZIP).decompress
+    if kind == "zstd":
         import zstandard
 
         unpack = zstandard.ZstdDecompressor().decompressobj().decompress
@@ -231,9 +239,16 @@ def _pieces(file: FileIO, kind: str) -> Iterator[tuple[bytes, int]]:
         yield unpack(data), at
 
 
-def _contents(file: FileIO, kind: str) -> Iterator[bytes]:
-    """The content of a file from its start, which may end anywhere."""
-    return (piece for piece, _at in _pieces(file, kind))
+def _contents(file: FileIO, kind: str, begin: int = 0) -> Iterator[bytes]:
+    """The content of a file from an offset on, which may end anywhere."""
+    if kind == "none":
+        while data := os.pread(file.fileno(), BUFFER_BYTES, begin):
+            begin += len(data)
+            yield data
+        return
+    for piece, _at in _pieces(file, kind):
+        yield piece[begin:]
+        begin -= min(begin, len(piece))
 
 
 def _content_limit(file: FileIO, kind: str, spare: int) -> int:
@@ -242,17 +257,6 @@ def _content_limit(file: FileIO, kind: str, spare: int) -> int:
         return max(0, os.fstat(file.fileno()).st_size - spare)
     there = sum(map(len, _contents(file, kind)))
     return max(0, there - max(spare, ENDING_BYTES))  # the new end may be longer than the old one
-
-
-def _whole_lines(pieces: Iterable[bytes], limit: int) -> tuple[int, int]:
-    """(number, bytes) of the whole lines in the first `limit` bytes of a content."""
-    lines = length = seen = 0
-    for piece in pieces:
-        piece = piece[: max(0, limit - seen)]
-        lines += piece.count(b"\n")
-        length = max(length, seen + piece.rfind(b"\n") + 1) if b"\n" in piece else length
-        seen += len(piece)
-    return lines, length
 
 
 def _compress_again(file: FileIO, kind: str, length: int) -> None:

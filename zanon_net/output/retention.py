@@ -56,10 +56,10 @@ class _Part:
     files: Sequence[PartFile]
     over_ns: int
     earlier: EarlierPart | None = None
+    bytes: int = 0
 
-    @property
-    def bytes(self) -> int:
-        return sum(file.bytes for file in self.files)
+    def __post_init__(self) -> None:
+        self.bytes = sum(file.bytes for file in self.files)
 
 
 class Retention:
@@ -101,15 +101,15 @@ class Retention:
             now_ns = _now_ns()
         gone: set[str] = set()
         keep_ns, limit = self._rules.keep_ns, self._rules.max_bytes
-        for part in [one for one in self._parts if keep_ns and now_ns - one.over_ns > keep_ns]:
-            gone |= self._remove(part, f"over for more than --keep {format_duration(keep_ns)}")
+        while keep_ns and self._parts and now_ns - self._parts[0].over_ns > keep_ns:
+            why = f"over for more than --keep {format_duration(keep_ns)}"
+            if not self._remove(self._parts[0], why, gone):
+                break
         if limit and self._taken(open_bytes) > limit:
             self._forget_moved()
         while limit and self._parts and self._taken(open_bytes) > limit:
             why = f"all parts took more than --max-disk {format_size(limit)}"
-            before = len(self._parts)
-            gone |= self._remove(self._parts[0], why)
-            if len(self._parts) == before:
+            if not self._remove(self._parts[0], why, gone):
                 break
         if limit and open_bytes > limit and not self._has_warned_of_open:
             self._has_warned_of_open = True
@@ -129,14 +129,15 @@ class Retention:
         for part in list(self._parts):
             try:
                 with folder_of_ours(self._place(part)) as folder:
-                    part.files = [] if folder is None else list(find(part.files, folder))
+                    there = [] if folder is None else list(find(part.files, folder))
             except OSError:
                 continue
-            if not part.files:
+            part.files, part.bytes = there, sum(file.bytes for file in there)
+            if not there:
                 self._parts.remove(part)
 
-    def _remove(self, part: _Part, why: str) -> set[str]:
-        """Removes a part; returns the files that are gone, if they are of this run."""
+    def _remove(self, part: _Part, why: str, gone: set[str]) -> bool:
+        """Removes a part; returns whether it could. gone: gets its files, if it is of this run."""
         try:
             with folder_of_ours(self._place(part)) as folder:
                 removed = [] if folder is None else remove(part.files, folder)
@@ -144,12 +145,14 @@ class Retention:
             if not self._has_warned:
                 self._has_warned = True
                 _log.warning("warning: cannot remove an old part: %s", error.strerror)
-            return set()
+            return False
         self._parts.remove(part)
         if removed:
             self._count(part, removed)
             _log.log(NOTICE, "removed %s: %s", _described(part, removed), why)
-        return set() if part.earlier else {file.path for file in removed}
+        if not part.earlier:
+            gone.update(file.path for file in removed)
+        return True
 
     def _count(self, part: _Part, removed: Sequence[PartFile]) -> None:
         before = self._earlier if part.earlier else self._own

@@ -1,27 +1,26 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The whole packets that the content of a capture of ours begins with, which may end anywhere."""
+"""The whole packets in the content of a capture of ours, which may end anywhere."""
 
 from collections.abc import Iterable
 from struct import Struct
 
-_PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
+PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 # The bytes of a record up to its length, and what the length leaves out.
 _PCAP_LENGTH, _PCAP_HEADER = Struct("=8xI"), 16
 _PCAPNG_LENGTH, _PCAPNG_BLOCK_MIN = Struct("=4xI"), 12
 
 
-def whole_packets(pieces: Iterable[bytes], header: bytes, limit: int) -> tuple[int, int]:
-    """(packets, bytes) of the header and the whole packets behind it.
+def whole_packets(pieces: Iterable[bytes], limit: int, *, is_blocks: bool) -> tuple[int, int]:
+    """(packets, bytes) of the whole packets that a content begins with.
 
-    pieces: the content from its start. header: of the file. limit: of the bytes to look at.
+    pieces: from where a packet begins. limit: of the bytes to look at. is_blocks: of pcapng.
     """
-    is_blocks = header.startswith(_PCAPNG_MAGIC)
     length_of = _PCAPNG_LENGTH if is_blocks else _PCAP_LENGTH
     extra, least = (0, _PCAPNG_BLOCK_MIN) if is_blocks else (_PCAP_HEADER, 0)
-    packets, begins, seen = 0, len(header), 0  # begins: the record of which the end is sought
-    held = b""  # the bytes from `begins` on, where its length was not whole
+    packets = begins = seen = 0  # begins: the packet of which the end is sought
     ends: int | None = None
+    held = b""  # the bytes from `begins` on, where its length was not whole
     for piece in pieces:
         piece = piece[: max(0, limit - seen)]
         start, seen, piece = seen - len(held), seen + len(piece), held + piece
@@ -30,11 +29,11 @@ def whole_packets(pieces: Iterable[bytes], header: bytes, limit: int) -> tuple[i
             if ends is None:
                 at = begins - start
                 if at + length_of.size > len(piece):
-                    held = piece[at:] if at <= len(piece) else b""
+                    held = piece[at:]
                     break
                 (length,) = length_of.unpack_from(piece, at)
                 ends = begins + extra + max(length, least)
             if ends > seen:
                 break
             packets, begins, ends = packets + 1, ends, None
-    return packets, min(begins, seen)
+    return packets, begins
