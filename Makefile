@@ -214,6 +214,17 @@ soak-packets: $(BUILD)/lib/libzanon.a ## 10^8 conversations with names through a
 	@echo "Names in packets, seed $(SEED)"
 	@$(BUILD)/soak/packets -n $(N) -s $(SEED)
 
+# Root only: network namespaces, and a small file system. DAYS of packet time, two minutes each, or
+# in MINUTES of the clock.
+DAYS ?= 30
+.PHONY: soak-month soak-scrapes
+soak-month: system-test .venv/.built ## 30 days of packet time on an interface in an hour, with all that happens to a probe (DAYS=30, MINUTES=, SEED=N)
+	PYTHONPATH=tests .venv/bin/python -m month --days $(DAYS) $(if $(MINUTES),--minutes $(MINUTES)) --seed $(SEED)
+
+soak-scrapes: N = 1000000
+soak-scrapes: .venv/.built ## a million requests of all kinds to the metrics of a run that reads traffic (N=N, SEED=N)
+	PYTHONPATH=tests .venv/bin/python -m month.scrapes --requests $(N) --seed $(SEED)
+
 # ---- for those who change it --------------------------------------------------------------------
 
 compile = printf '%s\n' $(C_SOURCES) | xargs -P 2 -I FILE \
@@ -250,6 +261,7 @@ SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
 	cli.py cli_end.py completion.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py man_pages.py metrics_scrapes.py \
 	model_commands.py packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py top.py ztable_bench.py) \
+	soak/test_soak_month.py \
 	$(addprefix live/test_,interface_changes.py metrics.py refusals.py) \
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \
 	$(addprefix property/test_,microdata_measures.py model_bounds.py tuple_hash.py) \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flows that a run releases, as tables in memory: batch by batch, while it goes on."""
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -9,7 +10,7 @@ from typing import Any
 
 from zanon_net._core import FULL_ROWS, TABLES, PacketEngine, RowBatch, TableRows
 from zanon_net.config.settings import Config
-from zanon_net.errors import ConfigError
+from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.output.read_logs import converted
 from zanon_net.output.schema import Field, described
 from zanon_net.pipeline.reader import reader_opener
@@ -80,7 +81,7 @@ def flows(
 
     Yields batches as flows close, TCP and UDP apart: in the order that `order` says. Raises
     ConfigError, CaptureError, FormatError or CapacityError as `run` does, when the first batch is
-    asked for.
+    asked for; and CaptureError behind the last one, where a lost interface ended the reading.
 
     >>> import zanon_net
     >>> sum(len(batch) for batch in zanon_net.flows("pcaps/demo.pcap", z=5)) > 0
@@ -102,6 +103,8 @@ def flows(
         while engine.finish():
             yield from _batches(engine, fields, FULL_ROWS)
         yield from _batches(engine, fields, 0)
+        if reader.failure is not None:
+            raise CaptureError(errno.ENODEV, reader.failure)
 
 
 def _batches(

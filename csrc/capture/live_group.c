@@ -19,6 +19,7 @@
 
 typedef struct member {
     zn_live *live;
+    zn_live *former; /* the handle from before it was opened again, whose frames may be in use */
     size_t interface;
     const zn_frame *frames;
     int n, at;         /* frames of the batch, and how many were handed out */
@@ -83,37 +84,90 @@ int zn_live_group_open(zn_live_group **out, zn_error *err)
     return 0;
 }
 
+static void close_former(zn_live_group *g)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        zn_live_close(g->members[i].former);
+        g->members[i].former = NULL;
+    }
+}
+
 void zn_live_group_close(zn_live_group *g)
 {
     if (g == NULL)
         return;
+    close_former(g);
     for (size_t i = 0; i < g->count; i++)
         zn_live_close(g->members[i].live);
     zn_heap_free(g);
 }
 
+/* Opens n rings of an interface that begin together. Returns 0, or a negative zn_err with none
+ * open. */
+static int open_rings(zn_live **rings, unsigned n, const zn_live_config *config, zn_error *err)
+{
+    zn_live_config each = *config;
+    unsigned opened = 0;
+    int rc = 0;
+    each.fanout = n > 1;
+    while (opened < n && rc == 0) {
+        each.sibling = opened == 0 ? NULL : rings[0];
+        rc = zn_live_open(&rings[opened], &each, err);
+        opened += rc == 0;
+    }
+    for (unsigned i = 0; i < n && rc == 0 && each.fanout; i++)
+        rc = zn_live_begin(rings[i], &each, err);
+    for (unsigned i = 0; i < opened && rc != 0; i++)
+        zn_live_close(rings[i]);
+    return rc;
+}
+
 int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned rings, zn_error *err)
 {
-    size_t first = g->count;
-    zn_live_config each = *config;
-    int rc = 0;
+    zn_live *opened[ZN_LIVE_RINGS];
+    int rc;
     if (g->interfaces == ZN_LIVE_MAX)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "at most %d interfaces can be read at once",
                        ZN_LIVE_MAX);
     if (rings < 1 || rings > ZN_LIVE_RINGS)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "an interface can have from 1 to %d rings",
                        ZN_LIVE_RINGS);
-    each.fanout = rings > 1;
-    for (unsigned i = 0; i < rings && rc == 0; i++) {
-        member *m = &g->members[g->count];
-        m->interface = g->interfaces;
-        each.sibling = i == 0 ? NULL : g->members[first].live;
-        rc = zn_live_open(&m->live, &each, err);
-        g->count += rc == 0;
-    }
-    for (size_t i = first; i < g->count && rc == 0 && each.fanout; i++)
-        rc = zn_live_begin(g->members[i].live, &each, err);
-    g->interfaces += rc == 0;
+    rc = open_rings(opened, rings, config, err);
+    if (rc != 0)
+        return rc;
+    for (unsigned i = 0; i < rings; i++)
+        g->members[g->count++] = (member){.live = opened[i], .interface = g->interfaces};
+    g->interfaces++;
+    return 0;
+}
+
+/* Returns the first ring of an interface; the others follow it. */
+static size_t first_of(const zn_live_group *g, size_t i)
+{
+    size_t k = 0;
+    while (g->members[k].interface != i)
+        k++;
+    return k;
+}
+
+static unsigned rings_of(const zn_live_group *g, size_t i)
+{
+    unsigned n = 0;
+    for (size_t k = first_of(g, i); k < g->count && g->members[k].interface == i; k++)
+        n++;
+    return n;
+}
+
+int zn_live_group_reopen(zn_live_group *g, size_t i, const zn_live_config *config, zn_error *err)
+{
+    zn_live *opened[ZN_LIVE_RINGS];
+    member *m = &g->members[first_of(g, i)];
+    unsigned rings = rings_of(g, i);
+    int rc;
+    ZN_ASSERT(zn_live_group_gone(g, i));
+    rc = open_rings(opened, rings, config, err);
+    for (unsigned k = 0; k < rings && rc == 0; k++, m++)
+        *m = (member){.live = opened[k], .former = m->live, .interface = i};
     return rc;
 }
 
@@ -220,11 +274,12 @@ int zn_live_group_next(zn_live_group *g, const zn_frame **frames, int wait_ms, z
 {
     int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + wait_ms * ZN_NS_PER_MS;
     *frames = g->out;
+    close_former(g);
     while (true) {
         bool any = refill(g);
         int n = any ? merge(g) : 0, rc;
         int64_t left_ms = (until_ns - clock_ns(CLOCK_MONOTONIC)) / ZN_NS_PER_MS;
-        if (n > 0 || left_ms <= 0 || zn_live_group_ended(g))
+        if (n > 0 || left_ms <= 0)
             return n;
         if (any && left_ms > ZN_LIVE_BLOCK_MS)
             left_ms = ZN_LIVE_BLOCK_MS; /* frames that wait may be due before another frame comes */
@@ -240,10 +295,11 @@ void zn_live_group_stop(zn_live_group *g)
         zn_live_stop(g->members[i].live);
 }
 
-bool zn_live_group_ended(const zn_live_group *g)
+bool zn_live_group_gone(const zn_live_group *g, size_t i)
 {
-    for (size_t i = 0; i < g->count; i++)
-        if (!g->members[i].gone || has_frames(&g->members[i]))
+    const member *m = &g->members[first_of(g, i)];
+    for (unsigned k = 0; k < rings_of(g, i); k++)
+        if (!m[k].gone)
             return false;
     return true;
 }
@@ -280,18 +336,9 @@ zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i)
     return all;
 }
 
-/* Returns the first ring of an interface. */
-static const member *first_of(const zn_live_group *g, size_t i)
-{
-    const member *m = g->members;
-    while (m->interface != i)
-        m++;
-    return m;
-}
-
 uint32_t zn_live_group_link_type(const zn_live_group *g, size_t i)
 {
-    return zn_live_link_type(first_of(g, i)->live);
+    return zn_live_link_type(g->members[first_of(g, i)].live);
 }
 
 const char *zn_live_group_warning(const zn_live_group *g, size_t i)

@@ -31,6 +31,9 @@ void zn_live_group_close(zn_live_group *g);
  * negative zn_err: then the group can only be closed. */
 int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned rings,
                       zn_error *err);
+/* Opens the i-th interface again, which is gone, with as many rings as before; its counts begin
+ * anew. Returns 0, or a negative zn_err: then it stays gone, and the call can be made again. */
+int zn_live_group_reopen(zn_live_group *g, size_t i, const zn_live_config *config, zn_error *err);
 
 /*
  * Sets *frames to the next frames, at most ZN_LIVE_BATCH, borrowed until the next call. Waits up to
@@ -43,8 +46,8 @@ void zn_live_group_share(zn_live_group *g, zn_pool *pool);
 
 /* Lets no frame enter any ring any more. All that came before can be read ZN_LIVE_LAG_MS later. */
 void zn_live_group_stop(zn_live_group *g);
-/* Returns true when every interface is gone and all frames that came before are read. */
-bool zn_live_group_ended(const zn_live_group *g);
+/* Returns true when the i-th interface is gone and all frames that came before are read. */
+bool zn_live_group_gone(const zn_live_group *g, size_t i);
 
 /* Returns how many interfaces were added. */
 size_t zn_live_group_size(const zn_live_group *g);

@@ -17,7 +17,7 @@ from zanon_net.config.run_rows import COLUMN_SETS
 from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline.facts import Drops
-from zanon_net.pipeline.live import InterfaceFacts
+from zanon_net.pipeline.live_interfaces import InterfaceFacts
 
 pytestmark = pytest.mark.source
 
@@ -139,7 +139,7 @@ def told_keys(page: str, heading: str) -> set[str]:
 def test_keys_of_a_manifest(page: str, demo_pcap: Path, tmp_path: Path) -> None:
     config = Config().replace(z=3, target_p=0.9, internal="10.0.0.0/8", format=FORMATS)
     report = run(demo_pcap, config, out=tmp_path / "out")
-    link = InterfaceFacts("eth0", 1, 0, 0, 0, Drops(), None).to_dict()
+    link = InterfaceFacts("eth0", {1: 0}, 0, 0, 0, Drops(), None).to_dict()
     manifest: dict[str, Any] = {**report.manifest, "performance": report.speed()}
     manifest["sources"] = [*manifest["sources"], link]
     told = set(re.findall(r"`(\w+)`", page[page.index("## The manifest") :]))

@@ -6,8 +6,8 @@ import errno
 import gzip
 import json
 import os
-import shutil
 import signal
+import struct
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,11 +18,13 @@ import pytest
 import zstandard
 from support.packets import SECOND, START
 from support.parts import PROGRAM, check_accounts, files_in
+from support.small_disk import can_mount
 
 from zanon_net import Config, OutputError, run
 from zanon_net.keys import new_key
-from zanon_net.output import parquet
-from zanon_net.output.files import TextFile
+from zanon_net.output import checkpoints, files, parquet
+from zanon_net.output.checkpoints import Checkpoints
+from zanon_net.output.files import CaptureFile, TextFile
 from zanon_net.output.folder import FolderSink
 from zanon_net.output.sink import Plan
 from zanon_net.pipeline import runner
@@ -63,13 +65,6 @@ def test_a_full_disk_leaves_a_true_manifest(
     told = manifest["records"]["csv"]
     assert told["lost"] > 0
     assert (told["written"] > 0) == (split_size is not None and limit > 300_000)
-
-
-def can_mount(folder: Path, size: str) -> bool:
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    return shutil.which("mount") is not None and (
-        subprocess.run(command, check=False, capture_output=True).returncode == 0
-    )
 
 
 @pytest.mark.parametrize(("form", "size"), [("csv", "4m"), ("jsonl", "5m"), ("parquet", "700k")])
@@ -286,6 +281,46 @@ def test_a_file_is_cut_to_whole_lines(tmp_path: Path, compress: str) -> None:
     assert file.cut(1000) is not None
     if compress == "none":
         assert 1000 <= len(content) - file.partial.stat().st_size < 1030
+
+
+PCAP_PACKET = struct.pack("=IIII5s", 1, 2, 5, 9, b"\xff" * 5)
+PCAPNG_PACKET = struct.pack("=IIIIIII4sI", 6, 36, 0, 0, 0, 1, 1, b"\xff" * 4, 36)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+@pytest.mark.parametrize(
+    ("header", "packet"), [(b"h" * 24, PCAP_PACKET), (b"\n\r\r\n" + b"h" * 44, PCAPNG_PACKET)]
+)
+def test_a_capture_is_cut_to_whole_packets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: bytes, packet: bytes, piece: int
+) -> None:
+    """Wherever it ends, and in whatever pieces it is read."""
+    monkeypatch.setattr(files, "BUFFER_BYTES", piece)
+    content = header + packet * 4
+    for there in range(len(content) + 1):
+        file = CaptureFile(tmp_path / f"cut{there}", header, "none")
+        file.write(packet * 4, 4)
+        file.flush(blocks=False)
+        os.truncate(file.partial, there)
+        whole = max(0, there - len(header)) // len(packet)
+        assert file.cut(0) == len(header) + whole * len(packet)
+        assert file.records == whole
+        assert file.partial.read_bytes() == content[: len(header) + whole * len(packet)]
+
+
+def test_places_near_the_end_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a file of any size; whatever is cut off, the search begins before that."""
+    monkeypatch.setattr(checkpoints, "NEAR_BYTES", 100)
+    places = Checkpoints(10)
+    for n in range(1000):
+        places.add(30, n + 1)
+    assert len(places._near) <= 5
+    end = 10 + 30 * 1000
+    for limit in range(end - 100, end + 1):
+        begin, records = places.before(limit)
+        assert begin <= limit < begin + 30 or begin == end
+        assert begin == 10 + 30 * records
+    assert places.before(11) == (10, 0)
 
 
 @pytest.mark.parametrize("compress", ["none", "zstd"])

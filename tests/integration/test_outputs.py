@@ -15,7 +15,8 @@ from support.paths import ROOT
 from support.wire import CLIENT, SERVER, UDP, dns_message, dns_name, ethernet, ipv4, udp
 
 from zanon_net import Config, ConfigError, FormatError, ZanonError, keys, run
-from zanon_net.output.folder import FolderSink, default_folder, open_sink
+from zanon_net.output.choice import open_sink
+from zanon_net.output.folder import FolderSink, default_folder
 from zanon_net.output.rotation import tstat_folder
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.output.stdout import StdoutSink

@@ -374,12 +374,30 @@ def test_a_full_disk_leaves_nothing(work: Path, out: str, workers: str) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_full_disk_leaves_no_part_of_packets_beside_logs(work: Path, workers: str) -> None:
-    formats = ["--format=csv", "--format=pcap", "--workers", workers]
-    command = limited(200_000, *COMMAND, "run", str(DEMO), "--out", "o", *formats, *SETTINGS)
-    done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, check=False)
+@pytest.mark.parametrize("name", ["packets.pcap", "packets.pcapng", "packets.pcapng.gz"])
+def test_a_full_disk_leaves_whole_packets_beside_logs(
+    work: Path, key_file: str, name: str, workers: str
+) -> None:
+    """They are those with which a run with enough room begins."""
+    form = name.split(".")[1]
+    compress = "gzip" if name.endswith(".gz") else "none"
+    formats = ["--format=csv", f"--format={form}", "--compress", compress, "--workers", workers]
+    limit = 100_000 if compress == "gzip" else 400_000
+    command = [*COMMAND, "run", str(DEMO), *formats, *SETTINGS, "--key-file", key_file, "--out"]
+    subprocess.run([*command, "whole"], check=True, capture_output=True, env=ENVIRONMENT)
+    done = subprocess.run(
+        limited(limit, *command, "o"), capture_output=True, env=ENVIRONMENT, check=False
+    )
     assert done.returncode == 1
-    assert names("o") == ["flows.csv", "manifest.json"]
+    unpack = gzip.decompress if compress == "gzip" else bytes
+    found, whole = (frames_of(unpack(Path(out, name).read_bytes())) for out in ("o", "whole"))
+    assert 100 < len(found) < len(whole)
+    assert found == whole[: len(found)]
+    manifest = json.loads(Path("o", "manifest.json").read_bytes())
+    listed = {file["file"]: file for file in manifest["outputs"]}
+    assert listed[name]["records"] == len(found)
+    assert listed[name]["bytes"] == Path("o", name).stat().st_size
+    assert set(names("o")) == {*listed, "manifest.json"}
 
 
 @pytest.mark.parametrize("nth", [1, 2])

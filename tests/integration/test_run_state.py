@@ -28,8 +28,8 @@ from zanon_net.pipeline import upkeep
 
 STATE = "manifest.json.partial"
 KEYS = ["time", "seconds", "packets", "packets_per_s", "bits_per_s", "flows", "flows_open"]
-KEYS += ["observations", "names_decided", "names_released", "capture_drops", "interface"]
-KEYS += ["memory_bytes"]
+KEYS += ["observations", "names_decided", "names_released", "capture_drops", "interfaces_away"]
+KEYS += ["interface", "memory_bytes"]
 
 
 @pytest.fixture

@@ -29,8 +29,11 @@ def test_interface_goes_down_and_comes_up(net: Namespace, live: Any) -> None:
     run.wait_for("packets 100 ")
     for _ in range(3):
         net.ip("link set dev a down")
-        run.wait_for("status:")
+        run.wait_for("interface a away since ")
         net.ip("link set dev a up")
+        run.wait_for_interfaces()
+    reported = "interface a is down; the run ends if it is not up within 10 s"
+    assert run.said.count(reported) == run.said.count("interface a is back after ") == 1
     until = time.monotonic() + PATIENCE_S
     while net.counter("a", "rx_packets") < 200:  # the far end learns a little later
         net.send("b", datagrams(100))
@@ -40,13 +43,14 @@ def test_interface_goes_down_and_comes_up(net: Namespace, live: Any) -> None:
     manifest = run.end()
     assert only(manifest)["warning"] is None
     assert only(manifest)["frames"] == arrived
+    assert only(manifest)["away"]["count"] == 3
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_interface_is_removed(net: Namespace, live: Any, workers: int) -> None:
-    """The others go on; with the last one the run ends by itself, whole and with a warning."""
+    """The others go on with --on-lost wait, and the run goes on without any."""
     net.cable("c", "d")
-    run = live("a", "c", "--status", "100ms", "--workers", workers)
+    run = live("a", "c", "--status", "100ms", "--workers", workers, "--on-lost", "wait")
     net.send("d", datagrams(100))
     run.wait_for("packets 100 ")
     net.ip("link del dev c")
@@ -54,7 +58,8 @@ def test_interface_is_removed(net: Namespace, live: Any, workers: int) -> None:
     net.send("b", datagrams(100))
     run.wait_for("packets 200 ")
     net.ip("link del dev a")
-    run.process.wait(timeout=PATIENCE_S)
+    run.wait_for("interface a went away")
+    run.wait_for("status:")
     manifest = run.end()
     assert [source["frames"] for source in manifest["sources"]] == [100, 100]
     assert all("disappeared" in source["warning"] for source in manifest["sources"])
@@ -80,7 +85,7 @@ def test_what_an_interface_brought_before_it_was_removed(
     net.ip("link del dev a")
     thread.join()
     run.process.wait(timeout=PATIENCE_S)
-    source = only(run.end())
+    source = only(run.end(code=1))
     assert "disappeared" in source["warning"]
     assert source["received"] == source["frames"] + source["drops"]["ring"]
 
@@ -89,17 +94,17 @@ def test_a_silent_interface_is_removed(net: Namespace, live: Any) -> None:
     """The run ends as after a signal, which it may also do on a link where nothing passes."""
     net.cable("c", "d")
     for ends_by_itself in (False, True):
-        run = live("a", "c", "--status", "100ms")
+        rule = "end" if ends_by_itself else "wait"
+        run = live("a", "c", "--status", "100ms", "--on-lost", rule)
         net.ip("link del dev c")
-        run.wait_for("status:")
         if ends_by_itself:
-            net.ip("link del dev a")
             run.process.wait(timeout=PATIENCE_S)
         else:
-            net.cable("c", "d")
+            run.wait_for("interface c went away")
         manifest = run.end()
         assert not manifest["complete"]
         assert "disappeared" in manifest["sources"][1]["warning"]
+        net.cable("c", "d")
 
 
 def test_the_link_changes(net: Namespace, live: Any) -> None:

@@ -170,6 +170,12 @@ tests:
         values: '0x60'
       - series: 'zanon_capture_lost_ratio{{instance="loses"}}'
         values: '0.01x60'
+      - series: 'zanon_full_disk_waiting{{instance="stuck"}}'
+        values: '1x60'
+      - series: 'zanon_interface_up{{instance="unplugged", interface="eth0"}}'
+        values: '0x60'
+      - series: 'zanon_interface_up{{instance="well", interface="eth0"}}'
+        values: '1x60'
       - series: 'zanon_packets_per_second{{instance="silent"}}'
         values: '0x60'
       - series: 'zanon_ztable_evicted_total{{instance="full"}}'
@@ -188,6 +194,8 @@ FIRING = {
     "ZanonStalled": "waits",
     "ZanonFileOld": "waits",
     "ZanonPacketsLost": "loses",
+    "ZanonDiskFull": "stuck",
+    "ZanonInterfaceAway": "unplugged",
     "ZanonNoTraffic": "silent",
     "ZanonTableFull": "full",
     "ZanonClockJumped": "jumps",
@@ -297,7 +305,7 @@ def test_every_panel_has_data(
         series = ask("series", **{"match[]": '{__name__=~"zanon_.*"}'})
         assert {name for one in series for name in one} == {
             *("__name__", "instance", "job", "version", "place", "reason"),
-            *("decision", "name_status", "format"),
+            *("decision", "name_status", "format", "interface"),
         }
         assert ask("metadata")["zanon_packets"][0]["type"] == "counter"
     run.end()

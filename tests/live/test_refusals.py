@@ -198,7 +198,7 @@ NOTHING_TO_LOAD = """
 import sys
 from zanon_net import cli
 from zanon_net.pipeline import runner
-def go_on_as(user, out, stack):
+def go_on_as(user, out, stack, **keeps):
     sys.meta_path.clear()
     return out
 runner.find_user, runner.go_on_as = str, go_on_as

@@ -72,6 +72,12 @@ class Live:
         while not any(int(found[0].replace(",", "")) >= n for found in STATUS.findall(self.said)):
             self.wait_for("status:")
 
+    def wait_for_interfaces(self) -> None:
+        """Reads its status lines until one has no interface that is away."""
+        self.wait_for("status:")
+        while "away since" in re.findall(r"status: (.*)\n", self.said)[-1]:
+            self.wait_for("status:")
+
     def end(self, number: int = signal.SIGTERM, code: int = 0) -> dict[str, Any]:
         """Ends it by a signal; returns its manifest. code: its exit code."""
         self.process.send_signal(number)

@@ -278,6 +278,9 @@ order = "closing"
 times = "90s"
 sizes = "exact"
 flush = "2s"
+keep = "7d"
+max_disk = "3k"
+on_full = "wait"
 [limits]
 max_flows = 1000
 max_tuples = 2000
@@ -294,6 +297,7 @@ status_format = "json"
 metrics = "127.0.0.1:9464"
 metrics_anywhere = true
 metrics_file = "zanon.prom"
+on_lost = "wait"
 [packets]
 hold = "0s"
 hold_memory = "1G"
@@ -349,11 +353,14 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "90s",
             "exact",
             "2s",
+            "7d",
+            "3k",
+            "wait",
         ),
         Limits(1000, 2000, 3000, 4),
         LiveSettings(
             *(128 << 20, 2048, False, "10s", 0.5, "nobody", "json"),
-            *("127.0.0.1:9464", True, str(tmp_path / "zanon.prom")),
+            *("127.0.0.1:9464", True, str(tmp_path / "zanon.prom"), "wait"),
         ),
         PacketSettings(
             0,

@@ -27,7 +27,7 @@ from typing import Any
 from zanon_net._core import STAGES, PacketEngine
 from zanon_net.config.settings import Config
 from zanon_net.errors import ZanonError
-from zanon_net.output.folder import open_sink
+from zanon_net.output.choice import open_sink
 from zanon_net.pipeline.observers import Observers
 from zanon_net.pipeline.reader import Reader, open_all
 from zanon_net.pipeline.runner import plan_of, run, run_reader

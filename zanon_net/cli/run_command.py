@@ -77,7 +77,7 @@ def finish_run(
     fail_on_loss: the percentage of lost packets beyond which the code is that of a failure.
     has_stdout: standard output got the data, so that a manifest goes to standard error.
     """
-    for warning in report.warnings:
+    for warning in report.warnings if report.failure is None else ():
         warn(f"{warning}; what comes before that is in the output")
     if report.loss is not None:
         warn(report.loss.text())
@@ -87,6 +87,9 @@ def finish_run(
         print_manifest(report.manifest, report.speed(), err=has_stdout)
     elif not quiet:
         print_table(report.summary)
+    if report.failure is not None:
+        say(f"{report.failure}; what comes before that is in the output")
+        return EXIT_OPERATIONAL
     if fail_on_loss is not None and report.loss is not None and report.loss.percent > fail_on_loss:
         say(f"more than {fail_on_loss:g} % of the packets were lost; the rest is whole")
         return EXIT_OPERATIONAL

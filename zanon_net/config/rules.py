@@ -113,6 +113,17 @@ def check_metrics(settings: Settings) -> dict[str, Any]:
     return {}
 
 
+def check_parts(settings: Settings) -> dict[str, Any]:
+    """Whole parts are removed: there have to be some, each smaller than what may stay."""
+    split_size, max_disk = settings["split_size"], settings["max_disk"]
+    for name in ("keep", "max_disk"):
+        if settings[name] is not None and settings["split"] is None and split_size is None:
+            reject(name, "removes whole parts; say when one ends with --split or --split-size")
+    if None not in (split_size, max_disk) and max_disk <= split_size:
+        reject("max_disk", "must be more than --split-size, the size of one part's file")
+    return {}
+
+
 def check_public(settings: Settings) -> dict[str, Any]:
     """Packets say too much for everybody to read them."""
     if settings["purpose"] == "public" and presets.has_packets(settings):
@@ -213,6 +224,11 @@ def _both_durations(name: str, ns: int) -> dict[str, Any]:
 def shown_split(settings: Settings) -> dict[str, Any]:
     """The length of a part, for people."""
     return {"split": None if settings["split"] is None else format_duration(settings["split"])}
+
+
+def shown_keep(settings: Settings) -> dict[str, Any]:
+    """How long parts stay, for people."""
+    return {"keep": None if settings["keep"] is None else format_duration(settings["keep"])}
 
 
 def shown_times(settings: Settings) -> dict[str, Any]:

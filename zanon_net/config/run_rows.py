@@ -42,7 +42,9 @@ SNAPLEN_MAX = 1 << 18  # libpcap's own
 COMPRESSIONS = ("none", "gzip", "zstd")
 COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
 STATUS_FORMATS = ("text", "json")
+ON_FULL = ("stop", "wait")
 EVIDENCE = ("established", "any")
+ON_LOST = ("fail", "wait", "end")
 TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
 
 
@@ -425,6 +427,39 @@ _OUTPUT = (
         about="how long written records wait in buffers at most; of Parquet all wait",
         manifest="nothing",
     ),
+    _output(
+        name="keep",
+        type=DURATION,
+        default=None,
+        help="Remove parts that have been over for longer than this, such as 7d; needs --split or"
+        " --split-size.",
+        usual="all stay",
+        about="remove parts that have been over for longer than this; left out: all stay",
+        example="7d",
+        check=rules.check_parts,
+        manifest=rules.shown_keep,
+    ),
+    _output(
+        name="max_disk",
+        type=SIZE,
+        default=None,
+        help="Remove the oldest parts while all of them and the open one take more than this, such"
+        " as 100G; needs --split or --split-size.",
+        usual="no limit",
+        about="remove the oldest parts while all take more than this; left out: no limit",
+        example="100G",
+        check=rules.check_parts,
+        manifest="as it is",
+    ),
+    _output(
+        name="on_full",
+        type=one_of(ON_FULL, "must be stop or wait"),
+        default="stop",
+        help="What to do on a full disk: stop, with all whole records; or wait for space. On"
+        " interfaces the run then goes on, and counts the records that it cannot write.",
+        about='on a full disk: "stop", or "wait" for space',
+        manifest="as it is",
+    ),
 )
 
 
@@ -566,6 +601,16 @@ _LIVE = (
         about="write metrics into this file, for node_exporter's textfile collector",
         example="/run/zanon-net/zanon.prom",
         manifest="nothing",
+    ),
+    _live(
+        name="on_lost",
+        type=one_of(ON_LOST, "must be fail, wait or end"),
+        default="fail",
+        help="When an interface goes away: fail and end also end the run, with exit code 1 and 0,"
+        " and the output is whole; wait reads it again when it is back, and the others meanwhile.",
+        about="when an interface goes away: fail and end also end the run, with exit code 1 and 0;"
+        " wait reads it again when it is back",
+        manifest="as it is",
     ),
 )
 

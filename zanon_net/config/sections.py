@@ -136,6 +136,9 @@ class Output(View):
     times: int | str | None = RUN["times"].default
     sizes: str | int | None = RUN["sizes"].default
     flush: int | str = RUN["flush"].default
+    keep: int | str | None = RUN["keep"].default
+    max_disk: int | str | None = RUN["max_disk"].default
+    on_full: str = RUN["on_full"].default
 
     @property
     def split_ns(self) -> int:
@@ -186,11 +189,17 @@ class LiveSettings(View):
     metrics: str | None = RUN["metrics"].default
     metrics_anywhere: bool = RUN["metrics_anywhere"].default
     metrics_file: str | os.PathLike[str] | None = RUN["metrics_file"].default
+    on_lost: str = RUN["on_lost"].default
 
     @property
     def ring_bytes(self) -> int:
         """The size of a ring in bytes."""
         return int(self.ring)
+
+    @property
+    def keeps_capture(self) -> bool:
+        """Whether the run goes on as another user, and opens interfaces then."""
+        return self.drop_to is not None and self.on_lost == "wait"
 
     @property
     def status_s(self) -> float | None:

@@ -8,6 +8,8 @@ cdef class Live:
     cdef zn_live_group *group
     cdef _Guard guard
     cdef tuple names
+    cdef bytes filter
+    cdef zn_live_config config  # without the interface's name
 
     def __init__(self, interfaces, *, str filter="", uint32_t snaplen=262144,
                  uint32_t ring_bytes=1 << 26, bint promiscuous=True, unsigned rings=1):
@@ -16,17 +18,18 @@ cdef class Live:
         if self.group != NULL:
             raise RuntimeError("interfaces cannot be opened twice")
         memset(&err, 0, sizeof(err))
-        memset(&config, 0, sizeof(config))
+        memset(&self.config, 0, sizeof(self.config))
         self.guard = _Guard()
         self.names = tuple(interfaces)
         check(zn_live_group_open(&self.group, &err), &err)
-        expression = filter.encode()
-        config.filter = expression
-        config.snaplen = snaplen
-        config.ring_bytes = ring_bytes
-        config.promiscuous = promiscuous
+        self.filter = filter.encode()
+        self.config.filter = self.filter
+        self.config.snaplen = snaplen
+        self.config.ring_bytes = ring_bytes
+        self.config.promiscuous = promiscuous
         for name in self.names:
             encoded = os.fsencode(name)
+            config = self.config
             config.interface = encoded
             check(zn_live_group_add(self.group, &config, rings, &err), &err)
 
@@ -88,12 +91,28 @@ cdef class Live:
         zn_live_group_stop(self.group)
         self.guard.leave()
 
-    @property
-    def ended(self):
-        """Whether every interface is gone."""
+    def gone(self, size_t i):
+        """Whether the i-th interface is gone, and all that came before is read."""
+        self.names[i]  # raises IndexError
         self._enter()
         self.guard.leave()
-        return zn_live_group_ended(self.group)
+        return zn_live_group_gone(self.group, i)
+
+    def reopen(self, size_t i):
+        """Opens the i-th interface again, which is gone; its counters begin anew. After an error it
+        is gone as before."""
+        cdef zn_live_config config = self.config
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        if not self.gone(i):
+            raise ValueError("the interface is there")
+        encoded = os.fsencode(self.names[i])
+        config.interface = encoded
+        self._enter()
+        try:
+            check(zn_live_group_reopen(self.group, i, &config, &err), &err)
+        finally:
+            self.guard.leave()
 
     def facts(self):
         """For each interface its name, link type, counters, and why it ended or None."""

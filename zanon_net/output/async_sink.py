@@ -7,6 +7,7 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any
 
+from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.system.signals import signals_blocked
 
@@ -15,7 +16,7 @@ class AsyncSink(Sink):
     """Hands what it takes to a thread, which has the real sink take it.
 
     At most one piece waits or is being written: the engine's memory for output is there twice, no
-    more. An error of the thread is raised by the next call of `take`, `rotate`, `flush`,
+    more. An error of the thread is raised by the next call of `take`, `rotate`, `flush`, `tend`,
     `keep_state` or `finish`, and nothing is written after it. The calls that end a run end the
     thread first.
     """
@@ -101,6 +102,20 @@ class AsyncSink(Sink):
     def keep_state(self, manifest: Callable[[], bytes]) -> None:
         """See Sink."""
         self._idle().keep_state(manifest)
+
+    def tend(self) -> bool:
+        """See Sink."""
+        return self._idle().tend()
+
+    @property
+    def disk(self) -> DiskFacts:
+        """See Sink."""
+        return self._resting().disk
+
+    @property
+    def lost(self) -> Mapping[str, int]:
+        """See Sink."""
+        return self._resting().lost
 
     def finish(self, first_ns: int | None) -> None:
         """See Sink."""

@@ -6,11 +6,14 @@ import contextlib
 import os
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Protocol
 
+from zanon_net.output.checkpoints import Checkpoints
+from zanon_net.output.room import PatientFile, Room
+from zanon_net.output.whole_packets import PCAPNG_MAGIC, whole_packets
 from zanon_net.system.file_errors import explained
 
 PARTIAL = ".partial"
@@ -75,14 +78,19 @@ def end_of_block(stream: Compressor, kind: str) -> bytes:
 class LogFile(ABC):
     """A file that is written as NAME.partial; its creator renames it when it is whole.
 
-    path: its final path, in the same folder. records: how many it holds.
+    path: its final path, in the same folder. records: how many it holds. room: waits for space in
+    the middle of a write; None: there is no wait.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, room: Room | None = None) -> None:
         self.path = path
         self.records = 0
         with explained("write", path):
-            self._raw = self.partial.open("xb", buffering=0)
+            partial = self.partial
+            if room is not None and room.waits:
+                self._raw: FileIO = PatientFile(partial, room)
+            else:
+                self._raw = partial.open("xb", buffering=0)
         self._file = BufferedWriter(self._raw, BUFFER_BYTES)
 
     @property
@@ -133,6 +141,7 @@ class LogFile(ABC):
 
     def remove(self) -> None:
         """Closes and removes the unfinished file."""
+        self._shut()
         with contextlib.suppress(OSError, ValueError):
             self._file.close()
         with contextlib.suppress(OSError):
@@ -142,17 +151,19 @@ class LogFile(ABC):
 class TextFile(LogFile):
     """Lines behind a header line, which may be empty."""
 
-    def __init__(self, path: Path, header: bytes, compress: str) -> None:
+    def __init__(self, path: Path, header: bytes, compress: str, room: Room | None = None) -> None:
         self._header, self._compress = header, compress
         self._compressor = compressor(compress)
         self._holds_back = False  # the compressor, perhaps
-        super().__init__(path)
+        self._checkpoints = Checkpoints(len(header))
+        super().__init__(path, room)
         self._put(header)
 
     def write(self, lines: bytes | memoryview, count: int) -> None:
         """Appends whole lines, so many. Raises OutputError."""
         self._put(lines)
         self.records += count
+        self._checkpoints.add(len(lines), self.records)
 
     def _put(self, data: bytes | memoryview) -> None:
         with explained("write", self.path):
@@ -179,9 +190,12 @@ class TextFile(LogFile):
         """See LogFile."""
         self._shut()
         with self.partial.open("r+b", buffering=0) as file:
-            lines, length = _whole_lines(file, self._compress, spare)
-            if length < len(self._header):
-                lines, length = int(self._header != b""), len(self._header)
+            limit = _content_limit(file, self._compress, spare)
+            begin, before = self._checkpoints.before(limit)
+            records, whole = self._whole(_contents(file, self._compress, begin), limit - begin)
+            self.records, length = before + records, begin + whole
+            if limit < len(self._header):
+                self.records, length = 0, len(self._header)
                 end = compressor(self._compress)
                 file.truncate(0)
                 _write(file, 0, bytes(end.compress(self._header)) + end.flush())
@@ -190,30 +204,32 @@ class TextFile(LogFile):
             else:
                 _compress_again(file, self._compress, length)
             os.fsync(file.fileno())
-            size = os.fstat(file.fileno()).st_size
-        self.records = lines - (self._header != b"")
-        return size
+            return os.fstat(file.fileno()).st_size
+
+    def _whole(self, pieces: Iterable[bytes], limit: int) -> tuple[int, int]:
+        """(number, bytes) of the whole records in the first `limit` bytes of a content."""
+        lines = length = seen = 0
+        for piece in pieces:
+            piece = piece[: max(0, limit - seen)]
+            lines += piece.count(b"\n")
+            length = max(length, seen + piece.rfind(b"\n") + 1) if b"\n" in piece else length
+            seen += len(piece)
+        return lines, length
 
 
 class CaptureFile(TextFile):
-    """Packets behind the header of their format. A file that had no room is not kept."""
+    """Packets behind the header of their format."""
 
-    @property
-    def needs_room(self) -> bool:
-        """See LogFile."""
-        return False
-
-    def cut(self, spare: int) -> int | None:
-        """See LogFile."""
-        return LogFile.cut(self, spare)
+    def _whole(self, pieces: Iterable[bytes], limit: int) -> tuple[int, int]:
+        """See TextFile."""
+        is_blocks = self._header.startswith(PCAPNG_MAGIC)
+        return whole_packets(pieces, limit, is_blocks=is_blocks)
 
 
 def _pieces(file: FileIO, kind: str) -> Iterator[tuple[bytes, int]]:
-    """The content of a file from its start, which may end anywhere, and how far it was read."""
-    unpack: Callable[[bytes], bytes] = bytes
-    if kind == "gzip":
-        unpack = zlib.decompressobj(GZIP).decompress
-    elif kind == "zstd":
+    """The content of a compressed file, which may end anywhere, and how far it was read."""
+    unpack: Callable[[bytes], bytes] = zlib.decompressobj(GZIP).decompress
+    if kind == "zstd":
         import zstandard
 
         unpack = zstandard.ZstdDecompressor().decompressobj().decompress
@@ -223,21 +239,24 @@ def _pieces(file: FileIO, kind: str) -> Iterator[tuple[bytes, int]]:
         yield unpack(data), at
 
 
-def _whole_lines(file: FileIO, kind: str, spare: int) -> tuple[int, int]:
-    """(number, bytes) of the whole lines that a file's content begins with."""
-    there = os.fstat(file.fileno()).st_size
-    if kind != "none":  # a compressed file's new end may be longer than what it replaces
-        there, spare = (
-            sum(len(piece) for piece, _at in _pieces(file, kind)),
-            max(spare, ENDING_BYTES),
-        )
-    lines = length = seen = 0
+def _contents(file: FileIO, kind: str, begin: int = 0) -> Iterator[bytes]:
+    """The content of a file from an offset on, which may end anywhere."""
+    if kind == "none":
+        while data := os.pread(file.fileno(), BUFFER_BYTES, begin):
+            begin += len(data)
+            yield data
+        return
     for piece, _at in _pieces(file, kind):
-        piece = piece[: max(0, there - spare - seen)]
-        lines += piece.count(b"\n")
-        length = max(length, seen + piece.rfind(b"\n") + 1) if b"\n" in piece else length
-        seen += len(piece)
-    return lines, length
+        yield piece[begin:]
+        begin -= min(begin, len(piece))
+
+
+def _content_limit(file: FileIO, kind: str, spare: int) -> int:
+    """Bytes of a file's content that can be kept when `spare` bytes are to be left free."""
+    if kind == "none":
+        return max(0, os.fstat(file.fileno()).st_size - spare)
+    there = sum(map(len, _contents(file, kind)))
+    return max(0, there - max(spare, ENDING_BYTES))  # the new end may be longer than the old one
 
 
 def _compress_again(file: FileIO, kind: str, length: int) -> None:

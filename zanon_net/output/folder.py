@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A folder for logs, in which files appear whole or not at all; and the choice of a sink.
+"""A folder for logs, in which files appear whole or not at all.
 
 A folder's files are written as NAME.partial and get their names when everything in them is on the
 disk; Tstat's three are gathered in a folder NAME.out.partial, which gets its name with all of them.
@@ -12,9 +12,9 @@ room for more, the open part appears with the whole records that are on the disk
 import contextlib
 import errno
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -22,24 +22,25 @@ from typing import Any
 from zanon_net.config.presets import PACKET_FORMATS
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
+from zanon_net.output.disk import DiskFacts
+from zanon_net.output.earlier_runs import MANIFEST, RESERVED, lock
 from zanon_net.output.files import PARTIAL, CaptureFile, LogFile, TextFile
 from zanon_net.output.parquet import ParquetFile, Schema
 from zanon_net.output.popularity_file import refuse_existing
+from zanon_net.output.retention import Retention
+from zanon_net.output.room import Room
 from zanon_net.output.rotation import part_names
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.output.state_file import StateFile
-from zanon_net.output.stdout import StdoutSink
 from zanon_net.output.transaction import Transaction, sync_folders
 from zanon_net.system.file_errors import explained
 from zanon_net.system.streams import refuse_stdout
 
-MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for the manifest, so that it can report a full disk
 CUT_SPARE_BYTES = 1 << 16  # given up of the largest file on a full disk, for the others' headers
+FOLDER_SPARE_BYTES = 1 << 14  # the same for the folder of Tstat's logs, which takes a block
 LISTED_BYTES = 512  # more for each file that it lists
-ON_STDOUT = ("jsonl", "observations", "csv", *PACKET_FORMATS)
 CAPTURES = [output for name in PACKET_FORMATS for output in FORMAT_OUTPUTS[name]]
-NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
 
 
 def _partial_folder(final: Path) -> Path:
@@ -68,6 +69,11 @@ class FolderSink(Sink):
         self._names: dict[str, str] = {}  # of the part that is about to appear
         self._about_to_appear: dict[str, dict[str, Any]] = {}
         self._files: list[dict[str, Any]] = []
+        self._taken: set[str] = set()  # names of all files that have appeared, also removed ones
+        self._number = 1  # of the open part
+        self._now_ns = 0  # packet time at which the last part ended
+        self._room = Room(plan.disk)
+        self._retention = Retention(folder, plan.disk)
         self._written = dict.fromkeys(plan.outputs, 0)
         self._transaction = Transaction()
         self._state = StateFile(folder / MANIFEST, self._transaction)
@@ -100,11 +106,12 @@ class FolderSink(Sink):
         path = self._reserve_path
         with explained("write", path), self._transaction.making([path]):
             self._reserved = path.open("xb", buffering=0)
+        lock(self._reserved.fileno())
         self._reserve_for(0)
 
     @property
     def _reserve_path(self) -> Path:
-        return self.folder / f"{MANIFEST}.reserved{PARTIAL}"
+        return self.folder / RESERVED
 
     @property
     def _of_manifest(self) -> list[Path]:
@@ -128,16 +135,20 @@ class FolderSink(Sink):
         """Opens a file for each output."""
         for output in self._plan.outputs:
             path = self.folder / self._plan.file_name(output)
-            with self._transaction.making([path.with_name(path.name + PARTIAL)]):
-                self._open[output] = self._new_file(output, path)
+            self._room.do(path, partial(self._open_file, output, path))
+
+    def _open_file(self, output: str, path: Path) -> None:
+        with self._transaction.making([path.with_name(path.name + PARTIAL)]):
+            self._open[output] = self._new_file(output, path)
 
     def _new_file(self, output: str, path: Path) -> LogFile:
+        compress, room = self._plan.compress, self._room
         if output in self._schemas:
             schema = self._schemas[output]
-            return ParquetFile(path, schema, self._plan.compress, gathers=self._divided)
+            return ParquetFile(path, schema, compress, gathers=self._divided, room=room)
         is_capture = output in CAPTURES or output in self._plan.views
         kind = CaptureFile if is_capture else TextFile
-        return kind(path, self._plan.headers.get(output, b""), self._plan.compress)
+        return kind(path, self._plan.headers.get(output, b""), compress, room)
 
     def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
@@ -158,7 +169,7 @@ class FolderSink(Sink):
 
     def _begin_period(self, period_ns: int) -> None:
         if self._stamp_ns is not None:
-            self._end_part()
+            self._end_part(period_ns)
             self._begin()
         self._stamp_ns = period_ns
 
@@ -167,7 +178,7 @@ class FolderSink(Sink):
         self._divided = True
         if self._stamp_ns is None:
             self._stamp_ns = first_ns
-        self._end_part()
+        self._end_part(now_ns)
         self._stamp_ns = now_ns
         self._begin()
 
@@ -177,24 +188,57 @@ class FolderSink(Sink):
         limit = self._plan.split_bytes
         return limit != 0 and any(file.size >= limit for file in self._open.values())
 
-    def _end_part(self) -> None:
-        """Ends the part: its files appear."""
-        self._reserve_for(len(self._files) + len(self._open))
+    def _end_part(self, now_ns: int) -> None:
+        """Ends the part at a packet time: its files appear, and old parts are removed."""
+        files = len(self._files) + len(self._open)
+        self._room.do(self.folder / MANIFEST, partial(self._reserve_for, files))
         self._finish_part()
         self._publish_part()
         self._transaction.keep(but=self._of_manifest)
         sync_folders([self.folder])
+        self._part_is_over(now_ns)
+        self._remove_due()
+
+    def _part_is_over(self, now_ns: int) -> None:
+        """Notes that the open part has appeared."""
+        assert self._stamp_ns is not None
+        split_ns = self._plan.split_ns
+        mark_ns = self._stamp_ns - self._stamp_ns % split_ns + split_ns if split_ns else now_ns
+        files = [file for file in self._files if file.get("part") == self._number]
+        self._retention.add(files, min(now_ns, mark_ns))
+        self._now_ns = now_ns
+        self._number += 1
         self.parts += 1
 
     def _finish_part(self) -> None:
         assert self._stamp_ns is not None
         sizes = {output: file.to_disk() for output, file in self._open.items()}
-        taken = {str(file["file"]) for file in self._files}
-        self._names = part_names(self._plan, self._stamp_ns, taken, divided=self._divided)
+        self._name_part(self._stamp_ns, sizes)
+
+    def _name_part(self, stamp_ns: int, sizes: Mapping[str, int]) -> None:
+        """Lists the files of the open part, which are on the disk, as about to appear."""
+        names = part_names(self._plan, stamp_ns, self._taken, divided=self._divided)
+        self._names = {output: names[output] for output in self._open}
+        for final in {(self.folder / name).parent for name in self._names.values()}:
+            gathered = _partial_folder(final)
+            if final != self.folder and not self._transaction.has_folder(gathered):
+                with explained("write", final):
+                    self._room.do(final, partial(self._transaction.folder, gathered))
+        part = {"part": self._number} if self._divided else {}
         self._about_to_appear = {
-            output: {"file": name, "bytes": sizes[output], "records": self._open[output].records}
-            for output, name in self._names.items()
+            output: {"file": name, "bytes": sizes[output], "records": file.records, **part}
+            for (output, file), name in zip(self._open.items(), self._names.values(), strict=True)
         }
+
+    def _remove_due(self) -> bool:
+        """Removes old parts; returns whether there were any."""
+        whole = [int(facts["bytes"]) for facts in self._about_to_appear.values()]
+        taken = sum(whole or [file.size for file in self._open.values()])
+        before = self._retention.removed
+        gone = self._retention.remove_due(self._now_ns, taken)
+        if gone:
+            self._files = [file for file in self._files if file["file"] not in gone]
+        return self._retention.removed != before
 
     def _publish_part(self) -> None:
         for output, file in list(self._open.items()):
@@ -203,20 +247,18 @@ class FolderSink(Sink):
         self._folders_appear()
         for output, facts in self._about_to_appear.items():
             self._files.append(facts)
+            self._taken.add(str(facts["file"]))
             self._written[output] += facts["records"]
         self._about_to_appear = {}
 
-    def _appear(self, partial: Path, name: str) -> None:
+    def _appear(self, unfinished: Path, name: str) -> None:
         """Gives a file its name; a file of a folder moves to the partial folder."""
         final = self.folder / name
         with explained("write", final):
             if final.parent == self.folder:
-                self._transaction.rename(partial, final)
+                self._transaction.rename(unfinished, final)
                 return
-            gathered = _partial_folder(final.parent)
-            if not self._transaction.has_folder(gathered):
-                self._transaction.folder(gathered)
-            self._transaction.rename(partial, gathered / final.name)
+            self._transaction.rename(unfinished, _partial_folder(final.parent) / final.name)
 
     def _folders_appear(self) -> None:
         files = [str(facts["file"]) for facts in self._about_to_appear.values()]
@@ -237,6 +279,10 @@ class FolderSink(Sink):
         """See Sink."""
         self._state.write(manifest())
 
+    def tend(self) -> bool:
+        """See Sink."""
+        return self._remove_due()
+
     # ---- the end ----
 
     def finish(self, first_ns: int | None) -> None:
@@ -247,6 +293,7 @@ class FolderSink(Sink):
         if self._stamp_ns is None:
             self._stamp_ns = first_ns
         self._finish_part()
+        self._remove_due()
 
     def publish(self, manifest: bytes) -> None:
         """See Sink."""
@@ -299,27 +346,35 @@ class FolderSink(Sink):
         """See Sink."""
         with contextlib.suppress(OSError, ZanonError, ValueError):
             if kept_from is not None and not self._about_to_appear:
-                self._keep_whole_records(kept_from)
-        self._remove_part()
-        self._transaction.remove(but=[self.folder, *self._of_manifest])
+                self.was_cut = self._keep_whole_records(kept_from)
+        self._remove_unfinished()
         with contextlib.suppress(OSError, ZanonError, ValueError):
             self._write_manifest(manifest())
             self._appear_manifest()
             self._transaction.keep()
         self.discard()
 
+    def _remove_unfinished(self) -> None:
+        """Removes what is there of the open part."""
+        self._remove_part()
+        self._transaction.remove(but=[self.folder, *self._of_manifest])
+
     def _kept_together(self) -> list[list[str]]:
         """The open outputs, each by itself but Tstat's."""
         tstat = [output for output in self._open if output in FORMAT_OUTPUTS["tstat"]]
         return [tstat, *([output] for output in self._open if output not in tstat)]
 
-    def _keep_whole_records(self, first_ns: int) -> None:
+    def _keep_whole_records(self, first_ns: int) -> bool:
         """Cuts the files of the open part to whole records, and gives them their names.
 
-        A file without a record is removed, but Tstat's three logs stay together. Raises OSError or
-        OutputError, having left files that `_remove_part` and the transaction remove.
+        A file without a record is removed, but Tstat's three logs stay together. Returns whether
+        any file is left. Raises OSError or OutputError, having left files that `_remove_unfinished`
+        removes.
         """
-        spare = CUT_SPARE_BYTES if any(file.needs_room for file in self._open.values()) else 0
+        has_folder = not set(self._open).isdisjoint(FORMAT_OUTPUTS["tstat"])
+        spare = FOLDER_SPARE_BYTES if has_folder else 0
+        if any(file.needs_room for file in self._open.values()):
+            spare = CUT_SPARE_BYTES
         by_size = sorted(self._open.items(), key=lambda item: -item[1].partial.stat().st_size)
         sizes: dict[str, int] = {}
         for output, file in by_size:
@@ -334,18 +389,12 @@ class FolderSink(Sink):
                 for output in outputs:
                     self._open.pop(output).remove()
         if not self._open:
-            return
-        stamp_ns = first_ns if self._stamp_ns is None else self._stamp_ns
-        taken = {str(file["file"]) for file in self._files}
-        self._names = part_names(self._plan, stamp_ns, taken, divided=self._divided)
-        self._about_to_appear = {
-            output: {"file": self._names[output], "bytes": sizes[output], "records": file.records}
-            for output, file in self._open.items()
-        }
+            return False
+        self._name_part(first_ns if self._stamp_ns is None else self._stamp_ns, sizes)
         self._publish_part()
-        self.was_cut = True
         self._transaction.keep(but=self._of_manifest)
         sync_folders([self.folder])
+        return True
 
     def discard(self) -> None:
         """See Sink."""
@@ -358,6 +407,12 @@ class FolderSink(Sink):
         """See Sink."""
         listed = [*self._files, *self._about_to_appear.values()]
         return sorted(listed, key=lambda file: str(file["file"]))
+
+    @property
+    def disk(self) -> DiskFacts:
+        """See Sink."""
+        removed, earlier = self._retention.removed
+        return DiskFacts(removed=removed, earlier=earlier, times_full=self._room.times)
 
     @property
     def written(self) -> Mapping[str, int]:
@@ -401,22 +456,3 @@ def _refuse_inside(out: Path, popularity: Path) -> None:
             f"popularity: {popularity} would lie in {out}, the folder of what may be released;"
             " choose another place"
         )
-
-
-def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: Plan) -> Sink:
-    """The sink for `out`: a folder, "-" for standard output, None for the default folder.
-
-    Raises ConfigError, or OutputError when the system refuses.
-    """
-    chosen = tuple(formats)
-    if out != "-":
-        return FolderSink(default_folder(datetime.now(UTC)) if out is None else Path(out), plan)
-    names = ", ".join(ON_STDOUT)
-    for name, what in NOT_ON_STDOUT.items():
-        if name in chosen:
-            raise ConfigError(f"{what} and need a folder; --out - takes one of {names}")
-    if len(chosen) != 1:
-        raise ConfigError(f"--out - takes one format, one of {names}; or choose a folder")
-    if chosen[0] in PACKET_FORMATS and sys.stdout is not None and sys.stdout.isatty():
-        raise ConfigError("packets are no text for a terminal; write them to a file, or to a pipe")
-    return StdoutSink(plan)

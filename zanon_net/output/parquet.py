@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from zanon_net._core import FULL_ROWS, RowBatch, TableRows
 from zanon_net.errors import ConfigError
 from zanon_net.output.files import LogFile
+from zanon_net.output.room import Room
 from zanon_net.output.schema import Field, described
 from zanon_net.system.file_errors import explained
 
@@ -215,8 +216,16 @@ class ParquetFile(LogFile):
     a table is drained before it is full, the rows of a write differ with the number of workers.
     """
 
-    def __init__(self, path: Path, schema: Schema, compress: str, *, gathers: bool) -> None:
-        super().__init__(path)
+    def __init__(
+        self,
+        path: Path,
+        schema: Schema,
+        compress: str,
+        *,
+        gathers: bool,
+        room: Room | None = None,
+    ) -> None:
+        super().__init__(path, room)
         self._schema = schema
         self._gathers = gathers
         self._gathered: list[Any] = []
@@ -296,6 +305,7 @@ class ParquetFile(LogFile):
 
     def remove(self) -> None:
         """See LogFile."""
+        self._shut()
         with contextlib.suppress(Exception):  # the writer cannot write its footer any more
             self._writer.close()
         super().remove()

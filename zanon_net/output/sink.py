@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net._core import FILE_NAMES, TABLES, TableRows
+from zanon_net.output.disk import DiskFacts, DiskRules
 from zanon_net.output.files import SUFFIXES
 
 Lines = tuple[bytes | memoryview, int]
@@ -82,7 +83,7 @@ class Plan:
     outputs: the core's names. headers: the first line of each text output's files. fields: those of
     each table, as `_core.PacketEngine.fields` returns them. about: texts for Parquet's metadata.
     views: the name of the view that an output of one is. split_ns: length of a part, 0: no limit.
-    split_bytes: size of a file at which a part ends.
+    split_bytes: size of a file at which a part ends. disk: the rules of what stays on the disk.
     """
 
     outputs: tuple[str, ...]
@@ -93,6 +94,7 @@ class Plan:
     views: Mapping[str, str] = field(default_factory=dict)
     split_ns: int = 0
     split_bytes: int = 0
+    disk: DiskRules = field(default_factory=DiskRules)
 
     def file_name(self, output: str, stamp: str = "") -> str:
         """The name of an output's file without its folder."""
@@ -154,6 +156,23 @@ class Sink(ABC):
     def sent(self) -> Sent | None:
         """The packets so far that were to leave through an interface; None where none are."""
         return None
+
+    def tend(self) -> bool:
+        """Removes parts that are due, and begins anew where a full disk has space again.
+
+        To be called at times while interfaces are read. Returns whether anything has changed.
+        """
+        return False
+
+    @property
+    def disk(self) -> DiskFacts:
+        """What became of the output on its disk so far."""
+        return DiskFacts()
+
+    @property
+    def lost(self) -> Mapping[str, int]:
+        """Records that were not written while a disk was full, by output."""
+        return {}
 
     may_async_sink = False
     """Whether a thread may have it take a piece while the next is made: files never block."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from zanon_net.pipeline.link_types import link_type_name
+from zanon_net.pipeline.link_types import by_link_type
 
 INTERFACE = "interface"
 """The format of sources that are network interfaces."""
@@ -87,6 +87,34 @@ class Loss:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Away:
+    """How often an interface was away while it was to be read, and for how many seconds in all."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, float]:
+        """For the manifest."""
+        return {"count": self.count, "seconds": round(self.seconds, 3)}
+
+
+def absences(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+    """For people, a line for each of these sources, as the manifest has them, that was away."""
+    away = [(one["name"], one["away"]) for one in sources if one.get("away", {}).get("count")]
+    return [
+        f"interface {name} was away {times_in_words(facts['count'])}, for {facts['seconds']:,.1f} s"
+        " in all: of the packets of that time, only those that the system counted are among the"
+        " lost ones"
+        for name, facts in away
+    ]
+
+
+def times_in_words(count: int) -> str:
+    """How often, for people."""
+    return "once" if count == 1 else f"{count:,} times"
+
+
 class Facts(Protocol):
     """The facts that every kind of source has at the end."""
 
@@ -124,9 +152,7 @@ class SourceFacts:
             "name": self.name,
             "format": self.format,
             "compression": self.compression,
-            "link_types": {
-                link_type_name(number): frames for number, frames in sorted(self.link_types.items())
-            },
+            "link_types": by_link_type(self.link_types),
             "bytes": self.bytes_read,
             "frames": self.frames,
             "warning": self.warning,

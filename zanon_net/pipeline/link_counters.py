@@ -8,6 +8,7 @@ input queue, the backlog, when that was full, which nobody saw, and those of pro
 not handle, which programs that capture have read. Frames refused for their length are there, too.
 """
 
+import errno
 import os
 import socket
 import struct
@@ -25,8 +26,9 @@ _ERROR, _DONE, _NEW_LINK, _GET_LINK = 2, 3, 16, 18  # types of messages
 _REQUEST, _DUMP = 1, 0x300  # flags of messages
 _NAME, _BELOW, _STATS64, _BELOW_NAMESPACE = 3, 5, 23, 37  # attributes of links
 _AF_NETLINK, _ROUTE = 16, 0
+_UP = 1  # the flag IFF_UP
 _STATS = struct.Struct("=16Q")  # the start of rtnl_link_stats64
-_RX_DROPPED, _RX_FIFO, _RX_MISSED = 6, 14, 15
+_RX_PACKETS, _RX_DROPPED, _RX_FIFO, _RX_MISSED = 0, 6, 14, 15
 _REPLY_BYTES = 1 << 16
 
 
@@ -36,6 +38,28 @@ class LinkCounters:
 
     missed: int
     dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """index: another one under the same name is another interface. received: frames so far."""
+
+    index: int
+    is_up: bool
+    received: int
+
+
+def read_link_state(interface: str) -> LinkState | None:
+    """The state of an interface; None where there is none. Raises OSError."""
+    try:
+        for message in _links(interface):
+            _family, _type, index, flags, _change = _LINK.unpack_from(message)
+            stats = _stats(_attributes(message))
+            return LinkState(index, bool(flags & _UP), 0 if stats is None else stats[_RX_PACKETS])
+    except OSError as error:
+        if error.errno != errno.ENODEV:
+            raise
+    return None
 
 
 def read_links(interface: str | None) -> dict[str, LinkCounters]:
@@ -105,12 +129,18 @@ def _attributes(message: bytes) -> dict[int, bytes]:
     return found
 
 
+def _stats(found: Mapping[int, bytes]) -> tuple[int, ...] | None:
+    """The system's counters among the attributes of a link; None where it gives none."""
+    stats = found.get(_STATS64, b"")
+    return _STATS.unpack_from(stats) if len(stats) >= _STATS.size else None
+
+
 def _counters(message: bytes) -> dict[str, LinkCounters]:
     """The counters in a message about a link, by its name; none where the system gives none."""
     found = _attributes(message)
-    if _NAME not in found or len(found.get(_STATS64, b"")) < _STATS.size:
+    stats = _stats(found)
+    if _NAME not in found or stats is None:
         return {}
-    stats = _STATS.unpack_from(found[_STATS64])
     name = os.fsdecode(found[_NAME].rstrip(b"\0"))
     return {name: LinkCounters(stats[_RX_MISSED] + stats[_RX_FIFO], stats[_RX_DROPPED])}
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registry's names of link types."""
 
+from collections.abc import Mapping
+
 LINK_TYPES = {
     0: "NULL",
     1: "ETHERNET",
@@ -53,6 +55,11 @@ LINK_TYPES = {
     284: "DSA_TAG_DSA",
     285: "DSA_TAG_EDSA",
 }
+
+
+def by_link_type(frames: Mapping[int, int]) -> dict[str, int]:
+    """Frames by the names of their link types, in the order of the numbers."""
+    return {link_type_name(number): n for number, n in sorted(frames.items())}
 
 
 def link_type_name(number: int) -> str:

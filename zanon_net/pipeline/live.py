@@ -1,23 +1,17 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run's packets from network interfaces, until a signal ends it or all interfaces are gone."""
+"""A run's packets from network interfaces, until a signal or the loss of an interface ends it."""
 
-import errno
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
-from zanon_net._core import LIMITS, Live, PacketEngine
-from zanon_net.config.schema import RUN
+from zanon_net._core import PacketEngine
 from zanon_net.config.settings import Config
-from zanon_net.config.types import RING_MIN
-from zanon_net.errors import CaptureError, ConfigError
-from zanon_net.pipeline.facts import INTERFACE, Drops, Loss
-from zanon_net.pipeline.interfaces import ANY, Losses
-from zanon_net.pipeline.link_types import link_type_name
-from zanon_net.pipeline.privileges import explain_missing
+from zanon_net.pipeline.facts import Drops, Loss
+from zanon_net.pipeline.interface_watch import InterfaceWatch
+from zanon_net.pipeline.live_interfaces import InterfaceFacts, LiveInterfaces
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.log_levels import NOTICE
 
@@ -29,134 +23,6 @@ HOUSEKEEPING_S = 1.0
 LOSS_WARNING_S = 10.0  # between two warnings of a loss, and no less than between status lines
 
 _log = logging.getLogger("zanon_net")
-
-
-@dataclass(frozen=True, slots=True)
-class InterfaceFacts:
-    """Counts of the frames that an interface delivered and lost.
-
-    received: frames that passed the filter, also those that found the ring full; of `any` also the
-    second copy of each frame on the loopback interface, which is then left out.
-    """
-
-    name: str
-    link_type: int
-    bytes_read: int
-    frames: int
-    received: int
-    drops: Drops
-    warning: str | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The interface as the manifest has it."""
-        return {
-            "name": self.name,
-            "format": INTERFACE,
-            "link_types": {link_type_name(self.link_type): self.frames},
-            "bytes": self.bytes_read,
-            "frames": self.frames,
-            "received": self.received,
-            "drops": self.drops.to_dict(),
-            "warning": self.warning,
-        }
-
-
-class LiveInterfaces:
-    """Open interfaces. Raises ConfigError, CaptureError or CapacityError.
-
-    names: at most LIMITS["interfaces"], or "any".
-    """
-
-    def __init__(self, names: Sequence[str], config: Config) -> None:
-        settings, rings = config.live, min(config.limits.workers, LIMITS["rings"])
-        self.names = tuple(names)
-        self._losses: list[Losses] = []
-        self._unread = self._stopped = False
-        self._last: list[InterfaceFacts] | None = None
-        try:
-            self.live = Live(
-                names,
-                filter=config.input.filter,
-                snaplen=settings.snaplen,
-                ring_bytes=max(settings.ring_bytes // rings, RING_MIN),
-                promiscuous=settings.promiscuous,
-                rings=rings,
-            )
-        except CaptureError as error:
-            if error.errno == errno.EPERM:
-                raise explain_missing(error) from None
-            raise
-        self._losses = [Losses(name) for name in names]
-
-    def stop(self) -> None:
-        """Lets no more frames in; what an interface loses from now on is no loss of the run's."""
-        for losses in self._losses:
-            losses.refresh()
-        self.live.stop()
-        self._stopped = True
-
-    def left_unread(self) -> None:
-        """Notes that the rings were not read to their ends."""
-        self._unread = True
-
-    def finish(self) -> None:
-        """Ends the reading: the facts stay as they are now."""
-        self._last = self.facts()
-
-    def facts(self) -> list[InterfaceFacts]:
-        """The facts about each interface so far."""
-        if self._last is not None:
-            return self._last
-        return [
-            InterfaceFacts(
-                name=known["name"],
-                link_type=known["link_type"],
-                bytes_read=known["bytes"],
-                frames=known["frames"],
-                received=known["received"],
-                drops=Drops(known["dropped"], self._lost(losses), self._unread_of(known)),
-                warning=known["warning"],
-            )
-            for known, losses in zip(self.live.facts(), self._losses, strict=True)
-        ]
-
-    def _lost(self, losses: Losses) -> int:
-        return losses.count if self._stopped else losses.refresh()
-
-    def _unread_of(self, known: dict[str, Any]) -> int:
-        left: int = known["received"] - known["dropped"] - known["frames"]
-        return max(0, left) if self._unread else 0
-
-    def close(self) -> None:
-        """Closes them; again is fine."""
-        self.live.close()
-
-
-def refuse_live_settings(config: Config) -> None:
-    """Raises ConfigError for a setting that says nothing about captures."""
-    for name in ("ring", "snaplen", "promiscuous", "fail_on_loss"):
-        if getattr(config.live, name) != RUN[name].default:
-            raise ConfigError(f"{name}: is for network interfaces; leave it out for captures")
-
-
-def open_interfaces(names: Sequence[str], others: int, config: Config) -> LiveInterfaces:
-    """Opens interfaces.
-
-    others: the number of sources that are none. Raises ConfigError when there are any, or when the
-    settings do not say who is a user; CaptureError or CapacityError.
-    """
-    if others:
-        raise ConfigError(f"{names[0]} is a network interface and cannot be read beside captures")
-    if len(set(names)) < len(names):
-        raise ConfigError("give each interface once")
-    if ANY in names and len(names) > 1:
-        raise ConfigError(f"{ANY} is every interface: give it alone")
-    if config.addresses.internal is None:
-        raise ConfigError(
-            f"{names[0]} is a network interface: say with --internal which addresses are users,"
-            " such as --internal 10.0.0.0/8 (hosts of the Internet must not count as users)"
-        )
-    return LiveInterfaces(names, config)
 
 
 class Wishes(Protocol):
@@ -188,7 +54,7 @@ class LossWarnings:
 
 
 class LiveReader:
-    """Feeds one engine from interfaces until a request to end, or until all of them are gone."""
+    """Feeds one engine from interfaces until a request, or the loss of an interface, ends it."""
 
     interrupted = False  # a signal is how a live run ends
 
@@ -206,6 +72,7 @@ class LiveReader:
         self._progress = progress
         self._wishes = wishes
         self._losses = LossWarnings(hooks.config)
+        self._watch = InterfaceWatch(interfaces, hooks.config.live.on_lost)
         self.first_ns: int | None = None
         self.started: Callable[[], None] | None = None  # called when the first packet was read
 
@@ -215,7 +82,16 @@ class LiveReader:
 
     def facts(self) -> list[InterfaceFacts]:
         """The facts about each interface so far."""
-        return self._interfaces.facts()
+        return self._watch.facts()
+
+    def presence(self) -> dict[str, int | None]:
+        """Since when each interface is away, in ns since the epoch; None: it is there."""
+        return self._watch.presence()
+
+    @property
+    def failure(self) -> str | None:
+        """Why the reading ended, if a lost interface ended it and must not."""
+        return self._watch.failure
 
     def drops(self) -> Drops:
         """Packets lost so far."""
@@ -229,13 +105,13 @@ class LiveReader:
     def batches(self) -> Iterator[None]:
         """Yields after each batch, and at least ten times a second, with output to take."""
         _log.log(NOTICE, "listening on %s", ", ".join(self._interfaces.names))
-        live, last = self._interfaces.live, time.monotonic()
-        kept_house = last
-        while not self._wishes.requested and not live.ended:
+        last = kept_house = time.monotonic()
+        while not self._wishes.requested and not self._watch.lost:
             if self._batch():
                 last = time.monotonic()
                 self._learn()
             now = time.monotonic()
+            self._watch.look(now)
             if now - kept_house >= HOUSEKEEPING_S:
                 kept_house = now
                 self._engine.idle(int((now - last) * 1e9))
@@ -243,7 +119,7 @@ class LiveReader:
             yield
         _log.info("reading what is left in the rings")
         yield from self._drain()
-        self._interfaces.finish()
+        self._watch.finish()
 
     def _drain(self) -> Iterator[None]:
         """Stops the capture, and reads the frames that are in the rings."""

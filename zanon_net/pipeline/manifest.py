@@ -13,9 +13,10 @@ from zanon_net._version import __version__
 from zanon_net.config.presets import MINUTE_ALL
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.config.settings import Config
+from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline import packet_fates
-from zanon_net.pipeline.facts import Drops, Facts, Loss
+from zanon_net.pipeline.facts import Drops, Facts, Loss, absences
 from zanon_net.pipeline.totals import Totals
 
 CUT = "there was no room for more output: the last files were cut to whole records"
@@ -30,7 +31,8 @@ class Ending:
     error: why the run ended early, None where it did not. drops: packets lost before that.
     was_cut: there was no room for more, and the last files were cut to whole records.
     sent: the packets that were to leave through an interface; None where none were.
-    running: it has not come yet, and all this is the state so far.
+    disk: what became of the output on its disk. running: it has not come yet, and all this is the
+    state so far.
     """
 
     files: Sequence[Mapping[str, Any]]
@@ -40,6 +42,7 @@ class Ending:
     drops: Drops = field(default_factory=Drops)
     was_cut: bool = False
     sent: Sent | None = None
+    disk: DiskFacts = field(default_factory=DiskFacts)
     running: bool = False
 
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
@@ -56,14 +59,18 @@ class Ending:
             "withheld": counters["flows_external"],
             "records": records,
             **{
-                name: {"written": n, "left_out": left_out, **self._rest(records - n - left_out)}
+                name: {
+                    "written": n,
+                    "left_out": left_out,
+                    **self._rest(records - n - left_out, self.disk.lost.get(name, 0)),
+                }
                 for name, (n, left_out) in formats.items()
             },
         }
 
-    def _rest(self, records: int) -> dict[str, int]:
-        """Records that are in no file that has appeared."""
-        return {"lost": 0, "unfinished": records} if self.running else {"lost": records}
+    def _rest(self, records: int, lost: int) -> dict[str, int]:
+        """Records that are in no file that has appeared. lost: those that were not written."""
+        return {"lost": lost, "unfinished": records - lost} if self.running else {"lost": records}
 
 
 def build_manifest(
@@ -79,7 +86,11 @@ def build_manifest(
     loss = Loss.of(described, ending.drops)
     notes = _notes(config, totals.counters)
     notes += [] if loss is None else [loss.text()]
+    away = absences(described)
+    notes += away
     notes += [CUT] if ending.was_cut else []
+    full = ending.disk.note()
+    notes += [] if full is None else [full]
     unsent = None if ending.sent is None else ending.sent.warning()
     notes += [] if unsent is None else [unsent]
     whole = not ending.interrupted and all(source.warning is None for source in listed)
@@ -92,7 +103,9 @@ def build_manifest(
         and not ending.running
         and ending.error is None
         and loss is None
-        and unsent is None,
+        and not away
+        and unsent is None
+        and ending.disk.records_lost == 0,
         "interrupted": ending.interrupted,
         "error": ending.error,
         "notes": notes,
@@ -112,6 +125,7 @@ def build_manifest(
         },
         "records": ending.accounts(totals.counters),
         **_packets(config, totals, ending),
+        **ending.disk.to_dict(),
         "outputs": [dict(file) for file in ending.files],
     }
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from zanon_net._core import STAT_INFO
 from zanon_net._version import __version__
+from zanon_net.output.disk import DiskFacts
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.totals import Totals
 
@@ -27,7 +28,8 @@ class Snapshot:
 
     drops: packets lost so far. z: now. rotate_ns: the length of an epoch. output: (bytes, records)
     that were handed on so far, by format. The rates are over the time since the snapshot before.
-    ztable_bytes: memory of the z-table.
+    ztable_bytes: memory of the z-table. disk: what became of the output there. interfaces: whether
+    each that is read is there.
     """
 
     totals: Totals
@@ -36,9 +38,11 @@ class Snapshot:
     rotate_ns: int
     ztable_bytes: int = 0
     output: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    disk: DiskFacts = field(default_factory=DiskFacts)
     packets_per_s: float = 0.0
     bits_per_s: float = 0.0
     lost_share: float = 0.0
+    interfaces: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +159,13 @@ METRICS = (
         value=lambda snapshot: snapshot.lost_share,
     ),
     Metric(
+        name="interface_up",
+        kind="gauge",
+        help="1: the interface is read; 0: it is away. None of captures.",
+        label="interface",
+        value=lambda snapshot: snapshot.interfaces,
+    ),
+    Metric(
         name="drops_total",
         kind="counter",
         help="Packets read that are in no flow, by reason.",
@@ -248,6 +259,30 @@ METRICS = (
         help="Records, observations or packets written, by format.",
         label="format",
         value=lambda snapshot: {name: records for name, (_n, records) in snapshot.output.items()},
+    ),
+    Metric(
+        name="removed_parts_total",
+        kind="counter",
+        help="Old parts removed, of this run and of earlier ones.",
+        value=lambda snapshot: snapshot.disk.removed.parts + snapshot.disk.earlier.parts,
+    ),
+    Metric(
+        name="removed_bytes_total",
+        kind="counter",
+        help="Bytes of these parts.",
+        value=lambda snapshot: snapshot.disk.removed.bytes + snapshot.disk.earlier.bytes,
+    ),
+    Metric(
+        name="full_disk_lost_records_total",
+        kind="counter",
+        help="Records, observations or packets that were not written: the disk was full.",
+        value=lambda snapshot: snapshot.disk.records_lost,
+    ),
+    Metric(
+        name="full_disk_waiting",
+        kind="gauge",
+        help="1 while the disk is full and the run waits for space, else 0.",
+        value=lambda snapshot: float(snapshot.disk.waits),
     ),
 )
 """The table; docs/reference/metrics.md explains it."""

@@ -4,10 +4,11 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from zanon_net._core import PacketEngine
 from zanon_net.config.rules import FORMAT_OUTPUTS
+from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Parts
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.metrics import Snapshot
@@ -53,8 +54,12 @@ class MetricsClock:
         drops: Callable[[], Drops],
         hooks: WindowHooks,
         notify: Callable[[Snapshot], None],
+        disk: Callable[[], DiskFacts] = DiskFacts,
+        presence: Callable[[], Mapping[str, int | None]] = dict,
     ) -> None:
+        self._disk = disk
         self._engine, self._drops, self._hooks, self._notify = engine, drops, hooks, notify
+        self._presence = presence
         self.output = OutputCounts(tuple(hooks.config.output.format))
         self._before = self._due = time.monotonic()
         self._packets = self._octets = self._lost = 0
@@ -79,9 +84,11 @@ class MetricsClock:
                 rotate_ns=self._hooks.config.rotate_ns,
                 ztable_bytes=self._engine.table_memory_bytes,
                 output=self.output.by_format(),
+                disk=self._disk(),
                 packets_per_s=read / seconds,
                 bits_per_s=(octets - self._octets) * 8 / seconds,
                 lost_share=lost / max(read + lost, 1),
+                interfaces={name: since is None for name, since in self._presence().items()},
             )
         )
         self._before, self._packets, self._octets, self._lost = now, packets, octets, drops.total

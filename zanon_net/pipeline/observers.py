@@ -3,13 +3,14 @@
 """Programs that watch a run while it goes on: Prometheus, node_exporter, the service manager."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from zanon_net._core import PacketEngine
 from zanon_net.config.listen_address import ListenAddress
 from zanon_net.config.sections import LiveSettings
 from zanon_net.errors import MissingExtraError
+from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Parts
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.metrics import Snapshot, rounded
@@ -57,10 +58,17 @@ class Observers:
         if settings.metrics_file is not None:
             self._file = MetricsFile(settings.metrics_file, registry)
 
-    def begin(self, engine: PacketEngine, drops: Callable[[], Drops], hooks: WindowHooks) -> None:
+    def begin(
+        self,
+        engine: PacketEngine,
+        drops: Callable[[], Drops],
+        hooks: WindowHooks,
+        disk: Callable[[], DiskFacts],
+        presence: Callable[[], Mapping[str, int | None]] = dict,
+    ) -> None:
         """The run is about to read, with everything open. Raises OutputError."""
         if self._service is not None or self._collector is not None:
-            self._clock = MetricsClock(engine, drops, hooks, self._publish)
+            self._clock = MetricsClock(engine, drops, hooks, self._publish, disk, presence)
             self._clock.tick(time.monotonic())
         if self._server is not None:
             self._server.start()
@@ -107,7 +115,8 @@ class Observers:
 def _status(snapshot: Snapshot) -> str:
     """A line that every user of the system may read, so that it has three digits, too."""
     packets, lost = snapshot.totals.counters["frames"], snapshot.drops.total
+    away = "".join(f", interface {name} away" for name, up in snapshot.interfaces.items() if not up)
     return (
         f"{rounded(packets):,.0f} packets, {rounded(snapshot.packets_per_s):,.0f} a second,"
-        f" {rounded(lost):,.0f} lost"
+        f" {rounded(lost):,.0f} lost{away}"
     )

@@ -16,8 +16,9 @@ from typing import Any
 from zanon_net.config.presets import PACKET_FORMATS
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError
+from zanon_net.output.choice import open_sink
 from zanon_net.output.files import SUFFIXES
-from zanon_net.output.folder import check_out, open_sink
+from zanon_net.output.folder import check_out
 from zanon_net.output.one_file import (
     NoSink,
     OneFileSink,
@@ -126,6 +127,9 @@ def packets(
         compress="none" if file is None else file.compression,
         split=None,
         split_size=None,
+        keep=None,
+        max_disk=None,
+        on_full="stop",
     )
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     if file is not None:
@@ -157,7 +161,7 @@ def _sink_opener(
     def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
         sink = None if to is None else _open_interface(to, sources, stack)
         if user is not None:
-            become(user)
+            become(user, keeps_capture=config.live.keeps_capture)
         if dry_run:
             return NoSink
         if sink is not None:

@@ -7,6 +7,7 @@ import os
 import pwd
 import resource
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError, ZanonError
 from zanon_net.output.folder import default_folder
 from zanon_net.output.parquet import parquet
+from zanon_net.pipeline.capabilities import keep_over_change_of_user, leave_capture
 from zanon_net.pipeline.window_hooks import controller
 
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
@@ -59,11 +61,16 @@ def load_libraries(config: Config) -> None:
 
 
 def go_on_as(
-    user: pwd.struct_passwd, out: str | os.PathLike[str] | None, stack: ExitStack
+    user: pwd.struct_passwd,
+    out: str | os.PathLike[str] | None,
+    stack: ExitStack,
+    *,
+    keeps_capture: bool = False,
 ) -> str | os.PathLike[str]:
     """Becomes `user`, for whom the folder `out` is made if it does not exist; returns the output.
 
-    out: as `run` takes it. `stack` removes the folder if it stayed empty. Raises ZanonError.
+    out: as `run` takes it. `stack` removes the folder if it stayed empty. keeps_capture, and
+    raises: as `become`.
     """
     out = default_folder(datetime.now(UTC)) if out is None else out
     if out != "-":
@@ -72,7 +79,7 @@ def go_on_as(
             folder.mkdir()
             stack.callback(_remove_empty, folder)
             os.chown(folder, user.pw_uid, user.pw_gid, follow_symlinks=False)
-    become(user)
+    become(user, keeps_capture=keeps_capture)
     return out
 
 
@@ -81,20 +88,39 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def become(user: pwd.struct_passwd) -> None:
-    """Goes on as `user`, with its groups and without a way back. Raises ZanonError."""
+def become(user: pwd.struct_passwd, *, keeps_capture: bool = False) -> None:
+    """Goes on as `user`, with its groups and without a way back. Raises ZanonError.
+
+    keeps_capture: the right to capture stays at hand, see `capabilities`.
+    """
+    if keeps_capture:
+        _keep(keep_over_change_of_user)
     try:
         os.initgroups(user.pw_name, user.pw_gid)
         os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
         os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
     except OSError as error:
         raise ZanonError(f"cannot become {user.pw_name}: {error.strerror}") from None
+    if keeps_capture:
+        _keep(leave_capture)
     with suppress(OSError):
         os.setuid(0)
     if 0 in (*os.getresuid(), *os.getresgid()):
         raise ZanonError(f"cannot become {user.pw_name}: root's rights could be had again")
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
     forbid_core_dumps()  # a change of user makes the process dumpable again
+
+
+def _keep(step: Callable[[], None]) -> None:
+    """Takes a step to keep the right to capture. Raises ConfigError."""
+    try:
+        step()
+    except OSError as error:
+        raise ConfigError(
+            "on_lost: wait opens interfaces again, for which the system does not let CAP_NET_RAW be"
+            f" kept with --drop-to ({error.strerror}); leave --drop-to out, or use fail and let a"
+            " service manager start the run again"
+        ) from None
 
 
 def explain_missing(error: CaptureError) -> CaptureError:

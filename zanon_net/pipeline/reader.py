@@ -13,7 +13,8 @@ from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError
 from zanon_net.pipeline.facts import Drops, SourceFacts
 from zanon_net.pipeline.interfaces import interfaces_of
-from zanon_net.pipeline.live import LiveReader, open_interfaces, refuse_live_settings
+from zanon_net.pipeline.live import LiveReader
+from zanon_net.pipeline.live_interfaces import open_interfaces, refuse_live_settings
 from zanon_net.pipeline.sources import OpenSource, open_sources
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.signals import Interruption, StopReading
@@ -49,6 +50,8 @@ def open_all(
 class Reader:
     """Feeds one engine from several sources, one after the other, batch by batch."""
 
+    failure = None  # that of a capture is raised
+
     def __init__(
         self,
         engine: PacketEngine,
@@ -79,6 +82,10 @@ class Reader:
     def facts(self) -> list[SourceFacts]:
         """The facts about each source so far."""
         return [source.facts() for source in self._sources]
+
+    def presence(self) -> dict[str, int | None]:
+        """See LiveReader: there are no interfaces."""
+        return {}
 
     def drops(self) -> Drops:
         """Packets lost so far."""

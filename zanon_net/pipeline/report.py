@@ -39,10 +39,18 @@ class Report:
     def warnings(self) -> list[str]:
         """A line for each source that ended early."""
         return [
-            f"{source['name']}: {source['warning']}"
+            f"interface {source['name']} {source['warning']}"
+            if source["format"] == INTERFACE
+            else f"{source['name']}: {source['warning']}"
             for source in self.manifest["sources"]
             if source["warning"] is not None
         ]
+
+    @property
+    def failure(self) -> str | None:
+        """Why the reading ended too early, though all that had been read is written; None where it
+        did not: an interface was lost."""
+        return None if self.manifest["error"] is None else str(self.manifest["error"])
 
     @property
     def loss(self) -> Loss | None:
@@ -164,6 +172,8 @@ class Report:
         yield "speed", f"{rates} on the wire, {self.seconds:.2f} s, {memory}"
         if self.out is not None:
             yield "output", str(self.out)
+        if (removed := self.manifest["removed"])["parts"]:
+            yield "removed", f"{removed['parts']:,} old parts of {removed['bytes']:,} bytes"
         weaker = self.manifest["weaker_than"]
         if weaker["options"]:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in weaker["options"])

@@ -16,11 +16,14 @@ from zanon_net._version import __version__
 from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError, FormatError, OutputError, ZanonError
 from zanon_net.output.async_sink import AsyncSink
-from zanon_net.output.folder import check_out, open_sink
+from zanon_net.output.choice import open_sink
+from zanon_net.output.disk import DiskRules
+from zanon_net.output.folder import check_out
 from zanon_net.output.parquet import ROW_GROUP_ROWS
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.facts import Facts
+from zanon_net.pipeline.interfaces import interfaces_of
 from zanon_net.pipeline.live import LiveReader
 from zanon_net.pipeline.manifest import Ending, build_manifest, manifest_bytes
 from zanon_net.pipeline.observers import Observers
@@ -71,11 +74,13 @@ def run(
     service: the service manager that waits for this run, such as systemd; see ServiceManager.
     settings: single settings over those of config, such as z=10 or window="30m".
 
-    Returns the Report. Raises ConfigError, CaptureError (a source cannot be read), FormatError (it
-    is no capture), CapacityError or OutputError, each a ZanonError. After any error only whole
-    files have their final names: none, unless the output was rotated before, or there was no room
-    for more of it. Then, or if the output could not be written, the manifest lists the files and
-    counts the records lost.
+    Returns the Report, whose `failure` says if a lost interface ended the run.
+
+    Raises ConfigError, CaptureError (a source cannot be read), FormatError (it is no capture),
+    CapacityError or OutputError, each a ZanonError. After any error only whole files have their
+    final names: none, unless the output was rotated before, or there was no room for more of it.
+    Then, or if the output could not be written, the manifest lists the files and counts the records
+    lost.
     """
     config = (config or Config()).replace(**settings)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
@@ -84,7 +89,8 @@ def run(
         raise ConfigError("view: a view needs a file of its own; name a folder with --out")
 
     def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
-        place = out if user is None else go_on_as(user, out, stack)
+        keeps = config.live.keeps_capture
+        place = out if user is None else go_on_as(user, out, stack, keeps_capture=keeps)
         return partial(open_sink, place, config.output.format)
 
     return run_into(
@@ -129,7 +135,7 @@ def run_into(
         open_it = sink_for(user, stack)
         hooks = WindowHooks(config)
         until_published.callback(hooks.discard)
-        plan = plan_of(engine, config)
+        plan = plan_of(engine, config, disk_rules(config, sources, interruption))
         sink = open_it(plan)
         if config.limits.workers > 1 and sink.may_async_sink:
             sink = AsyncSink(sink, plan)
@@ -143,7 +149,18 @@ def run_into(
         return report
 
 
-def plan_of(engine: PacketEngine, config: Config) -> Plan:
+def disk_rules(config: Config, sources: Sequence[Source], interruption: Interruption) -> DiskRules:
+    """The rules of what a run of these sources leaves on its disk."""
+    return DiskRules(
+        keep_ns=int(config.output.keep or 0),
+        max_bytes=int(config.output.max_disk or 0),
+        waits=config.output.on_full == "wait",
+        is_live=bool(interfaces_of(sources)),
+        gives_up=lambda: interruption.requested,
+    )
+
+
+def plan_of(engine: PacketEngine, config: Config, disk: DiskRules | None = None) -> Plan:
     """The plan of the files that a run of the engine writes."""
     views = config.view_outputs
     outputs = (*config.output.outputs, *views)
@@ -156,6 +173,7 @@ def plan_of(engine: PacketEngine, config: Config) -> Plan:
         views={output: view.name for output, (_of, view) in views.items()},
         split_ns=config.output.split_ns,
         split_bytes=config.output.size_limit,
+        disk=disk or DiskRules(),
     )
 
 
@@ -175,10 +193,11 @@ def run_reader(
             files=sink.files,
             written=sink.written,
             interrupted=reader.interrupted,
-            error=error,
+            error=error or reader.failure,
             drops=reader.drops(),
             was_cut=sink.was_cut,
             sent=sink.sent,
+            disk=sink.disk,
             running=running,
         )
         return build_manifest(config, Totals.of(engine), reader.facts(), ending) | hooks.facts()
@@ -189,8 +208,10 @@ def run_reader(
     status_s = config.live.status_s
     clock = None
     if on_status is not None and status_s is not None:
-        clock = StatusClock(engine, reader.drops, status_s, on_status, lambda: sink.sent)
-    observers.begin(engine, reader.drops, hooks)
+        clock = StatusClock(
+            engine, reader.drops, status_s, on_status, lambda: sink.sent, reader.presence
+        )
+    observers.begin(engine, reader.drops, hooks, lambda: sink.disk, reader.presence)
     try:
         upkeep = Upkeep(sink, config, state, is_live=isinstance(reader, LiveReader))
         for _batch in reader.batches():
@@ -203,8 +224,9 @@ def run_reader(
         _finish(reader, engine, sink, observers)
         hooks.see(engine)
         sink.finish(reader.first_ns)
-        packet_fates.check(engine.stats, sink.written)
-        packet_fates.check_views(engine.stats, engine.view_stats, sink.written)
+        written = {output: n + sink.lost.get(output, 0) for output, n in sink.written.items()}
+        packet_fates.check(engine.stats, written)
+        packet_fates.check_views(engine.stats, engine.view_stats, written)
         final = manifest()
         hooks.publish()
         sink.publish(manifest_bytes(final))

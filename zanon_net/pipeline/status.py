@@ -4,8 +4,8 @@
 
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from zanon_net._core import PacketEngine
 from zanon_net._text import iso_time
@@ -20,6 +20,7 @@ class Status:
 
     time_ns: that moment by the system's clock, ns since the epoch. seconds: since the run began.
     sent: the packets that were to leave through an interface; None where none are.
+    away: the interfaces that are away, and since when, in ns since the epoch.
     """
 
     time_ns: int
@@ -35,6 +36,7 @@ class Status:
     drops: Drops
     memory_bytes: int
     sent: Sent | None = None
+    away: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def released_share(self) -> float:
@@ -51,6 +53,7 @@ class Status:
             ("observations", f"{self.observations:,}"),
             ("names released", f"{self.released_share:.1%}"),
             ("dropped", self.drops.text()),
+            *((f"interface {name} away since", _timestamp(ns)) for name, ns in self.away.items()),
             *([] if self.sent is None else [("left", self.sent.text())]),
             ("memory", f"{self.memory_bytes / 2**20:,.0f} MiB"),
         ]
@@ -58,7 +61,7 @@ class Status:
     @property
     def time(self) -> str:
         """The moment in UTC, as RFC 3339 has it, down to seconds."""
-        return f"{iso_time(self.time_ns)[:19]}Z"
+        return _timestamp(self.time_ns)
 
     def line(self) -> str:
         """The time and all figures in one line."""
@@ -79,10 +82,16 @@ class Status:
                 "names_decided": self.decided,
                 "names_released": self.released,
                 "capture_drops": self.drops.to_dict(),
+                "interfaces_away": {name: _timestamp(ns) for name, ns in self.away.items()},
                 "interface": None if self.sent is None else self.sent.to_dict(),
                 "memory_bytes": self.memory_bytes,
             }
         )
+
+
+def _timestamp(time_ns: int) -> str:
+    """In UTC, as RFC 3339 has it, down to seconds."""
+    return f"{iso_time(time_ns)[:19]}Z"
 
 
 class StatusClock:
@@ -95,9 +104,10 @@ class StatusClock:
         interval_s: float,
         notify: Callable[[Status], None],
         sent: Callable[[], Sent | None] = lambda: None,
+        presence: Callable[[], Mapping[str, int | None]] = dict,
     ) -> None:
         self._engine, self._drops, self._notify = engine, drops, notify
-        self._sent = sent
+        self._sent, self._presence = sent, presence
         self._interval_s = interval_s
         self._began = self._before = time.monotonic()
         self._due = self._began + interval_s
@@ -129,6 +139,7 @@ class StatusClock:
             drops=self._drops(),
             memory_bytes=totals.memory_bytes,
             sent=self._sent(),
+            away={name: ns for name, ns in self._presence().items() if ns is not None},
         )
         self._before, self._packets, self._bytes = now, packets, octets
         return status

@@ -9,6 +9,7 @@ from zanon_net.config.settings import Config
 from zanon_net.output.sink import Sink
 
 STATE_S = 60.0  # between two states of a run without --status
+TEND_S = 2.0  # between two looks at old parts, and at a full disk
 STATE_SHARE = 0.01  # of the time that states may take; the one of a year lists many files
 
 
@@ -27,6 +28,7 @@ class Upkeep:
         self._flush_s = config.output.flush_s
         self._state_s = config.live.status_s or STATE_S
         self._flush_due = time.monotonic() + self._flush_s
+        self._tend_due = 0.0
         self._parts = sink.parts
         self._keep_state()
 
@@ -36,7 +38,11 @@ class Upkeep:
         if now >= self._flush_due:
             self._sink.flush(blocks=self._is_live)
             self._flush_due = now + self._flush_s
-        if now >= self._state_due or self._sink.parts != self._parts:
+        has_changed = False
+        if self._is_live and now >= self._tend_due:
+            has_changed = self._sink.tend()
+            self._tend_due = now + TEND_S
+        if has_changed or now >= self._state_due or self._sink.parts != self._parts:
             self._keep_state()
 
     def _keep_state(self) -> None:

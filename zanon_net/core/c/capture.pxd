@@ -53,9 +53,11 @@ cdef extern from "capture/live_group.h" nogil:
     void zn_live_group_close(zn_live_group *g)
     int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned rings,
                           zn_error *err)
+    int zn_live_group_reopen(zn_live_group *g, size_t i, const zn_live_config *config,
+                             zn_error *err)
     int zn_live_group_next(zn_live_group *g, const zn_frame **frames, int wait_ms, zn_error *err)
     void zn_live_group_stop(zn_live_group *g)
-    bint zn_live_group_ended(const zn_live_group *g)
+    bint zn_live_group_gone(const zn_live_group *g, size_t i)
     size_t zn_live_group_size(const zn_live_group *g)
     zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i)
     uint32_t zn_live_group_link_type(const zn_live_group *g, size_t i)

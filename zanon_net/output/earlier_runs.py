@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of earlier runs of the same service, which lie in folders beside that of this run.
+
+A service that leaves out --out gets a folder `zanon-<UTC start>` for each start. Such a folder is
+covered if its manifest says that it is of a run on interfaces, which removed parts itself and has
+ended, or was killed. No other folder is touched, and in these no file that the manifest does not
+name.
+"""
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from zanon_net.output.files import PARTIAL
+from zanon_net.output.part_files import PartFile, find, folder_of_ours
+
+RUN_FOLDER = re.compile(r"zanon-\d{8}T\d{6}Z")
+MANIFEST = "manifest.json"
+RESERVED = f"{MANIFEST}.reserved{PARTIAL}"
+"""The file that a run keeps locked: it holds disk space for its last manifest."""
+_STATE, _NEXT = f"{MANIFEST}{PARTIAL}", f"{MANIFEST}.next{PARTIAL}"
+_MANIFEST_MAX = 1 << 26
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierPart:
+    """A part of an earlier run. written_ns: when, by the system's clock."""
+
+    folder: Path
+    number: int
+    files: tuple[PartFile, ...]
+    written_ns: int
+
+
+def lock(handle: int) -> None:
+    """Has other runs see that the run goes on whose file this is.
+
+    Where there are no locks, they take every run for one that may go on.
+    """
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)  # others hold it for a moment, to look
+
+
+def earlier_parts(run_folder: Path) -> list[EarlierPart]:
+    """The parts of earlier runs that are there, oldest first; none if this folder is no default."""
+    if not RUN_FOLDER.fullmatch(run_folder.name):
+        return []
+    found: list[EarlierPart] = []
+    with suppress(OSError):
+        for folder in run_folder.parent.iterdir():
+            if RUN_FOLDER.fullmatch(folder.name) and folder.name != run_folder.name:
+                with suppress(OSError):
+                    found += _parts_in(folder)
+    return sorted(found, key=lambda part: part.written_ns)
+
+
+def note_removed(part: EarlierPart, files: Sequence[PartFile], formats: Mapping[str, int]) -> None:
+    """Has the manifest of the earlier run say that files of it were removed.
+
+    formats: their records by format. One that cannot be written stays as it is: that it names files
+    which are not there is what it does after they were moved, too.
+    """
+    with suppress(OSError), folder_of_ours(part.folder) as folder:
+        found = None if folder is None else _read_manifest(folder)
+        if folder is not None and found is not None:
+            name, manifest = found
+            _write_manifest(folder, name, _without(manifest, files, formats))
+
+
+def _parts_in(path: Path) -> Iterator[EarlierPart]:
+    with folder_of_ours(path) as folder:
+        if folder is None or _goes_on(folder):
+            return
+        found = _read_manifest(folder)
+        for number, files in _listed(found[1]).items() if found is not None else ():
+            seen = find(files, folder)
+            if seen:
+                written_ns = max(stat.st_mtime_ns for stat in seen.values())
+                yield EarlierPart(path, number, tuple(seen), written_ns)
+
+
+def _goes_on(folder: int) -> bool:
+    """Whether a run holds one of its files; where there are no locks, one may."""
+    for name in (RESERVED, _STATE):
+        try:
+            handle = os.open(name, _READ, dir_fd=folder)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(handle)
+    return False
+
+
+def _read_manifest(folder: int) -> tuple[str, dict[str, Any]] | None:
+    """The manifest of a run that removes parts, and its name: the last one, or of a killed run."""
+    for name in (MANIFEST, _STATE):
+        try:
+            with os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
+                text = file.read(_MANIFEST_MAX + 1)
+            manifest: dict[str, Any] = json.loads(text) if len(text) <= _MANIFEST_MAX else {}
+            return (name, manifest) if _removes_parts(manifest) else None
+        except FileNotFoundError:
+            continue
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None
+    return None
+
+
+def _removes_parts(manifest: Any) -> bool:
+    """Whether it is of a run on interfaces which had --keep or --max-disk."""
+    output = manifest["configuration"]["output"]
+    return bool(
+        manifest["name"] == "zanon-net"
+        and (output["keep"] is not None or output["max_disk"] is not None)
+        and all(source["format"] == "interface" for source in manifest["sources"])
+    )
+
+
+def _listed(manifest: Mapping[str, Any]) -> dict[int, list[PartFile]]:
+    """The files of each part; none at all if the manifest lists one that no run of ours writes."""
+    parts: dict[int, list[PartFile]] = {}
+    try:
+        for facts in manifest["outputs"]:
+            parts.setdefault(int(facts["part"]), []).append(PartFile.of(facts))
+    except (ValueError, TypeError, KeyError):
+        return {}
+    return parts
+
+
+def _without(
+    manifest: Mapping[str, Any], files: Sequence[PartFile], formats: Mapping[str, int]
+) -> dict[str, Any]:
+    gone, before = {file.path for file in files}, manifest["removed"]
+    records = {
+        name: before["records"].get(name, 0) + formats.get(name, 0)
+        for name in (
+            *before["records"],
+            *(name for name in formats if name not in before["records"]),
+        )
+    }
+    removed = {
+        **before,
+        "parts": before["parts"] + 1,
+        "bytes": before["bytes"] + sum(file.bytes for file in files),
+        "records": records,
+    }
+    left = [facts for facts in manifest["outputs"] if facts["file"] not in gone]
+    return {**manifest, "removed": removed, "outputs": left}
+
+
+def _write_manifest(folder: int, name: str, manifest: Mapping[str, Any]) -> None:
+    """Replaces a manifest by a rename. Raises OSError, having left the one before."""
+    with suppress(FileNotFoundError):
+        os.unlink(_NEXT, dir_fd=folder)  # of a run that was killed here
+    handle = os.open(
+        _NEXT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder
+    )
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write((json.dumps(manifest, indent=2) + "\n").encode("ascii"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(_NEXT, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(_NEXT, dir_fd=folder)
+        raise

@@ -1,0 +1,176 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Removal of whole old parts, by --keep and --max-disk: never of the open one."""
+
+import logging
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from zanon_net.config.parse import format_duration, format_size
+from zanon_net.output.disk import DiskRules, Removed
+from zanon_net.output.earlier_runs import EarlierPart, earlier_parts, note_removed
+from zanon_net.output.part_files import PartFile, find, folder_of_ours, remove
+from zanon_net.system.log_levels import NOTICE
+
+_log = logging.getLogger("zanon_net")
+
+_FORMATS = ("csv", "jsonl", "parquet", "pcap", "pcapng")
+
+
+def format_of(path: str) -> str | None:
+    """The format of an output's file by its name; None: it is a view's."""
+    folder, _, name = path.rpartition("/")
+    if folder:
+        return "tstat"
+    if name.startswith("observations"):
+        return "observations"
+    if name.startswith("packets."):
+        return None
+    return next((ending for ending in name.split(".")[1:] if ending in _FORMATS), None)
+
+
+def _records_by_format(files: Iterable[PartFile]) -> dict[str, int]:
+    records: Counter[str] = Counter()
+    for file in files:
+        name = format_of(file.path)
+        if name is not None:
+            records[name] += file.records
+    return dict(records)
+
+
+def _now_ns() -> int:
+    """A clock that nobody sets, and that goes on while the machine sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime_ns(clock)
+
+
+@dataclass(slots=True, eq=False)
+class _Part:
+    """A part that is over. over_ns: since when. earlier: the one of an earlier run; None: ours."""
+
+    files: Sequence[PartFile]
+    over_ns: int
+    earlier: EarlierPart | None = None
+    bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self.bytes = sum(file.bytes for file in self.files)
+
+
+class Retention:
+    """The parts that are over, oldest first, and the removal of those that are due.
+
+    On interfaces a part is as old as the time since it was over, by a clock that nobody sets; one
+    of an earlier run, since it was written. On captures time is that of the packets, so that the
+    same input gives the same output.
+    """
+
+    def __init__(self, folder: Path, rules: DiskRules) -> None:
+        self._folder, self._rules = folder, rules
+        self._parts: list[_Part] = []
+        self._has_warned = self._has_warned_of_open = False
+        self._own = self._earlier = Removed()
+        if rules.removes and rules.is_live:
+            now_ns, wall_ns = _now_ns(), time.time_ns()
+            for part in earlier_parts(Path(os.path.realpath(folder))):
+                age_ns = max(0, wall_ns - part.written_ns)
+                self._parts.append(_Part(part.files, now_ns - age_ns, part))
+
+    @property
+    def removed(self) -> tuple[Removed, Removed]:
+        """The parts removed so far: of this run, and of earlier ones."""
+        return self._own, self._earlier
+
+    def add(self, files: Iterable[Mapping[str, Any]], over_ns: int) -> None:
+        """Takes a part that is over. over_ns: since when, in packet time."""
+        if self._rules.removes:
+            since_ns = _now_ns() if self._rules.is_live else over_ns
+            self._parts.append(_Part([PartFile.of(facts) for facts in files], since_ns))
+
+    def remove_due(self, now_ns: int, open_bytes: int) -> set[str]:
+        """Removes the parts that are due; returns the files of this run that are gone.
+
+        now_ns: packet time. open_bytes: what the open part takes.
+        """
+        if self._rules.is_live:
+            now_ns = _now_ns()
+        gone: set[str] = set()
+        keep_ns, limit = self._rules.keep_ns, self._rules.max_bytes
+        while keep_ns and self._parts and now_ns - self._parts[0].over_ns > keep_ns:
+            why = f"over for more than --keep {format_duration(keep_ns)}"
+            if not self._remove(self._parts[0], why, gone):
+                break
+        if limit and self._taken(open_bytes) > limit:
+            self._forget_moved()
+        while limit and self._parts and self._taken(open_bytes) > limit:
+            why = f"all parts took more than --max-disk {format_size(limit)}"
+            if not self._remove(self._parts[0], why, gone):
+                break
+        if limit and open_bytes > limit and not self._has_warned_of_open:
+            self._has_warned_of_open = True
+            _log.warning(
+                "warning: the open part alone takes more than --max-disk; make parts shorter"
+            )
+        return gone
+
+    def _taken(self, open_bytes: int) -> int:
+        return open_bytes + sum(part.bytes for part in self._parts)
+
+    def _place(self, part: _Part) -> Path:
+        return part.earlier.folder if part.earlier else Path(os.path.realpath(self._folder))
+
+    def _forget_moved(self) -> None:
+        """Forgets files that somebody has moved away or replaced."""
+        for part in list(self._parts):
+            try:
+                with folder_of_ours(self._place(part)) as folder:
+                    there = [] if folder is None else list(find(part.files, folder))
+            except OSError:
+                continue
+            part.files, part.bytes = there, sum(file.bytes for file in there)
+            if not there:
+                self._parts.remove(part)
+
+    def _remove(self, part: _Part, why: str, gone: set[str]) -> bool:
+        """Removes a part; returns whether it could. gone: gets its files, if it is of this run."""
+        try:
+            with folder_of_ours(self._place(part)) as folder:
+                removed = [] if folder is None else remove(part.files, folder)
+        except OSError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                _log.warning("warning: cannot remove an old part: %s", error.strerror)
+            return False
+        self._parts.remove(part)
+        if removed:
+            self._count(part, removed)
+            _log.log(NOTICE, "removed %s: %s", _described(part, removed), why)
+        if not part.earlier:
+            gone.update(file.path for file in removed)
+        return True
+
+    def _count(self, part: _Part, removed: Sequence[PartFile]) -> None:
+        before = self._earlier if part.earlier else self._own
+        records = Counter(before.records)
+        records.update(_records_by_format(removed))
+        octets = before.bytes + sum(file.bytes for file in removed)
+        after = Removed(before.parts + 1, octets, dict(records))
+        if part.earlier:
+            self._earlier = after
+            note_removed(part.earlier, removed, _records_by_format(removed))
+        else:
+            self._own = after
+
+
+def _described(part: _Part, removed: Sequence[PartFile]) -> str:
+    """A part for people: a file or folder of it, how many more files, and its size."""
+    name = removed[0].folder or removed[0].name
+    place = f"{part.earlier.folder.name}/{name}" if part.earlier else name
+    more = sum(1 for file in removed if name not in (file.folder, file.name))
+    others = f" and {more} more" if more else ""
+    return f"{place}{others}, {sum(file.bytes for file in removed):,} bytes"

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for space on a full disk, in the middle of a write, so that nothing is lost.
+
+That is for captures, which wait as long as their run does. Interfaces do not: `waiting_folder`.
+"""
+
+import errno
+import logging
+import time
+from collections.abc import Callable
+from io import FileIO
+from pathlib import Path
+from typing import TypeVar
+
+from zanon_net.errors import OutputError
+from zanon_net.output.disk import DiskRules
+from zanon_net.system.log_levels import NOTICE
+
+CHECK_S = 2.0  # between two attempts to write
+_SIGNAL_S = 0.1  # within which a signal ends the wait
+_FREED = (errno.ENOSPC, errno.EDQUOT)  # what somebody may free; no wait helps at a limit on sizes
+
+_log = logging.getLogger("zanon_net")
+_Result = TypeVar("_Result")
+
+
+class Room:
+    """Repeats what found no space, if the rules have the run wait; a signal ends that.
+
+    waits: whether it ever waits. times: how often a wait began.
+    """
+
+    def __init__(self, rules: DiskRules) -> None:
+        self._rules = rules
+        self.waits = rules.waits and not rules.is_live
+        self.times = 0
+
+    def do(self, path: Path, call: Callable[[], _Result]) -> _Result:
+        """Does what may raise OSError or OutputError; `call` has no effect then."""
+        has_waited = False
+        while True:
+            try:
+                result = call()
+            except (OSError, OutputError) as error:
+                if not self._wait(path, error, begins=not has_waited):
+                    raise
+                has_waited = True
+            else:
+                if has_waited:
+                    _log.log(NOTICE, "there is space again: the run goes on")
+                return result
+
+    def _wait(self, path: Path, error: OSError | OutputError, *, begins: bool) -> bool:
+        """Waits until the next attempt is due; false where there is to be none."""
+        cause = error.__cause__ if isinstance(error, OutputError) else error
+        is_full = isinstance(cause, OSError) and cause.errno in _FREED
+        if not self.waits or not is_full or self._rules.gives_up():
+            return False
+        assert isinstance(cause, OSError)
+        if begins:
+            self.times += 1
+            _log.warning("warning: cannot write %s: %s; waiting for space", path, cause.strerror)
+        due = time.monotonic() + CHECK_S
+        while time.monotonic() < due and not self._rules.gives_up():
+            time.sleep(_SIGNAL_S)
+        return not self._rules.gives_up()
+
+
+class PatientFile(FileIO):
+    """A new file whose writes wait for space."""
+
+    def __init__(self, path: Path, room: Room) -> None:
+        super().__init__(path, "xb")
+        self._path, self._room = path, room
+
+    def write(self, data: bytes, /) -> int:  # type: ignore[override]
+        """Writes some of the data, as FileIO does."""
+        return self._room.do(self._path, lambda: FileIO.write(self, data))
