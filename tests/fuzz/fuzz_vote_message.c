@@ -13,17 +13,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const zn_hash_key published = {UINT64_C(0x656e2d6e6f6e617a), UINT64_C(0x65746f762f312f74)};
-
 static void require(bool holds)
 {
     if (!holds)
         __builtin_trap();
 }
 
-static zn_vote *read_all(zn_vote_header *header, zn_span message)
+static zn_counted_vote *read_all(zn_vote_header *header, zn_span message)
 {
-    zn_vote *votes;
+    zn_counted_vote *votes;
     if (zn_vote_header_read(header, message, NULL) != 0)
         return NULL;
     votes = malloc((header->votes + (size_t)1) * sizeof *votes);
@@ -35,7 +33,7 @@ static zn_vote *read_all(zn_vote_header *header, zn_span message)
 }
 
 /* Writes votes as a message, which the caller frees. */
-static zn_span write_all(const zn_vote_header *header, const zn_vote *votes)
+static zn_span write_all(const zn_vote_header *header, const zn_counted_vote *votes)
 {
     zn_vote_writer writer;
     zn_span message = {NULL, 0};
@@ -57,12 +55,12 @@ static zn_span write_all(const zn_vote_header *header, const zn_vote *votes)
 static void check_votes(zn_span message)
 {
     zn_vote_header header, again;
-    zn_vote *votes = read_all(&header, message), *reread;
+    zn_counted_vote *votes = read_all(&header, message), *reread;
     zn_span first, second;
     if (votes == NULL)
         return;
     for (uint32_t i = 0; i < header.votes; i++)
-        require(votes[i].t_ns >= 0 && votes[i].kind >= 1 && votes[i].kind <= ZN_VOTE_KINDS);
+        require(votes[i].t_ns >= 0 && votes[i].kind >= 1 && votes[i].kind <= ZN_COUNTED_KINDS);
     if (header.votes < ZN_VOTES_MAX) {
         first = write_all(&header, votes);
         reread = read_all(&again, first);
@@ -106,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, data + 1, message.n);
     if (data[0] >= 0x80 && message.n >= CHECKSUM) {
         size_t n = message.n - CHECKSUM;
-        (void)zn_le_put(copy + n, zn_hash64(&published, copy, n), CHECKSUM);
+        (void)zn_le_put(copy + n, zn_vote_checksum(copy, n), CHECKSUM);
     }
     check_votes(message);
     check_answers(message);

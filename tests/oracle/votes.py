@@ -75,8 +75,9 @@ def encode(message: Message) -> tuple[bytes, list[int]]:
     order = []
     for (kind, lo, hi), places in groups.items():
         out += struct.pack("<Q", lo)
-        out += (hi & (1 << 44) - 1 | hi >> 56 << 44 | kind << 52).to_bytes(7, "little")
-        out += leb128(len(places))
+        form = kind - 1 | (len(places) > 1) << 3
+        out += (hi & (1 << 44) - 1 | hi >> 56 << 44 | form << 52).to_bytes(7, "little")
+        out += leb128(len(places)) if len(places) > 1 else b""
         for i in places:
             vote = message.votes[i]
             out += (vote.t_ns - base).to_bytes(width, "little") + folded(vote.user)
@@ -96,16 +97,16 @@ def decode(data: bytes) -> Message:
         at += 15
         hi = upper & (1 << 44) - 1 | (upper >> 44 & 0xFF) << 56
         n = shift = 0
-        while True:
+        while upper >> 55:
             n |= (data[at] & 0x7F) << shift
             shift += 7
             at += 1
             if data[at - 1] < 0x80:
                 break
-        for _ in range(n):
+        for _ in range(n or 1):
             since = int.from_bytes(data[at : at + width], "little")
             low, high = struct.unpack_from("<IB", data, at + width)
-            votes.append(Vote(upper >> 52, base + since, high << 56 | low, lo, hi))
+            votes.append(Vote((upper >> 52 & 7) + 1, base + since, high << 56 | low, lo, hi))
             at += width + 5
     assert len(votes) == count
     assert at == len(data) - 8
