@@ -6,7 +6,6 @@
  * the end. What it holds can link users: whoever stores a dump must seal it.
  */
 #include "anonymity/vote_shard_internal.h"
-
 #include "util/arena.h"
 #include "util/hash.h"
 
@@ -219,8 +218,8 @@ static bool read_votes(zn_cursor *c, zn_pending *m)
         v->id.hi = zn_cursor_le(c, 8);
         v->index = zn_cursor_le32(c);
         v->kind = zn_cursor_u8(c);
-        if (v->t_ns < 0 || v->kind < 1 || v->kind > ZN_COUNTED_KINDS || v->index >= m->header.votes ||
-            (k > m->next && v->t_ns < v[-1].t_ns))
+        if (v->t_ns < 0 || v->kind < 1 || v->kind > ZN_COUNTED_KINDS ||
+            v->index >= m->header.votes || (k > m->next && v->t_ns < v[-1].t_ns))
             return false;
     }
     return true;

@@ -163,7 +163,9 @@ class ShardOracle:
         return self.table.observe(vote.t_ns, vote.user & USER_BITS, attribute)
 
 
-def decide_all(oracle: ShardOracle, messages: Iterable[Message]) -> dict[tuple[int, int], list[bool]]:
+def decide_all(
+    oracle: ShardOracle, messages: Iterable[Message]
+) -> dict[tuple[int, int], list[bool]]:
     """The answers to messages whose votes are in their order there, by probe and sequence, when all
     are known before the first decision."""
     entries = [

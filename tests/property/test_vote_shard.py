@@ -144,7 +144,9 @@ def test_whatever_comes_it_releases_no_more_than_there_was(
         lies = data.draw(st.lists(st.integers(-30, 30), min_size=20, max_size=20))
         probes.append(
             [
-                m if m.watermark_ns == END else replace(m, watermark_ns=max(0, m.watermark_ns + lie))
+                m
+                if m.watermark_ns == END
+                else replace(m, watermark_ns=max(0, m.watermark_ns + lie))
                 for m, lie in zip(messages_of(p, intervals), lies, strict=False)
             ]
         )
@@ -159,7 +161,9 @@ def test_whatever_comes_it_releases_no_more_than_there_was(
             case 1:
                 counter.decide(data.draw(st.integers(0, 150)))
             case 2:
-                counter.shard.forget_probe(data.draw(st.sampled_from([*counter.shard.known_probes])))
+                counter.shard.forget_probe(
+                    data.draw(st.sampled_from([*counter.shard.known_probes]))
+                )
             case 3:
                 counter.decide()
                 counter.restore()
@@ -182,7 +186,9 @@ def assert_nothing_beyond_the_union(counter: Counter) -> None:
             if not yes or vote.kind == 6:
                 continue
             shared = {
-                v.user for v in users[attribute_of(vote)] if vote.t_ns - WINDOW <= v.t_ns <= vote.t_ns
+                v.user
+                for v in users[attribute_of(vote)]
+                if vote.t_ns - WINDOW <= v.t_ns <= vote.t_ns
             }
             assert len(shared) >= Z
     assert sorted(counter.released) == counter.released_votes()
@@ -294,7 +300,7 @@ def test_a_watermark_or_a_vote_in_the_future_is_refused() -> None:
     assert shard.put(plain(2, 1, 150, votes_at(120)))
     assert shard.put(plain(1, 2, 180))
     assert shard.put(plain(2, 2, END))  # a probe that ends
-    assert shard.stats["ahead"] == 4
+    assert shard.stats["too_early"] == 4
     assert len(shard.decide()) == 4
 
 
@@ -303,7 +309,7 @@ def test_a_full_shard_refuses_all_but_the_probe_it_waits_for() -> None:
     shard.put(plain(1, 1, 10))
     shard.put(plain(2, 1, 30, votes_at(20, 15)))
     for _ in range(2):
-        with pytest.raises(CapacityError, match="18 votes wait for other probes|17 votes wait"):
+        with pytest.raises(CapacityError, match="votes wait for other probes"):
             shard.put(plain(2, 2, 40, votes_at(30, 15)))
     assert shard.put(plain(1, 2, 50, votes_at(20, 15)))
     assert len(shard.decide()) == 3
@@ -354,7 +360,9 @@ def test_while_a_probe_is_gone_no_address_of_its_epoch_is_shown() -> None:
     shard.put(plain(2, 2, 40))  # it is back, and nothing of it is missing
     shard.put(plain(1, 3, 45, addresses(40)))
     shard.put(plain(2, 3, 45))
-    answers = {a["sequence"]: a["answers"] for a in map(read_answers, shard.decide()) if a["probe"] == 1}
+    answers = {
+        a["sequence"]: a["answers"] for a in map(read_answers, shard.decide()) if a["probe"] == 1
+    }
     assert answers[3].tolist() == [False, False, True]
     assert shard.stats["client_addresses"] == Z
 
@@ -372,9 +380,11 @@ def test_dns_addresses_count_apart() -> None:
 
 def test_a_dump_that_is_damaged_is_refused() -> None:
     counter = new_shard()
-    counter.put(Message(0, 1, 1, SETTINGS, 10, [Vote(CLIENT, 1, 0, 5, HIGH), *votes_at(5), *votes_at(15)]))
+    counter.put(
+        Message(0, 1, 1, SETTINGS, 10, [Vote(CLIENT, 1, 0, 5, HIGH), *votes_at(5), *votes_at(15)])
+    )
+    counter.shard.decide()
     with pytest.raises(ConfigError, match="take answers and releases"):
-        counter.shard.decide()
         counter.shard.dump()
     counter.shard.releases()
     data = counter.shard.dump()
