@@ -38,7 +38,9 @@ intervals = st.lists(st.lists(drawn, max_size=6), min_size=1, max_size=12)
 probes_of = st.lists(intervals, min_size=1, max_size=4)
 
 
-def messages_of(probe: int, intervals: Iterable[list[tuple[int, int, int, int]]]) -> list[Message]:
+def messages_of(
+    probe: int, intervals: Iterable[list[tuple[int, int, int, int]]], settings: int = SETTINGS
+) -> list[Message]:
     """The messages of a probe, one an interval of ten; votes may lie a little in the next one."""
     messages = []
     for i, steps in enumerate(intervals):
@@ -46,8 +48,8 @@ def messages_of(probe: int, intervals: Iterable[list[tuple[int, int, int, int]]]
             Vote(kind, 10 * i + since, 0 if kind == CLIENT else HIGH | user, name, HIGH)
             for kind, since, user, name in steps
         ]
-        messages.append(decode(encode(Message(0, probe, i + 1, SETTINGS, 10 * (i + 1), votes))[0]))
-    return [*messages, Message(0, probe, len(messages) + 1, SETTINGS, END, [])]
+        messages.append(decode(encode(Message(0, probe, i + 1, settings, 10 * (i + 1), votes))[0]))
+    return [*messages, Message(0, probe, len(messages) + 1, settings, END, [])]
 
 
 @dataclass
@@ -91,8 +93,8 @@ class Counter:
         return sorted(found)
 
 
-def new_shard(**more: int) -> Counter:
-    return Counter(VoteShard(Z, WINDOW, rotate_ns=ROTATE, keep_releases=True, **more))
+def new_shard(rotate_ns: int = ROTATE) -> Counter:
+    return Counter(VoteShard(Z, WINDOW, rotate_ns=rotate_ns, keep_releases=True))
 
 
 def interleaved(draws: st.DataObject, probes: list[list[Message]]) -> list[Message]:
@@ -106,13 +108,14 @@ def interleaved(draws: st.DataObject, probes: list[list[Message]]) -> list[Messa
     return merged
 
 
-@given(probes_of, st.data())
+@given(probes_of, st.sampled_from([ROTATE, 15]), st.data())
 def test_in_order_it_is_one_table_over_all(
-    drawn: list[list[list[tuple[int, int, int, int]]]], data: st.DataObject
+    drawn: list[list[list[tuple[int, int, int, int]]]], rotate_ns: int, data: st.DataObject
 ) -> None:
     """Delays, duplicates and restarts between, as long as watermarks are true and all are there."""
-    probes = [messages_of(p, intervals) for p, intervals in enumerate(drawn)]
-    counter = new_shard()
+    settings = vote_settings(Z, WINDOW, rotate_ns)
+    probes = [messages_of(p, intervals, settings) for p, intervals in enumerate(drawn)]
+    counter = new_shard(rotate_ns)
     for messages in probes:
         counter.put(messages[0])  # all are known before the first decision
     rest = interleaved(data, [messages[1:] for messages in probes])
@@ -125,7 +128,7 @@ def test_in_order_it_is_one_table_over_all(
             counter.restore()
     counter.decide()
     assert counter.shard.watermark == END
-    expected = decide_all(ShardOracle(Z, WINDOW, ROTATE), counter.messages.values())
+    expected = decide_all(ShardOracle(Z, WINDOW, rotate_ns), counter.messages.values())
     for key, message in counter.messages.items():
         assert counter.answers[key] == expected.get(key, [])
         assert len(counter.answers[key]) == len(message.votes)
