@@ -223,7 +223,7 @@ class Listener(Transport):
             return "its --z, --window or --rotate are not those of the counter"
         with self._lock:
             if self._owners.setdefault(hello.probe, owner) != owner:
-                return "it came with another certificate before; give each probe a --probe of its own"
+                return "it came with another certificate before"
         return ""
 
     def _replace_former(self, connection: _Connection) -> None:

@@ -166,5 +166,3 @@ class CounterService:
         self._outputs.state.write_snapshot(Snapshot(self.counter.offset, about, parts))
         ended = time.monotonic()
         self._snapshot_due_s = ended + (ended - began) / SNAPSHOT_SHARE
-
-
