@@ -16,6 +16,7 @@
 #define DEFAULT_CLIENTS (UINT32_C(1) << 22)
 #define DEFAULT_PENDING (UINT32_C(1) << 24)
 #define DEFAULT_PROBES 4096
+#define PROBES_MAX (UINT32_C(1) << 20)
 
 /* ---- opening ---- */
 
@@ -38,6 +39,8 @@ static int check_config(const zn_vote_shard_config *c, zn_error *err)
     if (c->max_clients < 1 || c->max_pending < 1 || c->max_probes < 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "max_clients, max_pending and max_probes must be at least 1");
+    if (c->max_probes > PROBES_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_probes must be at most %u", PROBES_MAX);
     return 0;
 }
 
@@ -153,22 +156,19 @@ static void advance_probe(zn_vote_shard *s, zn_vote_probe *p, const zn_vote_head
     }
 }
 
-/* Enters a probe with its first message. One that begins in the middle has sent marks of clients
- * that nobody here knows. */
-static zn_vote_probe *enter_probe(zn_vote_shard *s, const zn_vote_header *h)
+/* Enters a probe with its first message. One that begins in the middle has sent marks of clients,
+ * up to the epoch of latest_ns, that nobody here knows. */
+static zn_vote_probe *enter_probe(zn_vote_shard *s, const zn_vote_header *h, int64_t latest_ns)
 {
     zn_vote_probe *p = new_probe(s);
-    int64_t known_ns = s->newest_ns;
     if (p == NULL)
         return NULL;
     memset(p, 0, sizeof *p);
     p->id = h->probe;
     p->gone_epoch = ZN_VOTE_EPOCH_NONE;
     zn_shard_note_gone(s);
-    if (h->watermark_ns != ZN_VOTE_WATERMARK_END && h->watermark_ns > known_ns)
-        known_ns = h->watermark_ns;
     if (h->sequence != 1)
-        lose_epoch(s, zn_vote_clients_epoch(&s->clients, known_ns));
+        lose_epoch(s, zn_vote_clients_epoch(&s->clients, latest_ns));
     return p;
 }
 
@@ -236,7 +236,7 @@ int zn_shard_reserve(zn_vote_shard *s, uint32_t votes, zn_error *err)
             s->message_cap = cap;
     }
     if (done && s->config.keep_releases && releases > s->release_bytes) {
-        zn_vote *grown = zn_block_grow(s->release, &s->release_bytes, releases);
+        zn_counted_vote *grown = zn_block_grow(s->release, &s->release_bytes, releases);
         done = grown != NULL;
         if (done)
             s->release = grown;
@@ -252,7 +252,7 @@ void zn_shard_append(zn_vote_shard *s, zn_pending *m)
 
 static bool earlier(const void *votes, uint32_t a, uint32_t b)
 {
-    const zn_vote *v = votes;
+    const zn_counted_vote *v = votes;
     return v[a].t_ns < v[b].t_ns;
 }
 
@@ -264,7 +264,7 @@ static void sort_votes(const zn_vote_shard *s, zn_pending *m)
         s->order[i] = i;
     zn_sort(s->order, s->order + n, n, earlier, s->decoded);
     for (uint32_t i = 0; i < n; i++) {
-        const zn_vote *v = s->decoded + s->order[i];
+        const zn_counted_vote *v = s->decoded + s->order[i];
         zn_pending_vote vote = {v->t_ns, v->user, v->id, s->order[i], v->kind};
         m->vote[i] = vote;
     }
@@ -275,7 +275,7 @@ static int decode(zn_vote_shard *s, const zn_vote_header *h, zn_span message, zn
     size_t votes = (h->votes + (size_t)1) * sizeof *s->decoded;
     size_t order = (h->votes + (size_t)1) * 2 * sizeof *s->order;
     if (votes > s->decoded_bytes) {
-        zn_vote *grown = zn_block_grow(s->decoded, &s->decoded_bytes, votes);
+        zn_counted_vote *grown = zn_block_grow(s->decoded, &s->decoded_bytes, votes);
         if (grown == NULL)
             return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message");
         s->decoded = grown;
@@ -377,10 +377,16 @@ static int check_header(const zn_vote_shard *s, const zn_vote_header *h, zn_erro
     return 0;
 }
 
-static void note_newest(zn_vote_shard *s, int64_t t_ns)
+/* The latest time that is known with a message. */
+static int64_t latest_time(const zn_vote_shard *s, const zn_pending *m)
 {
-    if (t_ns > s->newest_ns && t_ns != ZN_VOTE_WATERMARK_END)
-        s->newest_ns = t_ns;
+    const zn_vote_header *h = &m->header;
+    int64_t latest = s->newest_ns;
+    if (h->watermark_ns != ZN_VOTE_WATERMARK_END && h->watermark_ns > latest)
+        latest = h->watermark_ns;
+    if (h->votes != 0 && m->vote[h->votes - 1].t_ns > latest)
+        latest = m->vote[h->votes - 1].t_ns;
+    return latest;
 }
 
 /* Takes a message that was checked. */
@@ -388,22 +394,22 @@ static int take(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
 {
     zn_vote_probe *p = find_probe(s, h->probe);
     zn_pending *m;
+    int64_t latest_ns;
     int rc = zn_shard_reserve(s, h->votes, err);
     if (rc != 0)
         return rc;
     m = zn_pending_make(h);
     if (m == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message");
-    if (p == NULL && (p = enter_probe(s, h)) == NULL) {
+    sort_votes(s, m);
+    latest_ns = latest_time(s, m);
+    if (p == NULL && (p = enter_probe(s, h, latest_ns)) == NULL) {
         zn_heap_free(m);
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "there are %u probes, and no more may join",
                        s->config.max_probes);
     }
-    sort_votes(s, m);
     zn_shard_append(s, m);
-    if (h->votes != 0)
-        note_newest(s, m->vote[h->votes - 1].t_ns);
-    note_newest(s, h->watermark_ns);
+    s->newest_ns = latest_ns;
     advance_probe(s, p, h);
     s->stats.messages++;
     s->stats.votes += h->votes;
@@ -454,7 +460,7 @@ static void flush(zn_vote_shard *s)
         const zn_pending_vote *v = b->vote[i];
         answer(b->message[i], v->index, released);
         if (released && s->config.keep_releases) {
-            zn_vote vote = {v->t_ns, v->user, v->id, v->kind};
+            zn_counted_vote vote = {v->t_ns, v->user, v->id, v->kind};
             s->release[s->releases++] = vote;
         }
     }
@@ -465,7 +471,7 @@ static void flush(zn_vote_shard *s)
 static zn_id counted_id(const zn_pending_vote *v)
 {
     zn_id id = v->id;
-    if (v->kind == ZN_VOTE_DNS_ADDR || v->kind == ZN_VOTE_DNS_ADDR_PEEK)
+    if (v->kind == ZN_COUNTED_DNS_ADDR || v->kind == ZN_COUNTED_DNS_ADDR_PEEK)
         id.lo ^= DNS_ADDR_BITS;
     return id;
 }
@@ -491,17 +497,17 @@ static void peek(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 static void decide(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 {
     s->stats.late += v->t_ns < s->decided_ns;
-    if (v->kind == ZN_VOTE_CLIENT) {
+    if (v->kind == ZN_COUNTED_CLIENT) {
         zn_vote_clients_add(&s->clients, v->id, v->t_ns);
         return;
     }
-    if (v->kind >= ZN_VOTE_ADDR && zn_vote_clients_have(&s->clients, v->id, v->t_ns)) {
+    if (v->kind >= ZN_COUNTED_ADDR && zn_vote_clients_have(&s->clients, v->id, v->t_ns)) {
         s->stats.client_addresses++;
         return;
     }
-    if (v->kind == ZN_VOTE_ADDR_CHECK)
+    if (v->kind == ZN_COUNTED_ADDR_CHECK)
         answer(m, v->index, true);
-    else if (v->kind == ZN_VOTE_PEEK || v->kind >= ZN_VOTE_ADDR_PEEK)
+    else if (v->kind == ZN_COUNTED_PEEK || v->kind >= ZN_COUNTED_ADDR_PEEK)
         peek(s, m, v);
     else
         count(s, m, v);
@@ -607,7 +613,7 @@ void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out)
         s->ready_taken = s->ready_count = 0;
 }
 
-const zn_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
+const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
 {
     *n = s->releases;
     return s->release;

@@ -12,7 +12,7 @@
 
 #define VERSION 1
 #define CHECKSUM 8
-#define STEP ((size_t)1 << 20) /* bytes of the table's snapshot at a time */
+#define STEP ((size_t)1 << 16) /* bytes of the table's snapshot at a time */
 #define COUNTERS (sizeof(zn_vote_shard_stats) / sizeof(uint64_t))
 #define VOTE_BYTES (8 + 5 + 16 + 4 + 1)
 #define PROBE_BYTES (8 + 8 + 8 + 8 + 1)
@@ -219,7 +219,7 @@ static bool read_votes(zn_cursor *c, zn_pending *m)
         v->id.hi = zn_cursor_le(c, 8);
         v->index = zn_cursor_le32(c);
         v->kind = zn_cursor_u8(c);
-        if (v->t_ns < 0 || v->kind < 1 || v->kind > ZN_VOTE_KINDS || v->index >= m->header.votes ||
+        if (v->t_ns < 0 || v->kind < 1 || v->kind > ZN_COUNTED_KINDS || v->index >= m->header.votes ||
             (k > m->next && v->t_ns < v[-1].t_ns))
             return false;
     }
