@@ -70,6 +70,7 @@ class CounterService:
         while not interruption.requested and not (until_done and self.counter.is_done):
             self.step(self._transport.take(WAIT_S))
             self._on_tick(self.facts)
+        self._transport.finish()
         self._keep_state()
 
     def facts(self) -> CounterFacts:
