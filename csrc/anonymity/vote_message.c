@@ -267,7 +267,8 @@ static uint32_t read_leb128(zn_cursor *c)
 }
 
 /* Reads a group of at most `most` votes; returns how many it had, 0 when it is damaged. */
-static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cursor *c, uint32_t most)
+static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cursor *c,
+                           uint32_t most)
 {
     size_t width = h->time_bytes, each = width + USER_BYTES;
     zn_id id = {zn_cursor_le(c, 8), 0};

@@ -44,8 +44,8 @@ static uint32_t users_of(const run *r, const zn_counted_vote *vote)
     for (size_t i = 0; i < r->n; i++) {
         const zn_counted_vote *v = r->seen + i;
         bool apart = (v->kind == ZN_COUNTED_DNS_ADDR) != (vote->kind == ZN_COUNTED_DNS_ADDR);
-        if (!apart && v->id.lo == vote->id.lo && v->t_ns <= vote->t_ns && v->t_ns >= vote->t_ns - WINDOW &&
-            !counted[v->user & 7]) {
+        if (!apart && v->id.lo == vote->id.lo && v->t_ns <= vote->t_ns &&
+            v->t_ns >= vote->t_ns - WINDOW && !counted[v->user & 7]) {
             counted[v->user & 7] = true;
             users++;
         }
@@ -84,9 +84,9 @@ static void put(run *r, const uint8_t *step)
     header.watermark_ns = step[1] == 255 ? ZN_VOTE_WATERMARK_END : step[1];
     for (uint32_t i = 0; i < (step[3] & 7u) && r->n < VOTES_MAX; i++) {
         zn_counted_vote vote = {(int64_t)step[1] + step[2] % 16 - (int64_t)i,
-                        i,
-                        {step[2] / 16 % 4 + UINT64_C(1), UINT64_C(1) << 56},
-                        (uint8_t)(step[3] >> 3 & 7) + 1};
+                                i,
+                                {step[2] / 16 % 4 + UINT64_C(1), UINT64_C(1) << 56},
+                                (uint8_t)(step[3] >> 3 & 7) + 1};
         if (vote.t_ns < 0)
             continue;
         require(zn_vote_writer_add(&r->writer, &vote));

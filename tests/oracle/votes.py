@@ -143,6 +143,7 @@ class ShardOracle:
 
     def __post_init__(self) -> None:
         self.table = ZOracle(self.z, self.window_ns)
+        self.epochs = -1, -1  # that had votes about addresses: the last but one, the last
 
     def epoch(self, t_ns: int) -> int:
         return t_ns // self.rotate_ns if self.rotate_ns else 0
@@ -150,10 +151,12 @@ class ShardOracle:
     def decide(self, vote: Vote) -> bool:
         """Whether the vote's answer is yes."""
         epoch = self.epoch(vote.t_ns)
+        if vote.kind >= CLIENT and epoch != self.epochs[1]:
+            self.epochs = self.epochs[1], epoch
         if vote.kind == CLIENT:
             self.clients.add((epoch, vote.lo))
             return False
-        if vote.kind >= ADDR and self.clients & {(epoch, vote.lo), (epoch - 1, vote.lo)}:
+        if vote.kind >= ADDR and self.clients & {(e, vote.lo) for e in self.epochs}:
             return False
         if vote.kind == ADDR_CHECK:
             return True
@@ -163,7 +166,9 @@ class ShardOracle:
         return self.table.observe(vote.t_ns, vote.user & USER_BITS, attribute)
 
 
-def decide_all(oracle: ShardOracle, messages: Iterable[Message]) -> dict[tuple[int, int], list[bool]]:
+def decide_all(
+    oracle: ShardOracle, messages: Iterable[Message]
+) -> dict[tuple[int, int], list[bool]]:
     """The answers to messages whose votes are in their order there, by probe and sequence, when all
     are known before the first decision."""
     entries = [
