@@ -312,11 +312,29 @@ int zn_engine_count_answer(zn_engine *e, zn_span message, zn_error *err)
     return zn_asker_answer(&e->asker, message, err);
 }
 
+/* Returns whether so much waits for an answer that there may soon be no room for more. */
+static bool is_crowded(const zn_engine *e)
+{
+    return zn_asker_waits_since(&e->asker) != INT64_MAX &&
+           (zn_asker_room(&e->asker) < STEPS_MAX / 2 || e->asker.records > e->max_flows / 4);
+}
+
 bool zn_engine_asks_too_much(const zn_engine *e)
 {
     int64_t since_ns = zn_asker_waits_since(&e->asker);
-    return zn_asker_room(&e->asker) < STEPS_MAX / 2 || e->asker.records > e->max_flows / 4 ||
-           (since_ns != INT64_MAX && now_of(e) - since_ns > e->count_hold_ns);
+    return is_crowded(e) || (since_ns != INT64_MAX && now_of(e) - since_ns > e->count_hold_ns);
+}
+
+void zn_engine_count_mute(zn_engine *e, bool muted)
+{
+    e->asker.muted = muted;
+}
+
+void zn_engine_stop_waiting(zn_engine *e, bool all)
+{
+    zn_asker_give_up(&e->asker, all ? INT64_MAX : now_of(e) - e->count_hold_ns);
+    if (is_crowded(e))
+        zn_asker_give_up(&e->asker, INT64_MAX);
 }
 
 uint64_t zn_engine_count_waiting(const zn_engine *e)

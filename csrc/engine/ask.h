@@ -33,6 +33,8 @@ void zn_engine_ask_quiet(zn_engine *e, int64_t now_ns);
 /* After the end of input, makes the last messages when all flows are asked about. rc: of a flush, 0
  * or 1. Returns 1 when it must be called again, 0, or a negative zn_err. */
 int zn_engine_ask_end(zn_engine *e, int rc, zn_error *err);
+/* Gives up what waits as zn_engine_give_up says. */
+void zn_engine_stop_waiting(zn_engine *e, bool all);
 /* Does the steps that can be done, until the outputs are full. Returns 0, or a negative zn_err. */
 int zn_engine_do_steps(zn_engine *e, zn_error *err);
 

@@ -89,9 +89,13 @@ int zn_engine_count_answer(zn_engine *e, zn_span message, zn_error *err);
 bool zn_engine_asks_too_much(const zn_engine *e);
 /* Returns how many steps, such as votes and records, wait. */
 uint64_t zn_engine_count_waiting(const zn_engine *e);
-/* Suppresses what was asked before packet time before_ns and is not answered yet. Returns 1 when
- * the outputs are to be taken, 0, or a negative zn_err. */
-int zn_engine_give_up(zn_engine *e, int64_t before_ns, zn_error *err);
+/* With `muted`, votes are given up before they are sent, while the counter is away for long; of
+ * clients it is told all the same. */
+void zn_engine_count_mute(zn_engine *e, bool muted);
+/* Suppresses what was asked more than config.count_hold_ns of packet time ago and is not answered
+ * yet, or, where that leaves too much or with `all`, everything. Returns 1 when the outputs are to
+ * be taken, 0, or a negative zn_err. */
+int zn_engine_give_up(zn_engine *e, bool all, zn_error *err);
 
 #define ZN_PSEUDONYM_ID_BYTES 8
 

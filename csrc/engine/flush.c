@@ -129,9 +129,9 @@ static int flush_answered(zn_engine *e, zn_error *err)
     return rc != 0 ? rc : e->waiting;
 }
 
-int zn_engine_give_up(zn_engine *e, int64_t before_ns, zn_error *err)
+int zn_engine_give_up(zn_engine *e, bool all, zn_error *err)
 {
-    zn_asker_give_up(&e->asker, before_ns);
+    zn_engine_stop_waiting(e, all);
     return flush_answered(e, err);
 }
 

@@ -239,8 +239,13 @@ void zn_asker_ask(zn_asker *a, zn_step step, zn_counted_kind kind, zn_id id, uin
     zn_counted_vote vote = {
         .t_ns = step.t_ns, .user = user, .id = id, .kind = (uint8_t)kind};
     step.asked = a->shard_count != 0;
-    if (step.asked)
+    if (step.asked && !a->muted) {
         add_vote(a, &vote, a->next);
+    } else {
+        step.answer = ZN_ANSWER_GIVEN_UP;
+        a->stats->n[ZN_STAT_QUESTIONS]++;
+        a->stats->n[ZN_STAT_QUESTIONS_UNANSWERED]++;
+    }
     zn_asker_put(a, step);
 }
 

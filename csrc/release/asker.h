@@ -75,6 +75,7 @@ typedef struct zn_asker {
     int64_t watermark_ns; /* of the last messages; ZN_VOTE_WATERMARK_END: they were the last */
     int64_t cut_ns;       /* the clock at the time; INT64_MIN: there were none */
     zn_text ready;        /* messages to be sent, each after its length in four bytes */
+    bool muted;           /* the answers to votes and questions are given up, and nothing is sent */
     bool failed;          /* no memory for a message */
 } zn_asker;
 
