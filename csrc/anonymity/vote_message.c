@@ -7,12 +7,18 @@
 
 #define VERSION 1
 #define USER_BYTES 5
-#define GROUP_BYTES_MAX (1 + 16 + 5) /* kind, id, count */
+#define GROUP_BYTES_MAX (15 + 3) /* id and kind, count */
+#define SEVERAL 8                /* beside a kind: the count follows */
 
 static const char vote_magic[4] = {'Z', 'N', 'V', 'M'};
 static const char answer_magic[4] = {'Z', 'N', 'V', 'A'};
 /* "zanon-net/1/vote" */
 static const zn_hash_key published = {UINT64_C(0x656e2d6e6f6e617a), UINT64_C(0x65746f762f312f74)};
+
+uint64_t zn_vote_checksum(const uint8_t *message, size_t n)
+{
+    return zn_hash64(&published, message, n);
+}
 
 /* ---- writing ---- */
 
@@ -61,15 +67,16 @@ void zn_vote_writer_fini(zn_vote_writer *w)
 static zn_vote_group *group_of(zn_vote_writer *w, const zn_counted_vote *vote)
 {
     uint32_t slot = (uint32_t)(vote->id.lo + vote->kind * UINT64_C(0x9e3779b9)) & w->mask;
+    zn_id id = {vote->id.lo, vote->id.hi & ZN_VOTE_ID_HI};
     zn_vote_group *g;
     for (; w->slot[slot] != 0; slot = (slot + 1) & w->mask) {
         g = w->group + w->slot[slot] - 1;
-        if (zn_id_equal(g->id, vote->id) && g->kind == vote->kind)
+        if (zn_id_equal(g->id, id) && g->kind == vote->kind)
             return g;
     }
     g = w->group + w->groups++;
     w->slot[slot] = w->groups;
-    g->id = vote->id;
+    g->id = id;
     g->kind = vote->kind;
     g->slot = slot;
     g->count = 0;
@@ -131,10 +138,11 @@ static uint8_t *put_group(const zn_vote_writer *w, const zn_vote_group *g, size_
                           uint8_t *at, uint32_t **order)
 {
     uint32_t i = g->first;
-    *at++ = g->kind;
+    uint64_t form = g->kind - UINT64_C(1) + (g->count > 1 ? SEVERAL : 0);
     at = put_wide(at, g->id.lo, 8);
-    at = put_wide(at, g->id.hi, 8);
-    at = put_leb128(at, g->count);
+    at = put_wide(at, (g->id.hi & ZN_VOTE_ID_LOW) | g->id.hi >> 56 << 44 | form << 52, 7);
+    if (g->count > 1)
+        at = put_leb128(at, g->count);
     for (uint32_t left = g->count; left != 0; left--) {
         const zn_vote_cast *v = w->vote + i;
         at = put_wide(at, (uint64_t)(v->t_ns - w->first_ns), width);
@@ -159,7 +167,7 @@ static uint8_t *put_start(uint8_t *at, const char *magic, const zn_vote_header *
 
 static uint8_t *put_checksum(uint8_t *at, const uint8_t *message)
 {
-    return zn_le_put(at, zn_hash64(&published, message, (size_t)(at - message)), 8);
+    return zn_le_put(at, zn_vote_checksum(message, (size_t)(at - message)), 8);
 }
 
 static void forget(zn_vote_writer *w)
@@ -210,7 +218,7 @@ static int read_start(zn_vote_header *h, zn_cursor *c, zn_span message, const ch
         return zn_fail(err, ZN_ERR_FORMAT, 0,
                        "%s has version %u and flags %u, and this program reads %u and 0", what,
                        version, flags, VERSION);
-    if (zn_le_get(message.p + body.n, 8) != zn_hash64(&published, body.p, body.n))
+    if (zn_le_get(message.p + body.n, 8) != zn_vote_checksum(body.p, body.n))
         return damaged(err, what);
     memset(h, 0, sizeof *h);
     *c = zn_cursor_over_span(zn_span_after(body, 6), true);
@@ -241,11 +249,11 @@ int zn_vote_header_read(zn_vote_header *h, zn_span message, zn_error *err)
     return 0;
 }
 
-/* Reads a number below 2^28 in as few bytes as hold it; the cursor fails for another. */
+/* Reads a number below 2^21 in as few bytes as hold it; the cursor fails for another. */
 static uint32_t read_leb128(zn_cursor *c)
 {
     uint32_t value = 0;
-    for (unsigned shift = 0; shift < 28; shift += 7) {
+    for (unsigned shift = 0; shift < 21; shift += 7) {
         uint8_t byte = zn_cursor_u8(c);
         value |= (uint32_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
@@ -259,16 +267,17 @@ static uint32_t read_leb128(zn_cursor *c)
 }
 
 /* Reads a group of at most `most` votes; returns how many it had, 0 when it is damaged. */
-static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cursor *c, uint32_t most)
+static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cursor *c,
+                           uint32_t most)
 {
     size_t width = h->time_bytes, each = width + USER_BYTES;
-    uint8_t kind = zn_cursor_u8(c);
     zn_id id = {zn_cursor_le(c, 8), 0};
-    uint32_t n;
+    uint64_t upper = zn_cursor_le(c, 7);
+    uint8_t form = (uint8_t)(upper >> 52);
+    uint32_t n = form & SEVERAL ? read_leb128(c) : 1;
     zn_span votes;
-    id.hi = zn_cursor_le(c, 8);
-    n = read_leb128(c);
-    if (n > most || kind < 1 || kind > ZN_COUNTED_KINDS)
+    id.hi = (upper & ZN_VOTE_ID_LOW) | (upper >> 44 & 0xff) << 56;
+    if (n > most || n < 1 || (n == 1 && (form & SEVERAL) != 0))
         return 0;
     votes = zn_cursor_take(c, n * each);
     if (votes.n == 0)
@@ -280,7 +289,7 @@ static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cur
         out[i].t_ns = h->base_ns + (int64_t)since;
         out[i].user = zn_vote_user_of(zn_le_get(votes.p + i * each + width, USER_BYTES));
         out[i].id = id;
-        out[i].kind = kind;
+        out[i].kind = (uint8_t)((form & (SEVERAL - 1)) + 1);
     }
     return n;
 }

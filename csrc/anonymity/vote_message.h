@@ -23,21 +23,21 @@
 #define ZN_VOTE_WATERMARK_END INT64_MAX
 
 typedef enum zn_counted_kind {
-    ZN_COUNTED_NAME = 1,     /* counts, and is answered */
-    ZN_COUNTED_PEEK,         /* asks for the count alone */
-    ZN_COUNTED_CLIENT,       /* the address was a client's in the epoch of the time */
-    ZN_COUNTED_ADDR,         /* as NAME, unless the address was a client's in the epoch */
-    ZN_COUNTED_DNS_ADDR,     /* the same for DNS flows, counted apart */
-    ZN_COUNTED_ADDR_CHECK,   /* asks whether the address was no client's in this epoch or the last */
-    ZN_COUNTED_ADDR_PEEK,    /* asks for the count of ADDR, unless the address was a client's */
+    ZN_COUNTED_NAME = 1,   /* counts, and is answered */
+    ZN_COUNTED_PEEK,       /* asks for the count alone */
+    ZN_COUNTED_CLIENT,     /* the address was a client's in the epoch of the time */
+    ZN_COUNTED_ADDR,       /* as NAME, unless the address was a client's in the epoch */
+    ZN_COUNTED_DNS_ADDR,   /* the same for DNS flows, counted apart */
+    ZN_COUNTED_ADDR_CHECK, /* asks whether the address was no client's in this epoch or the last */
+    ZN_COUNTED_ADDR_PEEK,  /* asks for the count of ADDR, unless the address was a client's */
     ZN_COUNTED_DNS_ADDR_PEEK /* the same for DNS flows */
 } zn_counted_kind;
 
 typedef struct zn_counted_vote {
     int64_t t_ns;  /* >= 0 */
     uint64_t user; /* keyed hash, of which zn_vote_user40() is kept */
-    zn_id id;
-    uint8_t kind; /* a zn_counted_kind */
+    zn_id id;      /* keyed hash, of which ZN_VOTE_ID_HI and all of lo are kept */
+    uint8_t kind;  /* a zn_counted_kind */
 } zn_counted_vote;
 
 /* The header of both messages; an answer message has the first five members only. */
@@ -53,6 +53,10 @@ typedef struct zn_vote_header {
     uint8_t time_bytes;
 } zn_vote_header;
 
+/* The 116 bits of an attribute's hash that decide; the others are zero in a message. */
+#define ZN_VOTE_ID_LOW ((UINT64_C(1) << 44) - 1)
+#define ZN_VOTE_ID_HI (UINT64_C(0xff) << 56 | ZN_VOTE_ID_LOW)
+
 /* The 40 bits of a user's hash that decide, as a message has them, and back. */
 static inline uint64_t zn_vote_user40(uint64_t user)
 {
@@ -63,6 +67,9 @@ static inline uint64_t zn_vote_user_of(uint64_t user40)
 {
     return (user40 & UINT32_MAX) | user40 >> 32 << 56;
 }
+
+/* Returns the checksum of the n bytes of a message before it. */
+uint64_t zn_vote_checksum(const uint8_t *message, size_t n);
 
 /* ---- writing ---- */
 
@@ -111,7 +118,8 @@ size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, ui
 int zn_vote_header_read(zn_vote_header *header, zn_span message, zn_error *err);
 /* Writes the header->votes votes of a message to `out`. Returns 0, or -ZN_ERR_FORMAT with *err
  * filled. */
-int zn_votes_read(zn_counted_vote *out, const zn_vote_header *header, zn_span message, zn_error *err);
+int zn_votes_read(zn_counted_vote *out, const zn_vote_header *header, zn_span message,
+                  zn_error *err);
 
 /* ---- answers ---- */
 

@@ -6,7 +6,6 @@
  * that only asks for a count waits for the batch before it.
  */
 #include "anonymity/vote_shard_internal.h"
-
 #include "util/arena.h"
 #include "util/sort.h"
 
@@ -16,6 +15,7 @@
 #define DEFAULT_CLIENTS (UINT32_C(1) << 22)
 #define DEFAULT_PENDING (UINT32_C(1) << 24)
 #define DEFAULT_PROBES 4096
+#define PROBES_MAX (UINT32_C(1) << 20)
 
 /* ---- opening ---- */
 
@@ -38,6 +38,8 @@ static int check_config(const zn_vote_shard_config *c, zn_error *err)
     if (c->max_clients < 1 || c->max_pending < 1 || c->max_probes < 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "max_clients, max_pending and max_probes must be at least 1");
+    if (c->max_probes > PROBES_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_probes must be at most %u", PROBES_MAX);
     return 0;
 }
 
@@ -153,22 +155,19 @@ static void advance_probe(zn_vote_shard *s, zn_vote_probe *p, const zn_vote_head
     }
 }
 
-/* Enters a probe with its first message. One that begins in the middle has sent marks of clients
- * that nobody here knows. */
-static zn_vote_probe *enter_probe(zn_vote_shard *s, const zn_vote_header *h)
+/* Enters a probe with its first message. One that begins in the middle has sent marks of clients,
+ * up to the epoch of latest_ns, that nobody here knows. */
+static zn_vote_probe *enter_probe(zn_vote_shard *s, const zn_vote_header *h, int64_t latest_ns)
 {
     zn_vote_probe *p = new_probe(s);
-    int64_t known_ns = s->newest_ns;
     if (p == NULL)
         return NULL;
     memset(p, 0, sizeof *p);
     p->id = h->probe;
     p->gone_epoch = ZN_VOTE_EPOCH_NONE;
     zn_shard_note_gone(s);
-    if (h->watermark_ns != ZN_VOTE_WATERMARK_END && h->watermark_ns > known_ns)
-        known_ns = h->watermark_ns;
     if (h->sequence != 1)
-        lose_epoch(s, zn_vote_clients_epoch(&s->clients, known_ns));
+        lose_epoch(s, zn_vote_clients_epoch(&s->clients, latest_ns));
     return p;
 }
 
@@ -306,25 +305,26 @@ static int64_t reference_time(const zn_vote_shard *s, uint64_t probe, int64_t no
  * Rejects a message whose watermark lies too far ahead of the other probes and the clock, or whose
  * votes lie as far ahead of its watermark: they would wait for ever.
  */
-static int check_ahead(zn_vote_shard *s, const zn_vote_header *h, int64_t now_ns, zn_error *err)
+static int check_times(zn_vote_shard *s, const zn_vote_header *h, int64_t now_ns, zn_error *err)
 {
     int64_t most = s->config.max_ahead_ns, w = h->watermark_ns;
     int64_t reference = reference_time(s, h->probe, now_ns);
-    bool ends = w == ZN_VOTE_WATERMARK_END, ahead = false;
+    bool ends = w == ZN_VOTE_WATERMARK_END, too_early = false;
     if (most == 0)
         return 0;
     if (reference >= 0 && !ends)
-        ahead = w > reference && w - reference > most;
-    for (uint32_t i = 0; i < h->votes && !ahead; i++) {
+        too_early = w > reference && w - reference > most;
+    for (uint32_t i = 0; i < h->votes && !too_early; i++) {
         int64_t t_ns = s->decoded[i].t_ns, from = ends || reference > w ? reference : w;
-        ahead = from >= 0 && t_ns > from && t_ns - from > most;
+        too_early = from >= 0 && t_ns > from && t_ns - from > most;
     }
-    if (!ahead)
+    if (!too_early)
         return 0;
-    s->stats.ahead++;
-    return zn_fail(err, ZN_ERR_FORMAT, 0,
-                   "a vote message is further ahead of the other probes and the clock than allowed: "
-                   "set the probe's clock");
+    s->stats.too_early++;
+    return zn_fail(
+        err, ZN_ERR_FORMAT, 0,
+        "a vote message is further ahead of the other probes and the clock than allowed: "
+        "set the probe's clock");
 }
 
 /* Checks that the message is the probe's next one; *taken is false for one from before. */
@@ -354,15 +354,16 @@ static int check_sequence(zn_vote_shard *s, const zn_vote_header *h, bool *taken
 static int check_space(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
 {
     const zn_vote_probe *p = find_probe(s, h->probe);
-    bool awaited = p == NULL || p->state != ZN_PROBE_PRESENT ||
-                   p->watermark_ns <= zn_vote_shard_watermark(s);
+    bool awaited =
+        p == NULL || p->state != ZN_PROBE_PRESENT || p->watermark_ns <= zn_vote_shard_watermark(s);
     uint64_t most = (uint64_t)s->config.max_pending * (awaited ? 2 : 1);
     if (s->pending_votes + h->votes + 1 <= most)
         return 0;
     s->stats.no_room++;
-    return zn_fail(err, ZN_ERR_CAPACITY, 0,
-                   "%llu votes wait for other probes, and no more may: send the message again later",
-                   (unsigned long long)s->pending_votes);
+    return zn_fail(
+        err, ZN_ERR_CAPACITY, 0,
+        "%llu votes wait for other probes, and no more may: send the message again later",
+        (unsigned long long)s->pending_votes);
 }
 
 static int check_header(const zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
@@ -377,10 +378,16 @@ static int check_header(const zn_vote_shard *s, const zn_vote_header *h, zn_erro
     return 0;
 }
 
-static void note_newest(zn_vote_shard *s, int64_t t_ns)
+/* The latest time that is known with a message. */
+static int64_t latest_time(const zn_vote_shard *s, const zn_pending *m)
 {
-    if (t_ns > s->newest_ns && t_ns != ZN_VOTE_WATERMARK_END)
-        s->newest_ns = t_ns;
+    const zn_vote_header *h = &m->header;
+    int64_t latest = s->newest_ns;
+    if (h->watermark_ns != ZN_VOTE_WATERMARK_END && h->watermark_ns > latest)
+        latest = h->watermark_ns;
+    if (h->votes != 0 && m->vote[h->votes - 1].t_ns > latest)
+        latest = m->vote[h->votes - 1].t_ns;
+    return latest;
 }
 
 /* Takes a message that was checked. */
@@ -388,22 +395,22 @@ static int take(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
 {
     zn_vote_probe *p = find_probe(s, h->probe);
     zn_pending *m;
+    int64_t latest_ns;
     int rc = zn_shard_reserve(s, h->votes, err);
     if (rc != 0)
         return rc;
     m = zn_pending_make(h);
     if (m == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message");
-    if (p == NULL && (p = enter_probe(s, h)) == NULL) {
+    sort_votes(s, m);
+    latest_ns = latest_time(s, m);
+    if (p == NULL && (p = enter_probe(s, h, latest_ns)) == NULL) {
         zn_heap_free(m);
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "there are %u probes, and no more may join",
                        s->config.max_probes);
     }
-    sort_votes(s, m);
     zn_shard_append(s, m);
-    if (h->votes != 0)
-        note_newest(s, m->vote[h->votes - 1].t_ns);
-    note_newest(s, h->watermark_ns);
+    s->newest_ns = latest_ns;
     advance_probe(s, p, h);
     s->stats.messages++;
     s->stats.votes += h->votes;
@@ -430,7 +437,7 @@ int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, bool *t
         s->stats.malformed += rc == -ZN_ERR_FORMAT;
         return rc;
     }
-    if ((rc = check_ahead(s, &h, now_ns, err)) != 0)
+    if ((rc = check_times(s, &h, now_ns, err)) != 0)
         return rc;
     rc = take(s, &h, err);
     *taken = rc == 0;
@@ -484,8 +491,7 @@ static void count(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 static void peek(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 {
     flush(s);
-    answer(m, v->index,
-           zn_ztable_count_at(s->table, counted_id(v), v->t_ns) >= s->config.table.z);
+    answer(m, v->index, zn_ztable_count_at(s->table, counted_id(v), v->t_ns) >= s->config.table.z);
 }
 
 static void decide(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
