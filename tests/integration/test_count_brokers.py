@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A counter behind NATS JetStream, the real server, and behind Kafka's protocol, librdkafka's mock."""
+"""A counter behind NATS JetStream, the real server, and Kafka's protocol, librdkafka's mock."""
 
 import asyncio
 import contextlib
@@ -86,9 +86,7 @@ async def answers_on(port: int, until: int) -> list[bytes]:
     return found
 
 
-def test_nats_with_kills_has_each_answer_once(
-    votes: Votes, nats_port: int, tmp_path: Path
-) -> None:
+def test_nats_with_kills_has_each_answer_once(votes: Votes, nats_port: int, tmp_path: Path) -> None:
     arguments = (
         *(f"nats://127.0.0.1:{nats_port}/VOTES", *votes.options, "--expect-probes", 3, "--json"),
         *("--state", tmp_path / "state", "--state-key-file", key_file(tmp_path), "--until-done"),

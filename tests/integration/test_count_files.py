@@ -37,7 +37,8 @@ def test_decides_as_one_table_does(votes: Votes, tmp_path: Path) -> None:
         put_file(tmp_path, probe, message)
     done = ("--expect-probes", 3, "--until-done")
     with counter(
-        f"file:{tmp_path}", *votes.options, *done, "--json", "--releases", tmp_path / "released"
+        *(f"file:{tmp_path}", *votes.options, *done, "--json"),
+        *("--releases", tmp_path / "released", "--metrics-file", tmp_path / "counter.prom"),
     ) as process:
         counts = counts_of(process)
     assert answers_in(tmp_path) == votes.answers
@@ -45,7 +46,23 @@ def test_decides_as_one_table_does(votes: Votes, tmp_path: Path) -> None:
     assert counts["votes"] == counts["decided"] == sum(map(len, votes.answers.values()))
     assert counts["table_released"] == len(votes.releases)
     assert counts["late"] == 0
+    metrics = (tmp_path / "counter.prom").read_text()
+    assert f"zanon_counter_votes_total {counts['votes']}.0\n" in metrics
+    assert 'zanon_probe_last_seen_seconds{probe="0000000000000003"}' in metrics
     assert 0.2 < len(votes.releases) / counts["votes"] < 0.8
+
+
+def test_files_that_hold_no_votes_are_counted_and_end_nothing(votes: Votes, tmp_path: Path) -> None:
+    for probe, message in votes.in_turns():
+        put_file(tmp_path, probe, message)
+    folder = CounterFolder(tmp_path).votes_of(1)
+    for number, content in enumerate((b"", b"\xff" * 50, b"\0\0\0\0", b"\x10\0\0\0short")):
+        (folder / f"{number}.znv").write_bytes(content)
+    done = ("--expect-probes", 3, "--until-done", "--json")
+    with counter(f"file:{tmp_path}", *votes.options, *done) as process:
+        counts = counts_of(process)
+    assert counts["refused_format"] == 3  # an empty file has no message
+    assert answers_in(tmp_path) == votes.answers
 
 
 def test_a_client_has_each_answer_once_and_removes_the_files(votes: Votes, tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ class CounterService:
         while not interruption.requested and not (until_done and self.counter.is_done):
             self.step(self._transport.take(WAIT_S))
             self._on_tick(self.facts)
+        self._transport.finish()
         self._keep_state()
 
     def facts(self) -> CounterFacts:
@@ -166,5 +167,3 @@ class CounterService:
         self._outputs.state.write_snapshot(Snapshot(self.counter.offset, about, parts))
         ended = time.monotonic()
         self._snapshot_due_s = ended + (ended - began) / SNAPSHOT_SHARE
-
-
