@@ -59,6 +59,7 @@ typedef struct zn_asked_shard {
     uint64_t *steps;       /* the step of each of its votes; ZN_STEP_OF_NONE: nobody waits */
     uint64_t sequence;     /* of that message */
     zn_sent *first, *last; /* its unanswered messages */
+    uint32_t sent_count;
 } zn_asked_shard;
 
 typedef struct zn_asker {
