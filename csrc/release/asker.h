@@ -90,7 +90,7 @@ size_t zn_asker_memory(const zn_asker *a);
 int zn_asker_begin(zn_asker *a, unsigned shards, zn_error *err);
 
 /* Returns how many steps find room. */
-static inline uint64_t zn_asker_room(const zn_asker *a)
+static inline uint64_t zn_asker_space(const zn_asker *a)
 {
     return a->mask + 1 - (a->next - a->first);
 }

@@ -162,7 +162,10 @@ def started_counter(port: int) -> "subprocess.Popen[str]":
         (["--probe", "p"], "--probe needs --count-at"),
         (["--count-at", "tls://localhost:9", "--probe", "p"], "count_tls_cert"),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--z", "1"], "z: is 1"),
-        (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--target-p", "0.9"], "--target-p: needs"),
+        (
+            ["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--target-p", "0.9"],
+            "--target-p: needs",
+        ),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--popularity", "x"], "popularity"),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--format", "pcap"], "format"),
         (["--count-at", "tcp://192.0.2.1:9", "--probe", "p"], "use tls"),

@@ -15,9 +15,8 @@ def check_counter(settings: Settings) -> dict[str, Any]:
     """A probe has a name and a counter; TLS has its three files, and nothing else has any."""
     place = settings["count_at"]
     if (place is None) != (settings["probe"] is None):
-        missing, given = ("probe", "count_at") if place else ("count_at", "probe")
-        option = given.replace("_", "-")
-        reject(missing, f"is missing; --{option} needs --{missing.replace('_', '-')}, too")
+        missing, there = ("probe", "count-at") if place else ("count_at", "probe")
+        reject(missing, f"is missing; --{there} needs --{missing.replace('_', '-')}, too")
     is_tls = place is not None and place.startswith("tls:")
     for name in TLS_FILES:
         if is_tls and settings[name] is None:
@@ -34,7 +33,9 @@ def check_probe(settings: Settings) -> None:
     if settings["key_file"] is None:
         reject("count_at", "all probes need the same key; give it with key_file (--key-file)")
     if settings["z"] == 1:
-        reject("z", "is 1: every name is released, so there is nothing to count; leave out count_at")
+        reject(
+            "z", "is 1: every name is released, so there is nothing to count; leave out count_at"
+        )
     if follows_stream(settings):
         reject("target_p", "needs counts, which a counter tells no probe; give a fixed z")
     if settings["popularity"] is not None:
