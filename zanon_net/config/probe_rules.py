@@ -5,7 +5,7 @@
 from typing import Any
 
 from zanon_net.config import presets
-from zanon_net.config.parse import format_duration, reject
+from zanon_net.config.parse import reject
 from zanon_net.config.rules import Settings, follows_stream
 
 TLS_FILES = ("count_tls_cert", "count_tls_key", "count_tls_ca")
@@ -49,9 +49,3 @@ def core_probe(settings: Settings) -> str | None:
     name: str | None = settings["probe"]
     return name
 
-
-def shown_hold(settings: Settings) -> dict[str, Any]:
-    """How long answers were waited for, of a probe."""
-    if settings["count_at"] is None:
-        return {}
-    return {"count_hold": format_duration(settings["count_hold"])}
