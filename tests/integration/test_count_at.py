@@ -160,7 +160,7 @@ def started_counter(port: int) -> "subprocess.Popen[str]":
     [
         (["--count-at", "tcp://127.0.0.1:9"], "--count-at needs --probe"),
         (["--probe", "p"], "--probe needs --count-at"),
-        (["--count-at", "tls://localhost:9", "--probe", "p"], "count_tls_cert"),
+        (["--count-at", "tls://localhost:9", "--probe", "p"], "--count-tls-cert: is missing"),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--z", "1"], "z: is 1"),
         (
             ["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--target-p", "0.9"],

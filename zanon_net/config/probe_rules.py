@@ -48,4 +48,3 @@ def core_probe(settings: Settings) -> str | None:
     """The probe's name; None: the run counts by itself."""
     name: str | None = settings["probe"]
     return name
-
