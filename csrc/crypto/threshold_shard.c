@@ -61,6 +61,7 @@ struct zn_threshold_shard {
     zn_slab groups, lots;
     epoch ring[ZN_THRESHOLD_EPOCHS_MAX + 1];
     uint32_t ring_count;
+    int64_t newest; /* epoch; NO_EPOCH: none yet */
     uint32_t late_in_a_row;
     zn_row_cipher *cipher;
     zn_share *shares; /* z + SPARE, twice: a circle without a seam */
@@ -114,6 +115,7 @@ int zn_threshold_shard_open(zn_threshold_shard **out, const zn_threshold_rule *r
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for shares");
     s->rule = *rule;
     s->ring_count = rule->epochs + 1;
+    s->newest = NO_EPOCH;
     rc = open_parts(s, max_groups, err);
     if (rc != 0)
         zn_threshold_shard_close(s);
@@ -167,16 +169,17 @@ static void close_epoch(zn_threshold_shard *s, epoch *e)
     e->epoch = NO_EPOCH;
 }
 
-/* The place of an epoch, which is opened where it is newer than the one there; NULL for one that
- * is over. */
+/* The place of an epoch, which is opened where it is new; NULL for one that is over. */
 static epoch *epoch_at(zn_threshold_shard *s, int64_t number)
 {
     int64_t n = (int64_t)s->ring_count;
     epoch *e = &s->ring[(number % n + n) % n];
     if (ZN_LIKELY(e->epoch == number))
         return e;
-    if (e->epoch > number)
+    if (s->newest != NO_EPOCH && number <= s->newest - n)
         return NULL;
+    if (number > s->newest)
+        s->newest = number;
     close_epoch(s, e);
     e->epoch = number;
     return e;
@@ -369,6 +372,7 @@ static void note_late(zn_threshold_shard *s)
         return;
     for (uint32_t i = 0; i < s->ring_count; i++)
         close_epoch(s, &s->ring[i]);
+    s->newest = NO_EPOCH;
     s->late_in_a_row = 0;
     s->stats.resets++;
 }

@@ -133,3 +133,8 @@ cdef class RowOpener:
                                     copy.span, &row):
             return None
         return span_bytes(row)
+
+
+def sealed_row_bytes(size_t n):
+    """How long a row of n bytes is once it is sealed, n being at most ROW_BYTES_MAX."""
+    return zn_row_sealed_bytes(min(n, ZN_ROW_MAX))

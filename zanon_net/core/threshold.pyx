@@ -64,7 +64,9 @@ cdef class ThresholdSealer:
         for row in rows:
             n = 0
             if row is not None:
-                vote.t_ns, vote.user, vote.id.lo, vote.id.hi = t_ns[i], user[i], lo[i], hi[i]
+                vote.t_ns = t_ns[i]
+                vote.user = user[i]
+                vote.id = zn_id(lo[i], hi[i])
                 vote.place.index = <uint32_t>i
                 n = zn_threshold_seal(self.sealer, &vote, row_span(row), at + 2)
                 if n == 0:
@@ -109,9 +111,11 @@ cdef class ThresholdShard:
         cdef zn_span row
         if len(prefix) != ATTACHMENT_PREFIX:
             raise FormatError("the section of shares begins with 32 bytes")
-        d.vote.t_ns, d.vote.user, d.vote.id.lo, d.vote.id.hi = t_ns, user, lo, hi
-        (d.vote.place.probe, d.vote.place.shard, d.vote.place.sequence,
-         d.vote.place.index) = place
+        probe, shard, sequence, index = place
+        d.vote.t_ns = t_ns
+        d.vote.user = user
+        d.vote.id = zn_id(lo, hi)
+        d.vote.place = zn_row_place(probe, sequence, shard, index)
         d.released = released
         d.nonce = <const uint8_t *><const char *>prefix
         d.attachment = copy.span

@@ -110,6 +110,14 @@ cdef extern from "crypto/sealed_row.h" nogil:
                                 const zn_row_place *place, zn_span sealed, zn_span *row)
 
 
+cdef extern from "crypto/shamir.h" nogil:
+    ctypedef uint64_t zn_f127  # of 128 bits: C's own type is used
+    ctypedef struct zn_share:
+        zn_f127 y
+        uint64_t x
+    zn_f127 zn_shamir_secret(const zn_share *shares, uint32_t z, zn_f127 *scratch)
+
+
 cdef extern from "crypto/threshold.h" nogil:
     ctypedef struct zn_threshold_rule:
         int64_t window_ns
