@@ -157,9 +157,14 @@ static uint8_t *put_start(uint8_t *at, const char *magic, const zn_vote_header *
     return zn_le_put(at, h->settings, 8);
 }
 
+uint64_t zn_vote_checksum(zn_span body)
+{
+    return zn_hash64(&published, body.p, body.n);
+}
+
 static uint8_t *put_checksum(uint8_t *at, const uint8_t *message)
 {
-    return zn_le_put(at, zn_hash64(&published, message, (size_t)(at - message)), 8);
+    return zn_le_put(at, zn_vote_checksum((zn_span){message, (size_t)(at - message)}), 8);
 }
 
 static void forget(zn_vote_writer *w)

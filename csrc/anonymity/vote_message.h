@@ -64,6 +64,9 @@ static inline uint64_t zn_vote_user_of(uint64_t user40)
     return (user40 & UINT32_MAX) | user40 >> 32 << 56;
 }
 
+/* Returns the checksum of a message whose other bytes are `body`. */
+uint64_t zn_vote_checksum(zn_span body);
+
 /* ---- writing ---- */
 
 typedef struct zn_vote_cast {

@@ -16,8 +16,6 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 
 PRIME = (1 << 127) - 1
-PREFIX_BYTES = 32
-SHARE_BYTES = 16
 CLASSES = (128, 256, 512, 1024, 2048, 4096)
 
 
@@ -28,16 +26,6 @@ class Place(NamedTuple):
     shard: int
     sequence: int
     index: int
-
-
-def attachments(section: bytes) -> list[bytes]:
-    """What goes with each vote, of a section without its length."""
-    found, at = [], PREFIX_BYTES
-    while at < len(section):
-        n = int.from_bytes(section[at : at + 2], "little")
-        found.append(section[at + 2 : at + 2 + n])
-        at += 2 + n
-    return found
 
 
 def _bound(place: Place) -> bytes:

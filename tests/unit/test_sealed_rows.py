@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle.sealed_rows import CLASSES, Place, attachments, message_key, seal, unseal
+from oracle.sealed_rows import CLASSES, Place, message_key, seal, unseal
 
 from zanon_net import _core
-from zanon_net.errors import ConfigError
+from zanon_net.errors import ConfigError, FormatError
 
 NONE = bytes(12)
 MESSAGE = Place(probe=0x0123456789ABCDEF, shard=7, sequence=99, index=0)
@@ -45,9 +45,21 @@ def place_of(index: int) -> Place:
     return MESSAGE._replace(index=index)
 
 
-def sealed_by(reader: Path, rows: list[bytes | None]) -> bytes:
+def message_of(votes: int) -> bytes:
+    """A plain message with so many votes, at MESSAGE."""
+    writer = _core.VoteWriter(MESSAGE.probe, MESSAGE.shard, 1, sequence=MESSAGE.sequence)
+    for user in range(votes):
+        writer.add(1, 1000, user, 2, 3)
+    return writer.finish(2000)
+
+
+def sealed_by(reader: Path, rows: list[bytes | None]) -> tuple[bytes, list[bytes]]:
+    """The probe's key, and the sealed rows."""
     sealer = _core.RowSealer(public_key(reader))
-    return sealer.seal(MESSAGE.probe, MESSAGE.shard, MESSAGE.sequence, rows)
+    rows_of = _core.VoteRows(sealer.attach(message_of(len(rows)), rows))
+    assert rows_of.flag == _core.VOTE_ROWS["sealed"]
+    assert rows_of.key == MESSAGE[:3]
+    return rows_of.prefix, rows_of.attachments()
 
 
 def opened_by(reader: Path, key: bytes, place: Place, sealed: bytes) -> bytes | None:
@@ -64,9 +76,8 @@ def test_the_files_are_those_of_other_programs(reader: Path) -> None:
 @pytest.mark.parametrize("n", [0, 1, 126, 127, 254, 255, 1000, 4094])
 def test_another_implementation_opens_what_is_sealed(reader: Path, n: int) -> None:
     row = os.urandom(n)
-    section = sealed_by(reader, [None, row, row])
-    first, second, third = attachments(section)
-    key = message_key(private_key(reader), section[:32], public_key(reader), MESSAGE)
+    probe_key, (first, second, third) = sealed_by(reader, [None, row, row])
+    key = message_key(private_key(reader), probe_key, public_key(reader), MESSAGE)
     assert (first, len(second)) == (b"", min(size for size in CLASSES if size >= n + 2) + 16)
     assert unseal(key, NONE, place_of(1), second) == row
     assert unseal(key, NONE, place_of(2), third) == row
@@ -88,30 +99,27 @@ def test_names_of_usual_lengths_have_one_length() -> None:
 
 @pytest.mark.parametrize("field", Place._fields)
 def test_a_row_opens_in_its_place_only(reader: Path, field: str) -> None:
-    section = sealed_by(reader, [ROW])
-    (sealed,) = attachments(section)
-    assert opened_by(reader, section[:32], MESSAGE, sealed) == ROW
+    probe_key, (sealed,) = sealed_by(reader, [ROW])
+    assert opened_by(reader, probe_key, MESSAGE, sealed) == ROW
     moved = MESSAGE._replace(**{field: getattr(MESSAGE, field) + 1})
-    assert opened_by(reader, section[:32], moved, sealed) is None
+    assert opened_by(reader, probe_key, moved, sealed) is None
 
 
 def test_each_interval_has_a_key_of_its_own(reader: Path) -> None:
     sealer = _core.RowSealer(public_key(reader))
-    first = sealer.seal(*MESSAGE[:3], [ROW])
-    again = sealer.seal(*MESSAGE[:3], [ROW])
+    first, again = (_core.VoteRows(sealer.attach(message_of(1), [ROW])) for _ in range(2))
     sealer.renew()
-    later = sealer.seal(*MESSAGE[:3], [ROW])
-    assert first == again
-    assert first[:32] != later[:32]
-    assert attachments(first) != attachments(later)
+    later = _core.VoteRows(sealer.attach(message_of(1), [ROW]))
+    assert first.message == again.message
+    assert first.prefix != later.prefix
+    assert first.attachments() != later.attachments()
 
 
 @given(data=st.data())
 def test_a_changed_row_does_not_open(reader: Path, data: st.DataObject) -> None:
-    section = sealed_by(reader, [ROW])
-    (sealed,) = attachments(section)
+    probe_key, (sealed,) = sealed_by(reader, [ROW])
     what = data.draw(st.sampled_from(["flip", "cut", "longer", "key"]))
-    key = bytearray(section[:32])
+    key = bytearray(probe_key)
     changed = bytearray(sealed)
     if what == "flip":
         changed[data.draw(st.integers(0, len(sealed) - 1))] ^= data.draw(st.integers(1, 255))
@@ -133,13 +141,48 @@ def test_another_reader_opens_nothing(reader: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(_core.reader_key_new()[0])
     other.chmod(0o600)
-    section = sealed_by(reader, [ROW])
-    assert opened_by(other, section[:32], MESSAGE, attachments(section)[0]) is None
+    probe_key, (sealed,) = sealed_by(reader, [ROW])
+    assert opened_by(other, probe_key, MESSAGE, sealed) is None
 
 
 def test_a_row_that_is_too_long_is_refused(reader: Path) -> None:
     with pytest.raises(ConfigError, match="4095 bytes"):
         sealed_by(reader, [bytes(4095)])
+
+
+# ---- messages -----------------------------------------------------------------------------------
+
+
+def test_the_message_without_its_rows_is_the_plain_one(reader: Path) -> None:
+    plain = message_of(3)
+    sealer = _core.RowSealer(public_key(reader))
+    with_rows = sealer.attach(plain, [ROW, None, b""])
+    assert _core.VoteRows.are_in(with_rows)
+    assert not _core.VoteRows.are_in(plain)
+    assert _core.VoteRows(with_rows).plain() == plain
+    with pytest.raises(FormatError):
+        _core.read_votes(with_rows)  # who does not know rows refuses them
+
+
+def test_a_message_of_no_votes_may_have_a_section(reader: Path) -> None:
+    rows = _core.VoteRows(_core.RowSealer(public_key(reader)).attach(message_of(0), []))
+    assert (rows.attachments(), rows.plain()) == ([], message_of(0))
+
+
+def test_rows_must_be_as_many_as_votes(reader: Path) -> None:
+    with pytest.raises(ValueError, match="2 rows for 1 votes"):
+        _core.RowSealer(public_key(reader)).attach(message_of(1), [ROW, ROW])
+
+
+@given(data=st.data())
+def test_a_changed_message_is_refused(reader: Path, data: st.DataObject) -> None:
+    message = bytearray(_core.RowSealer(public_key(reader)).attach(message_of(2), [ROW, None]))
+    if data.draw(st.booleans()):
+        del message[data.draw(st.integers(0, len(message) - 1)) :]
+    else:
+        message[data.draw(st.integers(0, len(message) - 1))] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(FormatError):
+        _core.VoteRows(bytes(message))
 
 
 # ---- key files ----------------------------------------------------------------------------------

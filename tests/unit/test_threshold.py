@@ -4,9 +4,7 @@
 
 import random
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +12,6 @@ from oracle.sealed_rows import (
     PRIME,
     Group,
     Place,
-    attachments,
     point,
     polynomial,
     row_key,
@@ -22,6 +19,7 @@ from oracle.sealed_rows import (
     share,
     unseal,
 )
+from oracle.siphash import blocks_of, siphash
 
 from zanon_net import _core
 from zanon_net.errors import ConfigError, FormatError
@@ -29,37 +27,43 @@ from zanon_net.errors import ConfigError, FormatError
 KEY = bytes(range(32))
 LO, HI = 0x1122334455667788, 0x99AABBCCDDEEFF00
 WINDOW = 4000
+SETTINGS = 77
 WORDS = st.integers(0, (1 << 64) - 1)
 
 
 class Probe:
-    """A probe that seals one vote a message."""
+    """A probe whose messages have one vote each."""
 
     def __init__(self, z: int, *, key: bytes = KEY, window: int = WINDOW, epochs: int = 4) -> None:
-        self.sealer = _core.ThresholdSealer(key, z=z, window_ns=window, epochs=epochs)
-        self.sequence = 0
+        self._sealer = _core.ThresholdSealer(key, z=z, window_ns=window, epochs=epochs)
+        self._writer = _core.VoteWriter(1, 0, SETTINGS)
 
-    def vote(
-        self, t_ns: int, user: int, row: bytes = b"row", lo: int = LO
-    ) -> tuple[tuple[Any, ...], Place, bytes, bytes]:
-        """(t, user, lo, hi) of a vote, its place, the prefix of the section, the attachment."""
-        self.sequence += 1
-        place = Place(1, 0, self.sequence, 0)
-        words = [np.array([word], np.uint64) for word in (user, lo, HI)]
-        section = self.sealer.seal(
-            place.probe, place.shard, place.sequence, np.array([t_ns]), *words, [row]
-        )
-        return (t_ns, user, lo, HI), place, section[:32], attachments(section)[0]
+    def vote(self, t_ns: int, user: int, row: bytes = b"row", lo: int = LO) -> _core.VoteRows:
+        self._writer.add(1, t_ns, user, lo, HI)
+        return _core.VoteRows(self._sealer.attach(self._writer.finish(t_ns), [row]))
 
 
 def take(
-    shard: _core.ThresholdShard,
-    vote: tuple[tuple[Any, ...], Place, bytes, bytes],
-    *,
-    released: bool = True,
+    shard: _core.ThresholdShard, vote: _core.VoteRows, *, released: bool = True
 ) -> bytes | None:
-    what, place, prefix, attachment = vote
-    return shard.take(*what, released, place, prefix, attachment)
+    """The row of the vote, where the shard opens it."""
+    probe, number, sequence = vote.key
+    answer = _core.write_answers(number, probe, sequence, SETTINGS, [released])
+    rows = shard.take([(vote, answer)])
+    return rows[0] if rows else None
+
+
+def checksum(body: bytes) -> int:
+    """That of a message."""
+    return siphash(b"zanon-net/1/vote", blocks_of(body))
+
+
+def with_attachment(vote: _core.VoteRows, attachment: bytes) -> _core.VoteRows:
+    """The same vote with something else attached."""
+    plain = vote.plain()
+    section = vote.prefix + len(attachment).to_bytes(2, "little") + attachment
+    body = plain[:5] + b"\x02" + plain[6:-8] + section + (len(section) + 4).to_bytes(4, "little")
+    return _core.VoteRows(body + checksum(body).to_bytes(8, "little"))
 
 
 def shares_of(attachment: bytes, epochs: int) -> list[int]:
@@ -85,12 +89,14 @@ def test_shares_and_rows_are_those_of_the_definition(
 ) -> None:
     window = 10**12 + 7
     probe = Probe(z, window=window, epochs=epochs)
-    _vote, place, prefix, attachment = probe.vote(t_ns, user, b"a row", lo)
-    groups = [Group(lo, HI, epoch) for epoch in epochs_of(t_ns, window, epochs)]
+    rows = probe.vote(t_ns, user, b"a row", lo)
+    ((attachment,), prefix), votes = (rows.attachments(), rows.prefix), _core.read_votes(rows.plain())
+    group = (int(votes["lo"][0]), int(votes["hi"][0]))
+    groups = [Group(*group, epoch) for epoch in epochs_of(t_ns, window, epochs)]
     expected = [share(polynomial(KEY, group, z), user) for group in groups]
     assert shares_of(attachment, epochs) == expected
     key = row_key(groups[-1], polynomial(KEY, groups[-1], z)[0])
-    assert unseal(key, prefix[:12], place, attachment[16 * epochs :]) == b"a row"
+    assert unseal(key, prefix[:12], Place(*rows.key, 0), attachment[16 * epochs :]) == b"a row"
     assert prefix[12:] == bytes([epochs]) + bytes(19)
 
 
@@ -152,11 +158,8 @@ def test_shares_without_rows_count() -> None:
 # ---- hostile shares -----------------------------------------------------------------------------
 
 
-def spoiled(
-    vote: tuple[tuple[Any, ...], Place, bytes, bytes],
-) -> tuple[tuple[Any, ...], Place, bytes, bytes]:
-    what, place, prefix, attachment = vote
-    return what, place, prefix, bytes(64) + attachment[64:]
+def spoiled(vote: _core.VoteRows) -> _core.VoteRows:
+    return with_attachment(vote, bytes(64) + vote.attachments()[0][64:])
 
 
 @pytest.mark.parametrize("false_at", range(4))
@@ -195,8 +198,7 @@ def test_a_row_of_another_key_opens_nothing() -> None:
     shard = _core.ThresholdShard(z=2, window_ns=WINDOW)
     for user in (1, 2):
         take(shard, probe.vote(9000, user))
-    what, place, prefix, attachment = liar.vote(9000, 3)
-    assert take(shard, (what, place, prefix, attachment)) is None
+    assert take(shard, liar.vote(9000, 3)) is None
     assert shard.stats["rows_spoiled"] == 1
     assert take(shard, probe.vote(9000, 4)) == b"row"
 
@@ -205,9 +207,8 @@ def test_a_row_of_another_key_opens_nothing() -> None:
 @given(noise=st.binary(max_size=400), released=st.booleans())
 def test_noise_is_suppressed(noise: bytes, released: bool) -> None:
     shard = _core.ThresholdShard(z=1, window_ns=WINDOW)
-    vote = (9000, 1, LO, HI)
-    assert shard.take(*vote, released, Place(1, 0, 1, 0), bytes(32), noise) is None
-    assert shard.stats["votes_malformed"] == (len(noise) < 64)
+    assert take(shard, with_attachment(Probe(1).vote(9000, 1), noise), released=released) is None
+    assert shard.stats["votes_malformed"] == (0 < len(noise) < 64)
 
 
 def test_bytes_that_no_line_has_are_suppressed() -> None:

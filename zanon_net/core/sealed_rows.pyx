@@ -46,11 +46,15 @@ cdef uint8_t *put_length(uint8_t *at, size_t n) noexcept:
     return at + 2
 
 
-cdef zn_span row_span(bytes row) noexcept:
-    cdef zn_span span
-    span.p = <const uint8_t *><const char *>row
-    span.n = len(row)
-    return span
+cdef zn_row_place place_of_rows(bytes message, list rows) except *:
+    """The place of the first vote of a plain message, which has as many votes as there are rows."""
+    cdef zn_vote_header header
+    cdef zn_error err
+    memset(&err, 0, sizeof(err))
+    check(zn_vote_header_read(&header, bytes_span(message), &err), &err)
+    if header.votes != len(rows):
+        raise ValueError(f"{len(rows)} rows for {header.votes} votes")
+    return zn_row_place(header.probe, header.sequence, header.shard, 0)
 
 
 cdef class RowSealer:
@@ -79,13 +83,15 @@ cdef class RowSealer:
         memset(&err, 0, sizeof(err))
         check(zn_row_sealer_renew(self.sealer, &err), &err)
 
-    def seal(self, uint64_t probe, uint16_t shard, uint64_t sequence, list rows not None):
-        """The section of sealed rows of a message: of each vote in its order the row, or None."""
+    def attach(self, bytes message not None, list rows not None):
+        """A vote message with the sealed rows of its votes: of each, in its order, the row or None.
+
+        Raises ConfigError for a row of more than ROW_BYTES_MAX bytes.
+        """
         cdef bytearray section = bytearray(32 + attached_bytes(rows))
         cdef uint8_t *start = <uint8_t *><char *>section
         cdef uint8_t *at = start + 32
-        cdef zn_row_place place = zn_row_place(probe, sequence, shard, 0)
-        cdef uint32_t index = 0
+        cdef zn_row_place place = place_of_rows(message, rows)
         cdef size_t n
         cdef bint good = zn_row_sealer_begin(self.sealer, &place)
         memcpy(start, zn_row_sealer_public(self.sealer), 32)
@@ -93,12 +99,12 @@ cdef class RowSealer:
             n = 0 if row is None else zn_row_sealed_bytes(len(row))
             at = put_length(at, n)
             if n != 0:
-                good = good and zn_row_sealer_seal(self.sealer, index, row_span(row), at)
+                good = good and zn_row_sealer_seal(self.sealer, place.index, bytes_span(row), at)
             at += n
-            index += 1
+            place.index += 1
         if not good:
             raise ZanonError("the crypto library could not seal a row")
-        return bytes(section)
+        return with_section(message, ZN_VOTE_ROWS_SEALED, start, at - start)
 
 
 cdef class RowOpener:

@@ -38,13 +38,11 @@ cdef class ThresholdSealer:
     def __dealloc__(self):
         zn_threshold_close(self.sealer)
 
-    def seal(self, uint64_t probe, uint16_t shard, uint64_t sequence, const int64_t[::1] t_ns,
-             const uint64_t[::1] user, const uint64_t[::1] lo, const uint64_t[::1] hi,
-             list rows not None):
-        """The section of shares and rows of a message.
+    def attach(self, bytes message not None, list rows not None):
+        """A vote message with shares and rows of its votes.
 
-        The arrays are of its votes in its order, a user with the 40 bits that decide. rows: of
-        each vote the row, b"" for shares alone, or None for neither.
+        rows: of each vote, in the message's order, the row, b"" for shares alone, or None for
+        neither. Raises ConfigError for a row of more than ROW_BYTES_MAX bytes.
         """
         cdef size_t shares = self.rule.epochs * 16
         cdef bytearray section = bytearray(
@@ -52,15 +50,17 @@ cdef class ThresholdSealer:
         cdef uint8_t *start = <uint8_t *><char *>section
         cdef uint8_t *at = start + ATTACHMENT_PREFIX
         cdef zn_threshold_vote vote
+        cdef const int64_t[::1] t_ns
+        cdef const uint64_t[::1] user, lo, hi
         cdef zn_error err
         cdef size_t n, i = 0
         memset(&err, 0, sizeof(err))
-        if not len(t_ns) == len(user) == len(lo) == len(hi) == len(rows):
-            raise ValueError("votes and rows differ in number")
+        vote.place = place_of_rows(message, rows)
+        votes = read_votes(message)
+        t_ns, user, lo, hi = [straight(votes[name]) for name in ("t_ns", "user", "lo", "hi")]
         check(zn_threshold_renew(self.sealer, &err), &err)
         memcpy(start, zn_threshold_nonce(self.sealer), 12)
         start[12] = <uint8_t>self.rule.epochs
-        vote.place = zn_row_place(probe, sequence, shard, 0)
         for row in rows:
             n = 0
             if row is not None:
@@ -68,12 +68,12 @@ cdef class ThresholdSealer:
                 vote.user = user[i]
                 vote.id = zn_id(lo[i], hi[i])
                 vote.place.index = <uint32_t>i
-                n = zn_threshold_seal(self.sealer, &vote, row_span(row), at + 2)
+                n = zn_threshold_seal(self.sealer, &vote, bytes_span(row), at + 2)
                 if n == 0:
                     raise ZanonError("the crypto library could not seal a row")
             at = put_length(at, n) + n
             i += 1
-        return bytes(section[:at - start])
+        return with_section(message, ZN_VOTE_ROWS_SHARES, start, at - start)
 
 
 cdef class ThresholdShard:
@@ -100,26 +100,63 @@ cdef class ThresholdShard:
     def __dealloc__(self):
         zn_threshold_shard_close(self.shard)
 
-    def take(self, int64_t t_ns, uint64_t user, uint64_t lo, uint64_t hi, bint released, place,
-             bytes prefix not None, bytes attachment not None):
-        """Takes a decided vote, the next in order; its row where it is released, else None.
+    def take(self, list messages not None):
+        """Takes decided messages: (VoteRows, their answer message) each, in any order.
 
-        place: its probe, shard, sequence and index. prefix: that of its message's section.
+        Returns the rows that are released, in the order of the decisions. An answer message with
+        fewer votes than were asked stands for a message that was not counted.
         """
+        votes, attached, prefixes = [], [], []
+        np = numpy()
+        for rows, answer in messages:
+            asked, answers = read_votes(rows.plain()), read_answers(answer)["answers"]
+            if len(answers) == len(asked["t_ns"]):
+                votes.append((asked, answers))
+                attached.append(rows.attachments())
+                prefixes.append(rows.prefix)
+        if not votes:
+            return []
+        lengths = [len(answers) for _asked, answers in votes]
+        message = np.repeat(np.arange(len(votes)), lengths)
+        index = np.concatenate([np.arange(n) for n in lengths])
+        columns = {name: np.concatenate([asked[name] for asked, _answers in votes])
+                   for name in ("t_ns", "user", "lo", "hi")}
+        for name in ("probe", "shard", "sequence"):
+            words = np.array([asked[name] for asked, _answers in votes], np.uint64)
+            columns[name] = np.repeat(words, lengths)
+        released = np.concatenate([answers for _asked, answers in votes])
+        order = np.lexsort((index, columns["sequence"], columns["probe"], columns["t_ns"]))
+        return self._take(columns, released, message, index, order, attached, prefixes)
+
+    cdef list _take(self, dict columns, released, message, index, order, list attached,
+                    list prefixes):
+        cdef const int64_t[::1] t_ns = columns["t_ns"], messages = message, places = index
+        cdef const int64_t[::1] turn = order
+        cdef const uint64_t[::1] user = columns["user"], lo = columns["lo"], hi = columns["hi"]
+        cdef const uint64_t[::1] probe = columns["probe"], shard = columns["shard"]
+        cdef const uint64_t[::1] sequence = columns["sequence"]
+        cdef const uint8_t[::1] answers = released.view(numpy().uint8)
         cdef zn_threshold_decided d
-        cdef _Copy copy = _Copy(attachment)
         cdef zn_span row
-        if len(prefix) != ATTACHMENT_PREFIX:
-            raise FormatError("the section of shares begins with 32 bytes")
-        probe, shard, sequence, index = place
-        d.vote.t_ns = t_ns
-        d.vote.user = user
-        d.vote.id = zn_id(lo, hi)
-        d.vote.place = zn_row_place(probe, sequence, shard, index)
-        d.released = released
-        d.nonce = <const uint8_t *><const char *>prefix
-        d.attachment = copy.span
-        return span_bytes(row) if zn_threshold_shard_take(self.shard, &d, &row) else None
+        cdef Py_ssize_t i, at
+        cdef list rows = []
+        cdef bytes attachment, prefix
+        for at in range(turn.shape[0]):
+            i = turn[at]
+            attachment, prefix = attached[messages[i]][places[i]], prefixes[messages[i]]
+            if not attachment:
+                continue
+            d.vote.t_ns = t_ns[i]
+            d.vote.user = user[i]
+            d.vote.id = zn_id(lo[i], hi[i])
+            d.vote.place = zn_row_place(probe[i], sequence[i], <uint16_t>shard[i],
+                                        <uint32_t>places[i])
+            d.released = answers[i] != 0
+            d.nonce = bytes_span(prefix).p
+            d.attachment = bytes_span(attachment)
+            if zn_threshold_shard_take(self.shard, &d, &row):
+                rows.append(span_bytes(row))
+        return rows
 
     @property
     def stats(self):
