@@ -7,7 +7,7 @@
 
 #define VERSION 1
 #define USER_BYTES 5
-#define GROUP_BYTES_MAX (1 + 16 + 5) /* kind, id, count */
+#define GROUP_BYTES_MAX (15 + 3) /* id and kind, count */
 
 static const char vote_magic[4] = {'Z', 'N', 'V', 'M'};
 static const char answer_magic[4] = {'Z', 'N', 'V', 'A'};
@@ -61,15 +61,16 @@ void zn_vote_writer_fini(zn_vote_writer *w)
 static zn_vote_group *group_of(zn_vote_writer *w, const zn_vote *vote)
 {
     uint32_t slot = (uint32_t)(vote->id.lo + vote->kind * UINT64_C(0x9e3779b9)) & w->mask;
+    zn_id id = {vote->id.lo, vote->id.hi & ZN_VOTE_ID_HI};
     zn_vote_group *g;
     for (; w->slot[slot] != 0; slot = (slot + 1) & w->mask) {
         g = w->group + w->slot[slot] - 1;
-        if (zn_id_equal(g->id, vote->id) && g->kind == vote->kind)
+        if (zn_id_equal(g->id, id) && g->kind == vote->kind)
             return g;
     }
     g = w->group + w->groups++;
     w->slot[slot] = w->groups;
-    g->id = vote->id;
+    g->id = id;
     g->kind = vote->kind;
     g->slot = slot;
     g->count = 0;
@@ -131,9 +132,9 @@ static uint8_t *put_group(const zn_vote_writer *w, const zn_vote_group *g, size_
                           uint8_t *at, uint32_t **order)
 {
     uint32_t i = g->first;
-    *at++ = g->kind;
+    uint64_t upper = (g->id.hi & ZN_VOTE_ID_LOW) | g->id.hi >> 56 << 44 | (uint64_t)g->kind << 52;
     at = put_wide(at, g->id.lo, 8);
-    at = put_wide(at, g->id.hi, 8);
+    at = put_wide(at, upper, 7);
     at = put_leb128(at, g->count);
     for (uint32_t left = g->count; left != 0; left--) {
         const zn_vote_cast *v = w->vote + i;
@@ -246,11 +247,11 @@ int zn_vote_header_read(zn_vote_header *h, zn_span message, zn_error *err)
     return 0;
 }
 
-/* Reads a number below 2^28 in as few bytes as hold it; the cursor fails for another. */
+/* Reads a number below 2^21 in as few bytes as hold it; the cursor fails for another. */
 static uint32_t read_leb128(zn_cursor *c)
 {
     uint32_t value = 0;
-    for (unsigned shift = 0; shift < 28; shift += 7) {
+    for (unsigned shift = 0; shift < 21; shift += 7) {
         uint8_t byte = zn_cursor_u8(c);
         value |= (uint32_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
@@ -267,12 +268,12 @@ static uint32_t read_leb128(zn_cursor *c)
 static uint32_t read_group(zn_vote *out, const zn_vote_header *h, zn_cursor *c, uint32_t most)
 {
     size_t width = h->time_bytes, each = width + USER_BYTES;
-    uint8_t kind = zn_cursor_u8(c);
     zn_id id = {zn_cursor_le(c, 8), 0};
-    uint32_t n;
+    uint64_t upper = zn_cursor_le(c, 7);
+    uint8_t kind = (uint8_t)(upper >> 52);
+    uint32_t n = read_leb128(c);
     zn_span votes;
-    id.hi = zn_cursor_le(c, 8);
-    n = read_leb128(c);
+    id.hi = (upper & ZN_VOTE_ID_LOW) | (upper >> 44 & 0xff) << 56;
     if (n > most || kind < 1 || kind > ZN_VOTE_KINDS)
         return 0;
     votes = zn_cursor_take(c, n * each);

@@ -36,8 +36,8 @@ typedef enum zn_vote_kind {
 typedef struct zn_vote {
     int64_t t_ns;  /* >= 0 */
     uint64_t user; /* keyed hash, of which zn_vote_user40() is kept */
-    zn_id id;
-    uint8_t kind; /* a zn_vote_kind */
+    zn_id id;      /* keyed hash, of which ZN_VOTE_ID_HI and all of lo are kept */
+    uint8_t kind;  /* a zn_vote_kind */
 } zn_vote;
 
 /* The header of both messages; an answer message has the first five members only. */
@@ -52,6 +52,10 @@ typedef struct zn_vote_header {
     uint32_t groups;
     uint8_t time_bytes;
 } zn_vote_header;
+
+/* The 116 bits of an attribute's hash that decide; the others are zero in a message. */
+#define ZN_VOTE_ID_LOW ((UINT64_C(1) << 44) - 1)
+#define ZN_VOTE_ID_HI (UINT64_C(0xff) << 56 | ZN_VOTE_ID_LOW)
 
 /* The 40 bits of a user's hash that decide, as a message has them, and back. */
 static inline uint64_t zn_vote_user40(uint64_t user)

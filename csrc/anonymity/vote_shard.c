@@ -16,6 +16,7 @@
 #define DEFAULT_CLIENTS (UINT32_C(1) << 22)
 #define DEFAULT_PENDING (UINT32_C(1) << 24)
 #define DEFAULT_PROBES 4096
+#define PROBES_MAX (UINT32_C(1) << 20)
 
 /* ---- opening ---- */
 
@@ -38,6 +39,8 @@ static int check_config(const zn_vote_shard_config *c, zn_error *err)
     if (c->max_clients < 1 || c->max_pending < 1 || c->max_probes < 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "max_clients, max_pending and max_probes must be at least 1");
+    if (c->max_probes > PROBES_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_probes must be at most %u", PROBES_MAX);
     return 0;
 }
 
@@ -153,22 +156,19 @@ static void advance_probe(zn_vote_shard *s, zn_vote_probe *p, const zn_vote_head
     }
 }
 
-/* Enters a probe with its first message. One that begins in the middle has sent marks of clients
- * that nobody here knows. */
-static zn_vote_probe *enter_probe(zn_vote_shard *s, const zn_vote_header *h)
+/* Enters a probe with its first message. One that begins in the middle has sent marks of clients,
+ * up to the epoch of latest_ns, that nobody here knows. */
+static zn_vote_probe *enter_probe(zn_vote_shard *s, const zn_vote_header *h, int64_t latest_ns)
 {
     zn_vote_probe *p = new_probe(s);
-    int64_t known_ns = s->newest_ns;
     if (p == NULL)
         return NULL;
     memset(p, 0, sizeof *p);
     p->id = h->probe;
     p->gone_epoch = ZN_VOTE_EPOCH_NONE;
     zn_shard_note_gone(s);
-    if (h->watermark_ns != ZN_VOTE_WATERMARK_END && h->watermark_ns > known_ns)
-        known_ns = h->watermark_ns;
     if (h->sequence != 1)
-        lose_epoch(s, zn_vote_clients_epoch(&s->clients, known_ns));
+        lose_epoch(s, zn_vote_clients_epoch(&s->clients, latest_ns));
     return p;
 }
 
@@ -377,10 +377,16 @@ static int check_header(const zn_vote_shard *s, const zn_vote_header *h, zn_erro
     return 0;
 }
 
-static void note_newest(zn_vote_shard *s, int64_t t_ns)
+/* The latest time that is known with a message. */
+static int64_t latest_time(const zn_vote_shard *s, const zn_pending *m)
 {
-    if (t_ns > s->newest_ns && t_ns != ZN_VOTE_WATERMARK_END)
-        s->newest_ns = t_ns;
+    const zn_vote_header *h = &m->header;
+    int64_t latest = s->newest_ns;
+    if (h->watermark_ns != ZN_VOTE_WATERMARK_END && h->watermark_ns > latest)
+        latest = h->watermark_ns;
+    if (h->votes != 0 && m->vote[h->votes - 1].t_ns > latest)
+        latest = m->vote[h->votes - 1].t_ns;
+    return latest;
 }
 
 /* Takes a message that was checked. */
@@ -388,22 +394,22 @@ static int take(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
 {
     zn_vote_probe *p = find_probe(s, h->probe);
     zn_pending *m;
+    int64_t latest_ns;
     int rc = zn_shard_reserve(s, h->votes, err);
     if (rc != 0)
         return rc;
     m = zn_pending_make(h);
     if (m == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message");
-    if (p == NULL && (p = enter_probe(s, h)) == NULL) {
+    sort_votes(s, m);
+    latest_ns = latest_time(s, m);
+    if (p == NULL && (p = enter_probe(s, h, latest_ns)) == NULL) {
         zn_heap_free(m);
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "there are %u probes, and no more may join",
                        s->config.max_probes);
     }
-    sort_votes(s, m);
     zn_shard_append(s, m);
-    if (h->votes != 0)
-        note_newest(s, m->vote[h->votes - 1].t_ns);
-    note_newest(s, h->watermark_ns);
+    s->newest_ns = latest_ns;
     advance_probe(s, p, h);
     s->stats.messages++;
     s->stats.votes += h->votes;

@@ -82,6 +82,9 @@ def load(layout: str) -> ctypes.CDLL:
     library.zn_ztable_count_at.argtypes = [handle, Id, ctypes.c_int64]
     library.zn_ztable_count_at.restype = ctypes.c_uint64
     library.zn_ztable_set_z.argtypes = [handle, ctypes.c_uint32, handle]
+    library.zn_ztable_export.argtypes = [handle, handle, handle, ctypes.c_size_t]
+    library.zn_ztable_export.restype = ctypes.c_size_t
+    library.zn_ztable_import.argtypes = [handle, ctypes.c_char_p, ctypes.c_size_t, handle]
     library.zn_ztable_get_stats.argtypes = [handle]
     library.zn_ztable_get_stats.restype = Stats
     library.zn_ztable_check.argtypes = [handle]
@@ -109,6 +112,12 @@ def mix(x: np.ndarray) -> np.ndarray:
     return x
 
 
+class Cursor(ctypes.Structure):
+    """zn_ztable_cursor."""
+
+    _fields_ = (("words", ctypes.c_uint64 * 8), ("numbers", ctypes.c_uint32 * 5))
+
+
 OBSERVATION = np.dtype([("t_ns", "i8"), ("user", "u8"), ("lo", "u8"), ("hi", "u8")])
 
 
@@ -132,6 +141,7 @@ class SmallZTable:
         )
         config.max_jump_ns, config.rebase_after = max_jump_ns or 0, rebase_after
         self.c = load("small")
+        self.config = config
         self.table = ctypes.c_void_p()
         code = self.c.zn_ztable_open(
             ctypes.byref(self.table), ctypes.byref(config), ctypes.byref(error)
@@ -154,6 +164,34 @@ class SmallZTable:
         decisions = np.empty(len(t_ns), np.uint8)
         self.c.zn_ztable_observe_batch(self.table, o.ctypes.data, len(o), decisions.ctypes.data)
         return decisions == 0
+
+    def export(self, step: int = 1 << 20) -> bytes:
+        """A snapshot, taken in steps of so many bytes."""
+        cursor, part, parts = Cursor(), ctypes.create_string_buffer(step), []
+        while n := self.c.zn_ztable_export(self.table, ctypes.byref(cursor), part, step):
+            parts.append(part.raw[:n])
+        return b"".join(parts)
+
+    def restored(self, snapshot: bytes) -> "SmallZTable":
+        """Another table with the same settings, from a snapshot."""
+        c = self.config
+        table = SmallZTable(
+            self.z,
+            c.window_ns,
+            keep=c.keep or None,
+            max_tuples=c.max_tuples,
+            max_attributes=c.max_attributes,
+            max_jump_ns=c.max_jump_ns or None,
+            rebase_after=c.rebase_after,
+        )
+        table.take_in(snapshot)
+        return table
+
+    def take_in(self, snapshot: bytes) -> None:
+        """Puts a snapshot into this table."""
+        error = Error()
+        if self.c.zn_ztable_import(self.table, snapshot, len(snapshot), ctypes.byref(error)) != 0:
+            raise ConfigError(error.msg.decode())
 
     def count(self, attribute: str | bytes) -> int:
         return int(self.c.zn_ztable_count(self.table, Id(*words(as_bytes(attribute), 2))))

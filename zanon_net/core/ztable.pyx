@@ -356,7 +356,8 @@ cdef class ZTable:
     @classmethod
     def load(cls, data):
         """The table that dump() made `data` of. On later observations in time order it decides as
-        that one does, while neither reaches a cap; on late ones it may suppress more.
+        that one does, while neither reaches a cap; on late ones it may differ, and never releases
+        what brute force would suppress.
 
         Raises FormatError for what is no dump, a damaged one, or one of another version,
         CapacityError when memory is out.

@@ -260,11 +260,11 @@ ZN_API void zn_ztable_clear(zn_ztable *t);
 /*
  * ---- snapshots ----
  * A snapshot holds what decides: settings, clock, counters, and of each attribute the users of the
- * window that ends at the clock. A table restored from it decides on every later observation that
- * is in time order as the first one does, while neither reaches a cap; on late ones it may suppress
- * more, for what the window no longer holds is left out. It has the hashes and not their key:
- * whoever goes on must hash with the same key. It shows who shares what, by hash: the program that
- * stores it must encrypt it.
+ * window that ends at the clock. A table restored from it keeps the guarantee above over all
+ * observations before and after; while neither reaches a cap it decides on those in time order as
+ * the first one does. On late ones the two may differ, as what is older than the window goes at
+ * different times. A snapshot has the hashes and not their key: whoever goes on must hash with the
+ * same one. It shows who shares what, by hash: the program that stores it must encrypt it.
  */
 
 /* The least space that a step of an export takes. */
