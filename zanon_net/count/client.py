@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A probe's side of a counter: sends votes, has the answers, and sends again what has none."""
+
+from abc import ABC, abstractmethod
+
+from zanon_net.count.frames import Hello, Key, Welcome, answers_header, votes_header
+from zanon_net.count.tls import TlsFiles
+from zanon_net.count.url import read_place
+from zanon_net.errors import ConfigError
+
+SETTING = "count_at"
+
+
+class CountClient(ABC):
+    """Keeps each message until it is answered, over any loss of the counter or of the network.
+
+    One thread at a time may call it; nothing waits for the counter but `welcome` and `receive`.
+
+    probe: the number of this probe. settings: what stands in its messages.
+    """
+
+    def __init__(self, hello: Hello) -> None:
+        self.hello = hello
+        self._unanswered: dict[Key, bytes] = {}
+
+    @property
+    def unanswered_bytes(self) -> int:
+        """Bytes of the messages that wait for their answers."""
+        return sum(map(len, list(self._unanswered.values())))
+
+    @property
+    @abstractmethod
+    def is_connected(self) -> bool:
+        """Whether there is a counter at the moment, as far as can be known."""
+
+    @abstractmethod
+    def welcome(self, timeout: float) -> Welcome | None:
+        """What the counter says of itself; None where none answers in that many seconds.
+
+        Raises ZanonError where it refuses this probe.
+        """
+
+    @abstractmethod
+    def send(self, message: bytes) -> None:
+        """Sends a message of votes. Raises ZanonError where the counter refuses this probe."""
+
+    @abstractmethod
+    def receive(self, timeout: float) -> list[bytes]:
+        """The messages of answers that came; each answer once, and waits for the first.
+
+        Raises ZanonError where the counter refuses this probe.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends it; what has no answer has none. Again is fine."""
+
+    def _keep(self, message: bytes) -> Key:
+        """Notes that a message waits for its answer."""
+        key = votes_header(message).key
+        self._unanswered[key] = message
+        return key
+
+    def _is_expected(self, answers: bytes) -> bool:
+        """Whether the message that it answers has waited for it; it does so no longer."""
+        header = answers_header(answers)
+        is_ours = header.probe == self.hello.probe
+        return is_ours and self._unanswered.pop(header.key, None) is not None
+
+
+def connect(url: str, *, probe: int, settings: int, tls: TlsFiles | None = None) -> CountClient:
+    """A client of the counter at `url`: tls://HOST:PORT, tcp on the same machine, or file:DIR.
+
+    probe: its number, as in its messages. settings: as in its messages. tls: needed for tls.
+
+    Raises ConfigError, with `count_at` first, for another text, or files that hold no certificates.
+    """
+    place, hello = read_place(SETTING, url), Hello(probe, settings)
+    if place.scheme == "file":
+        from zanon_net.count.file_client import FileClient
+
+        return FileClient(place.folder, hello)
+    if place.scheme not in ("tls", "tcp"):
+        raise ConfigError(f"{SETTING}: probes reach a counter by tls or by files")
+    if (place.scheme == "tls") != (tls is not None):
+        raise ConfigError(f"{SETTING}: tls needs a certificate, its key and an authority; tcp none")
+    from zanon_net.count.stream_client import StreamClient
+
+    return StreamClient(place, hello, tls)

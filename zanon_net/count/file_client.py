@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A client over a folder that a probe and a counter share."""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from zanon_net.count.client import CountClient
+from zanon_net.count.folders import CounterFolder, write_whole
+from zanon_net.count.frames import Hello, Welcome, framed, messages_in
+from zanon_net.errors import ZanonError
+from zanon_net.system.file_errors import explained
+
+POLL_S = 0.05
+
+
+class FileClient(CountClient):
+    """See CountClient. A message is a file until it is answered, so nothing is sent again."""
+
+    def __init__(self, folder: str, hello: Hello) -> None:
+        super().__init__(hello)
+        self._folder = CounterFolder(Path(folder))
+        self._votes = self._folder.votes_of(hello.probe)
+        self._incoming = self._folder.answers_of(hello.probe)
+        with explained("make", self._votes):
+            self._votes.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._welcome: Welcome | None = None
+
+    @property
+    def is_connected(self) -> bool:
+        """See CountClient: files always reach the folder."""
+        return self._welcome is not None
+
+    def welcome(self, timeout: float) -> Welcome | None:
+        """See CountClient."""
+        until = time.monotonic() + timeout
+        while self._welcome is None:
+            self._welcome = self._folder.read_welcome()
+            if self._welcome is None and time.monotonic() >= until:
+                return None
+            if self._welcome is None:
+                time.sleep(POLL_S)
+        if self._welcome.settings != self.hello.settings:
+            raise ZanonError(
+                "the counter has other settings; give --z, --window and --rotate as it has them"
+            )
+        return self._welcome
+
+    def send(self, message: bytes) -> None:
+        """See CountClient. Raises OutputError where the file cannot be written."""
+        key = self._keep(message)
+        write_whole(self._votes / self._folder.votes_name(key), framed(message))
+
+    def receive(self, timeout: float) -> list[bytes]:
+        """See CountClient."""
+        until = time.monotonic() + timeout
+        answers = self._read_answers()
+        while not answers and time.monotonic() < until:
+            time.sleep(min(POLL_S, timeout))
+            answers = self._read_answers()
+        return answers
+
+    def close(self) -> None:
+        """See CountClient."""
+
+    def _read_answers(self) -> list[bytes]:
+        expected = []
+        for path in self._folder.answers_in(self._incoming):
+            with suppress(FileNotFoundError):
+                for message in messages_in(path.read_bytes()):
+                    if self._is_expected(message):
+                        expected.append(message)
+                        (self._votes / self._folder.votes_name_of(message)).unlink(missing_ok=True)
+                path.unlink()
+        return expected

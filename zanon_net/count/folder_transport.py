@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Votes and answers as files in a folder that the probes share."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, zip_longest
+from pathlib import Path
+
+from zanon_net.count.by_probe import frames_by_probe
+from zanon_net.count.commits import Commit
+from zanon_net.count.folders import FOLDER_MODE, CounterFolder, write_whole
+from zanon_net.count.frames import Refusal, Welcome, messages_in
+from zanon_net.count.transport import BATCH_BYTES, Received, Transport
+from zanon_net.errors import FormatError, ZanonError
+from zanon_net.system.file_errors import explained
+
+POLL_S = 0.1
+
+
+class FolderTransport(Transport):
+    """Reads each file of votes once; the probes remove them when they are answered.
+
+    A counter that starts again reads what is left, and knows what it has counted already.
+    answers: where the answers go, if not into the same folder.
+    """
+
+    def __init__(self, folder: Path, welcome: Welcome, answers: Path | None = None) -> None:
+        self._folder = CounterFolder(folder)
+        self._answers = self._folder.answers if answers is None else answers
+        for path in (self._folder.votes, self._answers):
+            with explained("make", path):
+                path.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
+        self._folder.write_welcome(welcome)
+        self._consumed: set[object] = set()
+        self._waiting: Iterator[Path] = iter(())
+
+    def take(self, timeout: float) -> list[Received]:
+        """See Transport."""
+        until = time.monotonic() + timeout
+        received = self._read()
+        while not received:
+            self._waiting = self._look()
+            received = self._read()
+            if received or time.monotonic() >= until:
+                break
+            time.sleep(min(POLL_S, timeout))
+        return received
+
+    def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
+        """See Transport: a file for each probe, whose content depends on the commit alone."""
+        for probe, frames in frames_by_probe(answers).items():
+            folder = self._answers / f"{probe:016x}"
+            with explained("make", folder):
+                folder.mkdir(exist_ok=True, mode=FOLDER_MODE)
+            write_whole(folder / f"{commit.name}.zna", frames)
+
+    def refuse(self, received: Received, refusal: Refusal) -> None:
+        """See Transport."""
+        if not refusal.is_final:
+            self._consumed.discard(received.origin)
+
+    def close(self) -> None:
+        """See Transport."""
+
+    def _read(self) -> list[Received]:
+        received: list[Received] = []
+        size = 0
+        for path in self._waiting:
+            try:
+                data = path.read_bytes()
+                received += [Received(message, path) for message in messages_in(data)]
+            except FileNotFoundError:  # its probe has removed it
+                continue
+            except FormatError as error:
+                raise ZanonError(f"{path}: {error}; remove the file and start again") from None
+            except OSError as error:
+                raise ZanonError(f"cannot read {path}: {error.strerror}") from None
+            self._consumed.add(path)
+            size += len(data)
+            if size >= BATCH_BYTES:
+                break
+        return received
+
+    def _look(self) -> Iterator[Path]:
+        """Files that were not read yet; of each probe in order, and the probes in turn."""
+        there = [sorted(folder.glob("*.znv")) for folder in self._folders()]
+        self._consumed.intersection_update(chain.from_iterable(there))
+        turns = zip_longest(*there)
+        return (path for turn in turns for path in turn if path and path not in self._consumed)
+
+    def _folders(self) -> list[Path]:
+        with suppress(FileNotFoundError):
+            return sorted(path for path in self._folder.votes.iterdir() if path.is_dir())
+        return []

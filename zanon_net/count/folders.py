@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The folder that probes and a counter share, and files that are whole when they appear.
+
+    counter.json                              what the counter says of itself
+    votes/PROBE/SHARD-SEQUENCE.znv            a message of votes; its probe removes it when answered
+    answers/PROBE/FIRST-LAST.zna              the answers of a commit; their probe removes the file
+"""
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from zanon_net.count.frames import VERSION, Key, Welcome, answers_header
+from zanon_net.errors import FormatError
+from zanon_net.system.file_errors import explained
+
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+PARTIAL = ".partial"
+
+
+class CounterFolder:
+    """Names of files in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.votes, self.answers = root / "votes", root / "answers"
+        self._about = root / "counter.json"
+
+    def votes_of(self, probe: int) -> Path:
+        """Where the messages of a probe are."""
+        return self.votes / f"{probe:016x}"
+
+    def answers_of(self, probe: int) -> Path:
+        """Where the answers to a probe are."""
+        return self.answers / f"{probe:016x}"
+
+    @staticmethod
+    def votes_name(key: Key) -> str:
+        """The name of a message's file."""
+        return f"{key.shard:03d}-{key.sequence:020d}.znv"
+
+    def votes_name_of(self, answers: bytes) -> str:
+        """The name of the file that a message of answers is about."""
+        return self.votes_name(answers_header(answers).key)
+
+    @staticmethod
+    def answers_in(folder: Path) -> list[Path]:
+        """Files of answers that are whole, in their order."""
+        return sorted(folder.glob("*.zna"))
+
+    def write_welcome(self, welcome: Welcome) -> None:
+        """Says what the counter is. Raises OutputError."""
+        about = {"version": VERSION, "shards": welcome.shards, "settings": welcome.settings}
+        write_whole(self._about, json.dumps(about).encode() + b"\n")
+
+    def read_welcome(self) -> Welcome | None:
+        """What the counter says of itself; None where there was none yet. Raises FormatError."""
+        try:
+            about = json.loads(self._about.read_bytes())
+            if about["version"] != VERSION:
+                raise FormatError(f"{self._about} is of another version of the counter")
+            return Welcome(int(about["shards"]), int(about["settings"]))
+        except FileNotFoundError:
+            return None
+        except (KeyError, TypeError, ValueError):
+            raise FormatError(f"{self._about} was not written by a counter") from None
+
+
+def write_whole(path: Path, content: bytes, *, waits: bool = False) -> None:
+    """Writes a file that appears when it is whole, over one of the same name.
+
+    waits: for the disk. Raises OutputError.
+    """
+    partial = path.with_name(f".{path.name}{PARTIAL}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with explained("write", path):
+        try:
+            with os.fdopen(os.open(partial, flags, FILE_MODE), "wb") as file:
+                file.write(content)
+                if waits:
+                    file.flush()
+                    os.fsync(file.fileno())
+            partial.replace(path)
+        except OSError:
+            with suppress(OSError):
+                partial.unlink()
+            raise

@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frames between probes and a counter: their length, and what the few of control say.
+
+A frame is a u32 length and a message. docs/reference/vote-messages.md has the messages of votes and
+of answers; here are their headers, and the messages of a connection. All numbers are little endian.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from zanon_net.errors import FormatError
+
+VERSION = 1
+FRAME_MAX = 1 << 26  # bytes of a message
+ENDED = (1 << 63) - 1
+"""The watermark of a probe's last message."""
+VOTES, ANSWERS = b"ZNVM", b"ZNVA"
+HELLO, WELCOME, RECEIPT, REFUSAL = b"ZNVH", b"ZNVW", b"ZNVK", b"ZNVR"
+CHECKSUM_BYTES = 8
+
+_LENGTH = struct.Struct("<I")
+_VOTES = struct.Struct("<4sBBHQQQqqIIB7x")
+_ANSWERS = struct.Struct("<4sBBHQQQI")
+_HELLO = struct.Struct("<4sBBHQQ")
+_WELCOME = struct.Struct("<4sBBHQ")
+_COUNT = struct.Struct("<4sBBHI")
+_RECEIPT = struct.Struct("<HQ")
+HELLO_BYTES = _HELLO.size
+
+
+class Key(NamedTuple):
+    """What a message and its answer have in common, for one probe."""
+
+    shard: int
+    sequence: int
+
+
+class VotesHeader(NamedTuple):
+    """The header of a message of votes. latest: a bound on the times of its votes."""
+
+    shard: int
+    probe: int
+    sequence: int
+    settings: int
+    watermark: int
+    latest: int
+    votes: int
+
+    @property
+    def key(self) -> Key:
+        """The shard and the number of the message."""
+        return Key(self.shard, self.sequence)
+
+
+class AnswersHeader(NamedTuple):
+    """The header of a message of answers."""
+
+    shard: int
+    probe: int
+    sequence: int
+    votes: int
+
+    @property
+    def key(self) -> Key:
+        """The shard and the number of the message that is answered."""
+        return Key(self.shard, self.sequence)
+
+
+class Hello(NamedTuple):
+    """The first message of a client."""
+
+    probe: int
+    settings: int
+
+
+class Welcome(NamedTuple):
+    """The answer to it."""
+
+    shards: int
+    settings: int
+
+
+class Refusal(NamedTuple):
+    """The last message of a counter. is_final: the same probe would be refused again."""
+
+    text: str
+    is_final: bool
+
+
+def framed(message: bytes) -> bytes:
+    """A frame."""
+    return _LENGTH.pack(len(message)) + message
+
+
+def messages_in(data: bytes | memoryview) -> Iterator[bytes]:
+    """Yields the messages of frames that stand one behind the other. Raises FormatError."""
+    view, at = memoryview(data), 0
+    while at < len(view):
+        end = at + _LENGTH.size
+        if end > len(view) or len(view) - end < length_of(view[at:end]):
+            raise FormatError("the file ends in the midst of a message")
+        at = end + length_of(view[at:end])
+        yield bytes(view[end:at])
+
+
+def length_of(prefix: bytes | memoryview) -> int:
+    """The length of the message behind a prefix of four bytes. Raises FormatError."""
+    (length,) = _LENGTH.unpack(prefix)
+    if not len(VOTES) <= length <= FRAME_MAX:
+        raise FormatError(f"a message cannot have {length} bytes")
+    return int(length)
+
+
+def _unpacked(layout: struct.Struct, message: bytes, magic: bytes) -> tuple[int, ...]:
+    """The numbers behind magic and version. Raises FormatError."""
+    if len(message) < layout.size or message[:4] != magic:
+        raise FormatError("this is no message of that kind")
+    _magic, version, *numbers = layout.unpack_from(message)
+    if version != VERSION:
+        raise FormatError(f"the message has version {version}, and only {VERSION} is known")
+    return tuple(numbers)
+
+
+def votes_header(message: bytes) -> VotesHeader:
+    """Reads the header only: the core checks the rest. Raises FormatError."""
+    _flags, shard, probe, sequence, settings, watermark, base, _groups, votes, width = _unpacked(
+        _VOTES, message, VOTES
+    )
+    latest = base + (1 << 8 * width) if votes else 0
+    return VotesHeader(shard, probe, sequence, settings, watermark, latest, votes)
+
+
+def answers_header(message: bytes) -> AnswersHeader:
+    """Reads the header only: the core checks the rest. Raises FormatError."""
+    _flags, shard, probe, sequence, _settings, votes = _unpacked(_ANSWERS, message, ANSWERS)
+    return AnswersHeader(shard, probe, sequence, votes)
+
+
+def write_hello(hello: Hello) -> bytes:
+    """The message."""
+    return _HELLO.pack(HELLO, VERSION, 0, 0, hello.probe, hello.settings)
+
+
+def read_hello(message: bytes) -> Hello:
+    """Raises FormatError."""
+    _flags, _zero, probe, settings = _unpacked(_HELLO, message, HELLO)
+    return Hello(probe, settings)
+
+
+def write_welcome(welcome: Welcome) -> bytes:
+    """The message."""
+    return _WELCOME.pack(WELCOME, VERSION, 0, welcome.shards, welcome.settings)
+
+
+def read_welcome(message: bytes) -> Welcome:
+    """Raises FormatError."""
+    _flags, shards, settings = _unpacked(_WELCOME, message, WELCOME)
+    return Welcome(shards, settings)
+
+
+def write_receipts(keys: Iterable[Key]) -> bytes:
+    """The message by which a client says which answers it has."""
+    packed = [_RECEIPT.pack(*key) for key in keys]
+    return _COUNT.pack(RECEIPT, VERSION, 0, 0, len(packed)) + b"".join(packed)
+
+
+def read_receipts(message: bytes) -> list[Key]:
+    """Raises FormatError."""
+    _flags, _zero, count = _unpacked(_COUNT, message, RECEIPT)
+    if len(message) != _COUNT.size + count * _RECEIPT.size:
+        raise FormatError("a message of receipts has another length than it says")
+    return [Key(*pair) for pair in _RECEIPT.iter_unpack(message[_COUNT.size :])]
+
+
+def write_refusal(refusal: Refusal) -> bytes:
+    """The message."""
+    text = refusal.text.encode()
+    return _COUNT.pack(REFUSAL, VERSION, refusal.is_final, 0, len(text)) + text
+
+
+def read_refusal(message: bytes) -> Refusal:
+    """Raises FormatError."""
+    flags, _zero, length = _unpacked(_COUNT, message, REFUSAL)
+    text = message[_COUNT.size :]
+    if len(text) != length:
+        raise FormatError("a refusal has another length than it says")
+    return Refusal(text.decode("utf-8", "replace"), bool(flags & 1))

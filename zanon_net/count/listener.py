@@ -1,0 +1,279 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Votes and answers over TCP, with TLS or, on one machine, without: a counter's side."""
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import ssl
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Lock
+from typing import Any
+
+from zanon_net.count.commits import Commit
+from zanon_net.count.frames import (
+    FRAME_MAX,
+    HELLO_BYTES,
+    RECEIPT,
+    Hello,
+    Key,
+    Refusal,
+    Welcome,
+    answers_header,
+    framed,
+    messages_in,
+    read_hello,
+    read_receipts,
+    votes_header,
+    write_refusal,
+    write_welcome,
+)
+from zanon_net.count.streams import LoopThread, read_frame, watch_peer
+from zanon_net.count.tls import TlsFiles, server_context
+from zanon_net.count.transport import BATCH_BYTES, Received, Transport
+from zanon_net.count.url import Place
+from zanon_net.errors import FormatError, ZanonError
+from zanon_net.system.log_levels import NOTICE
+
+INTRODUCTION_S = 5.0  # for a client to show its certificate, and to say who it is
+WAITING_BYTES_MAX = 4 * BATCH_BYTES  # of messages that were read and not taken
+UNSENT_BYTES_MAX = 1 << 24  # of answers that a client does not read
+RETAINED_MAX = 1 << 16  # answers kept for a probe that did not say that it has them
+
+_log = logging.getLogger("zanon_net")
+
+
+class _Connection:
+    """A probe's connection, in the thread of the event loop."""
+
+    def __init__(self, hello: Hello, owner: str, writer: asyncio.StreamWriter) -> None:
+        self.probe, self.owner = hello.probe, owner
+        self._writer = writer
+
+    def send(self, message: bytes) -> None:
+        """Sends a message; a client that does not read is cut off, and has it when it is back."""
+        if self._writer.transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
+            self._writer.transport.abort()
+        elif not self._writer.is_closing():
+            self._writer.write(framed(message))
+
+    def end(self, refusal: Refusal | None = None) -> None:
+        """Ends it, with the reason if there is one."""
+        if refusal is not None:
+            self.send(write_refusal(refusal))
+        self._writer.close()
+
+
+class Listener(Transport):
+    """Keeps the answers of each probe until it says that it has them, and sends them again to a
+    probe that comes back.
+
+    A probe belongs to the certificate that it first came with. Raises ZanonError where it cannot
+    listen, ConfigError for files that hold no certificates.
+    """
+
+    def __init__(self, place: Place, welcome: Welcome, tls: TlsFiles | None) -> None:
+        self._welcome = welcome
+        self._inbox: SimpleQueue[Received] = SimpleQueue()
+        self._lock = Lock()
+        self._waiting_bytes = 0
+        self._may_read: asyncio.Event | None = None
+        self._connections: dict[int, _Connection] = {}
+        self._retained: dict[int, dict[Key, bytes]] = {}
+        self._owners: dict[int, str] = {}
+        self._lost: list[int] = []
+        context = None if tls is None else server_context(tls)
+        self._thread = LoopThread("listener")
+        try:
+            self._server = self._thread.wait_for(self._listen(place, context))
+        except OSError as error:
+            self._thread.close()
+            reason = os.strerror(error.errno) if error.errno else "the address is unknown"
+            raise ZanonError(
+                f"cannot listen on port {place.port}: {reason}; choose another address or port"
+            ) from None
+
+    def start(self, series: str) -> None:
+        """See Transport."""
+        del series
+        self._thread.wait_for(self._server.start_serving())
+        _log.log(NOTICE, "counting on port %d", self.port)
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def take(self, timeout: float) -> list[Received]:
+        """See Transport."""
+        received: list[Received] = []
+        size = 0
+        with suppress(Empty):
+            received.append(self._inbox.get(timeout=timeout))
+            while (size := size + len(received[-1].message)) < BATCH_BYTES:
+                received.append(self._inbox.get_nowait())
+        if received:
+            self._thread.call(self._taken, sum(len(item.message) for item in received))
+        return received
+
+    def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
+        """See Transport."""
+        del commit
+        with self._lock:
+            for message in answers:
+                self._retain(message)
+        if answers:
+            self._thread.call(self._send, answers)
+
+    def refuse(self, received: Received, refusal: Refusal) -> None:
+        """See Transport."""
+        if isinstance(received.origin, _Connection):
+            self._thread.call(received.origin.end, refusal)
+
+    def take_lost(self) -> list[int]:
+        """See Transport."""
+        with self._lock:
+            lost, self._lost = self._lost, []
+        return lost
+
+    def dump(self) -> bytes:
+        """See Transport: answers that nobody may have, and whose certificate is whose probe's."""
+        with self._lock:
+            owners = json.dumps(self._owners).encode()
+            frames = [
+                framed(message) for kept in self._retained.values() for message in kept.values()
+            ]
+        return b"".join((framed(owners.ljust(4)), *frames))
+
+    def load(self, dumped: bytes) -> None:
+        """See Transport."""
+        if not dumped:
+            return
+        owners, *answers = messages_in(dumped)
+        with self._lock:
+            self._owners = {int(probe): owner for probe, owner in json.loads(owners).items()}
+            for message in answers:
+                self._retain(message)
+
+    def close(self) -> None:
+        """See Transport."""
+        self._thread.call(self._server.close)
+        self._thread.close()
+
+    def _retain(self, message: bytes) -> None:
+        header = answers_header(message)
+        kept = self._retained.setdefault(header.probe, {})
+        kept[header.key] = message
+        if len(kept) > RETAINED_MAX:
+            del kept[next(iter(kept))]
+
+    # ---- in the thread ---------------------------------------------------------------------------
+
+    async def _listen(self, place: Place, context: ssl.SSLContext | None) -> asyncio.Server:
+        self._may_read = asyncio.Event()
+        self._may_read.set()
+        handshake: dict[str, Any] = {"ssl_handshake_timeout": INTRODUCTION_S} if context else {}
+        return await asyncio.start_server(
+            self._serve, place.host, place.port, ssl=context, start_serving=False, **handshake
+        )
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        watch_peer(writer)
+        connection = None
+        try:
+            introduction = await asyncio.wait_for(read_frame(reader, HELLO_BYTES), INTRODUCTION_S)
+            connection = self._accept(read_hello(introduction), writer)
+            while connection is not None:
+                self._take_in(await read_frame(reader, FRAME_MAX), connection)
+                await self._can_read()
+        except (OSError, ssl.SSLError, EOFError, TimeoutError, asyncio.CancelledError):
+            pass  # the client comes back, or is gone, or this process ends
+        except FormatError as error:
+            _log.warning("warning: a client was cut off: %s", error)
+            writer.write(framed(write_refusal(Refusal(str(error), is_final=True))))
+        finally:
+            if connection is not None and self._connections.get(connection.probe) is connection:
+                del self._connections[connection.probe]
+            writer.close()
+
+    def _accept(self, hello: Hello, writer: asyncio.StreamWriter) -> _Connection | None:
+        connection = _Connection(hello, _owner(writer), writer)
+        if problem := self._problem(hello, connection.owner):
+            _log.warning("warning: probe %016x is refused: %s", hello.probe, problem)
+            connection.end(Refusal(problem, is_final=True))
+            return None
+        if hello.probe in self._connections:  # the system has not noticed yet that it is lost
+            self._connections[hello.probe].end()
+        self._connections[hello.probe] = connection
+        self._replace_former(connection)
+        connection.send(write_welcome(self._welcome))
+        with self._lock:
+            retained = list(self._retained.get(hello.probe, {}).values())
+        for message in retained:
+            connection.send(message)
+        return connection
+
+    def _problem(self, hello: Hello, owner: str) -> str:
+        """Why a client cannot be that probe; empty: it can."""
+        if hello.settings != self._welcome.settings:
+            return "its --z, --window or --rotate are not those of the counter"
+        with self._lock:
+            if self._owners.setdefault(hello.probe, owner) != owner:
+                return "it came with another certificate before; give each probe a --probe of its own"
+        return ""
+
+    def _replace_former(self, connection: _Connection) -> None:
+        """A probe that began anew has another number, and the one before will not come back."""
+        with self._lock:
+            former = [
+                probe
+                for probe, owner in self._owners.items()
+                if owner == connection.owner and owner and probe not in self._connections
+            ]
+            for probe in former:
+                del self._owners[probe]
+                self._retained.pop(probe, None)
+            self._lost += former
+
+    def _take_in(self, message: bytes, connection: _Connection) -> None:
+        if message[:4] == RECEIPT:
+            with self._lock:
+                kept = self._retained.get(connection.probe, {})
+                for key in read_receipts(message):
+                    kept.pop(key, None)
+        elif votes_header(message).probe != connection.probe:
+            raise FormatError("a message of another probe came over its connection")
+        else:
+            self._waiting_bytes += len(message)
+            self._inbox.put(Received(message, connection, connection.owner))
+
+    async def _can_read(self) -> None:
+        """Waits while much is read and not taken, so that clients wait, too."""
+        assert self._may_read is not None
+        if self._waiting_bytes > WAITING_BYTES_MAX:
+            self._may_read.clear()
+        await self._may_read.wait()
+
+    def _taken(self, size: int) -> None:
+        assert self._may_read is not None
+        self._waiting_bytes -= size
+        if self._waiting_bytes <= WAITING_BYTES_MAX:
+            self._may_read.set()
+
+    def _send(self, answers: Sequence[bytes]) -> None:
+        for message in answers:
+            connection = self._connections.get(answers_header(message).probe)
+            if connection is not None:
+                connection.send(message)
+
+
+def _owner(writer: asyncio.StreamWriter) -> str:
+    """Stands for the subject of the client's certificate, which a later one of its may have, too;
+    empty without TLS."""
+    certificate = writer.get_extra_info("peercert")
+    subject = repr(certificate["subject"]) if certificate else ""
+    return hashlib.sha256(subject.encode()).hexdigest()[:32] if certificate else ""

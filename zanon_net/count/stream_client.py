@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A client over TCP, with TLS or, on one machine, without."""
+
+import asyncio
+import logging
+import os
+import socket
+import ssl
+from collections.abc import Iterable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Event
+
+from zanon_net.count.client import CountClient
+from zanon_net.count.frames import (
+    ANSWERS,
+    FRAME_MAX,
+    REFUSAL,
+    Hello,
+    Key,
+    Welcome,
+    answers_header,
+    framed,
+    read_refusal,
+    read_welcome,
+    write_hello,
+    write_receipts,
+)
+from zanon_net.count.streams import LoopThread, read_frame, watch_peer
+from zanon_net.count.tls import TlsFiles, client_context
+from zanon_net.count.url import Place
+from zanon_net.errors import FormatError, ZanonError
+
+PATIENCE_S = (0.1, 5.0)  # between two attempts to connect: at first, and at most
+CONNECTING_S = 10.0
+
+_log = logging.getLogger("zanon_net")
+
+
+class StreamClient(CountClient):
+    """See CountClient. A thread connects, and again after each loss."""
+
+    def __init__(self, place: Place, hello: Hello, tls: TlsFiles | None) -> None:
+        super().__init__(hello)
+        self._place = place
+        self._tls = None if tls is None else client_context(tls)
+        self._answers: SimpleQueue[bytes | None] = SimpleQueue()
+        self._writer: asyncio.StreamWriter | None = None
+        self._welcome: Welcome | None = None
+        self._answered = Event()  # by a welcome or a refusal, once
+        self._refusal: str | None = None
+        self._last_problem = ""
+        self._thread = LoopThread("counting")
+        self._thread.start(self._run())
+
+    @property
+    def is_connected(self) -> bool:
+        """See CountClient."""
+        return self._writer is not None
+
+    def welcome(self, timeout: float) -> Welcome | None:
+        """See CountClient."""
+        self._answered.wait(timeout)
+        self._check()
+        return self._welcome
+
+    def send(self, message: bytes) -> None:
+        """See CountClient."""
+        self._check()
+        self._keep(message)
+        self._thread.call(self._write, message)
+
+    def receive(self, timeout: float) -> list[bytes]:
+        """See CountClient."""
+        answers: list[bytes | None] = []
+        with suppress(Empty):
+            answers.append(self._answers.get(timeout=timeout) if timeout else None)
+            while True:
+                answers.append(self._answers.get_nowait())
+        self._check()
+        return [answer for answer in answers if answer is not None and self._is_expected(answer)]
+
+    def close(self) -> None:
+        """See CountClient."""
+        self._thread.close()
+
+    def _check(self) -> None:
+        if self._refusal is not None:
+            raise ZanonError(f"the counter refuses this probe: {self._refusal}")
+
+    # ---- in the thread ---------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        patience = PATIENCE_S[0]
+        while self._refusal is None:
+            try:
+                reader, writer = await asyncio.wait_for(self._connect(), CONNECTING_S)
+            except (OSError, ssl.SSLError, TimeoutError) as error:
+                self._say(f"no counter answers: {_reason(error)}")
+            else:
+                try:
+                    await self._talk(reader, writer)
+                    patience = PATIENCE_S[0]
+                except (OSError, ssl.SSLError, EOFError, FormatError) as error:
+                    if self._writer is not None:
+                        patience = PATIENCE_S[0]
+                    self._say(f"the connection to the counter is lost: {_reason(error)}")
+                finally:
+                    self._writer = None
+                    writer.transport.abort()
+            await asyncio.sleep(patience)
+            patience = min(2 * patience, PATIENCE_S[1])
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(
+            self._place.host,
+            self._place.port,
+            ssl=self._tls,
+            server_hostname=self._place.host if self._tls else None,
+        )
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Until the connection ends, or the counter refuses the probe."""
+        watch_peer(writer)
+        writer.write(framed(write_hello(self.hello)))
+        while True:
+            message = await read_frame(reader, FRAME_MAX)
+            if message[:4] == REFUSAL:
+                return self._be_refused(message)
+            if message[:4] == ANSWERS:
+                writer.write(framed(write_receipts([answers_header(message).key])))
+                self._answers.put(message)
+            else:
+                self._begin(read_welcome(message), writer)
+
+    def _begin(self, welcome: Welcome, writer: asyncio.StreamWriter) -> None:
+        self._welcome, self._writer, self._last_problem = welcome, writer, ""
+        self._answered.set()
+        # A message that `send` keeps meanwhile is written twice, which the counter notices.
+        unanswered: Iterable[tuple[Key, bytes]] = list(self._unanswered.items())
+        for _key, message in unanswered:
+            self._write(message)
+
+    def _write(self, message: bytes) -> None:
+        if self._writer is not None:
+            self._writer.write(framed(message))
+
+    def _be_refused(self, message: bytes) -> None:
+        refusal = read_refusal(message)
+        if refusal.is_final:
+            self._refusal = refusal.text
+            self._answered.set()
+            self._answers.put(None)  # ends a wait for answers
+        else:
+            self._say(f"the counter refuses this probe for now: {refusal.text}")
+
+    def _say(self, problem: str) -> None:
+        """Warns once of each problem, however often it comes again."""
+        if problem != self._last_problem:
+            self._last_problem = problem
+            _log.warning("warning: %s; names stay suppressed until it answers", problem)
+
+
+def _reason(error: BaseException) -> str:
+    """The system's or TLS's reason, without an address or a name of a host."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted ({error.verify_message})"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS fails ({(error.reason or 'unknown').replace('_', ' ').lower()})"
+    if isinstance(error, EOFError):
+        return "it was closed"
+    if isinstance(error, TimeoutError):
+        return "it takes too long"
+    if isinstance(error, socket.gaierror):
+        return "its name is unknown"
+    if isinstance(error, OSError):  # asyncio puts the address into the text of some
+        return os.strerror(error.errno) if error.errno else "no reason is known"
+    return str(error)

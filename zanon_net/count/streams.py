@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Connections that carry frames: an event loop in a thread of its own, and how one reads."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from threading import Thread
+from typing import Any
+
+from zanon_net.count.frames import length_of
+from zanon_net.errors import FormatError
+from zanon_net.system.signals import signals_blocked
+
+DEAD_AFTER_S = 15  # without an answer from the other machine's system, while there are bytes to send
+CLOSING_S = 2.0
+
+
+async def read_frame(reader: asyncio.StreamReader, most: int) -> bytes:
+    """The next message, of up to `most` bytes. Raises FormatError, IncompleteReadError, OSError."""
+    length = length_of(await reader.readexactly(4))
+    if length > most:
+        raise FormatError(f"a message of {length} bytes cannot come here")
+    return await reader.readexactly(length)
+
+
+def watch_peer(writer: asyncio.StreamWriter) -> None:
+    """Lets the system end a connection whose other machine is gone, or cut off."""
+    connection = writer.get_extra_info("socket")
+    options = [
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+        (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+        (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPIDLE", None), DEAD_AFTER_S),
+        (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPINTVL", None), DEAD_AFTER_S // 3),
+        (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPCNT", None), 3),
+        (socket.IPPROTO_TCP, getattr(socket, "TCP_USER_TIMEOUT", None), DEAD_AFTER_S * 1000),
+    ]
+    for level, name, value in options:
+        if name is not None:
+            with suppress(OSError):
+                connection.setsockopt(level, name, value)
+
+
+class LoopThread:
+    """An event loop that runs in a daemon thread, which takes no signals."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name=name, daemon=True)
+        with signals_blocked():
+            self._thread.start()
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Calls a function in the thread, soon; nothing happens after `close`."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Starts a task in the thread."""
+        asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def wait_for(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
+        """Runs a task in the thread, and returns its result. Raises TimeoutError."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result(timeout)
+        except TimeoutError:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Ends the tasks and the thread; again is fine."""
+        if self._thread.is_alive():
+            with suppress(TimeoutError):
+                self.wait_for(_cancel_others(), CLOSING_S)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(CLOSING_S)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+
+async def _cancel_others() -> None:
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

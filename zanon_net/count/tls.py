@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mutual TLS: both sides show a certificate of the one authority that they are told to trust."""
+
+import os
+import ssl
+from dataclasses import dataclass
+
+from zanon_net.errors import ConfigError, UnopenedError
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Files in PEM: the own certificate, its key, and the authority of the others'."""
+
+    cert: Path
+    key: Path
+    ca: Path
+
+
+def server_context(files: TlsFiles) -> ssl.SSLContext:
+    """A counter's side: a client without a certificate of the authority gets no connection.
+
+    Raises ConfigError where a file holds something else, UnopenedError where it cannot be read.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _load(context, files)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def client_context(files: TlsFiles) -> ssl.SSLContext:
+    """A probe's side; the counter's certificate has to name its host, too. Raises as above."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    _load(context, files)
+    return context
+
+
+def _load(context: ssl.SSLContext, files: TlsFiles) -> None:
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    for name, path in (("tls_cert", files.cert), ("tls_key", files.key), ("tls_ca", files.ca)):
+        try:
+            with open(path, "rb"):  # noqa: PTH123  (ssl names no file in its errors)
+                pass
+        except OSError as error:
+            raise UnopenedError(f"{name}: cannot read {path}: {error.strerror}") from None
+    try:
+        context.load_cert_chain(files.cert, files.key, password=_no_password)
+    except ssl.SSLError:
+        raise ConfigError(
+            f"tls_cert: {files.cert} and {files.key} are no certificate and its key, in PEM and"
+            " without a password"
+        ) from None
+    try:
+        context.load_verify_locations(files.ca)
+    except ssl.SSLError:
+        raise ConfigError(f"tls_ca: {files.ca} holds no certificate in PEM") from None
+
+
+def _no_password() -> bytes:
+    """Instead of a question on the terminal."""
+    return b""
