@@ -8,7 +8,7 @@
 - `packets(source, "shared.pcapng", config)`: the same into a capture of anonymized packets.
 - `flows(source, config)`: the same flows as a table for pandas, polars or Arrow, batch by batch.
 - `Config`: its settings, in sections: `ZParams`, `AddressPolicy`, `Input`, `Output`, `Limits`,
-  `LiveSettings`, `PacketSettings`.
+  `LiveSettings`, `PacketSettings`, `CountSettings`.
 - `read_log(path)`: our logs, or Tstat's own, as a table for pandas, polars or Arrow.
 - `Engine(config)`: takes frames of your program and returns arrays of `RECORD_DTYPE` and
   `OBSERVATION_DTYPE`, whose numbers are indices into `NAME_SOURCES`, `NAME_STATUSES` and
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
     from zanon_net.config.sections import (
         AddressPolicy,
+        CountSettings,
         Input,
         Limits,
         LiveSettings,
@@ -75,6 +76,7 @@ __all__ = [
     "CaptureError",
     "Config",
     "ConfigError",
+    "CountSettings",
     "CryptoPan",
     "Engine",
     "FlowBatch",
@@ -105,7 +107,9 @@ __all__ = [
 
 _PLACES = {  # the public names of each module
     "_core": "CryptoPan ZTable caps_for_bytes",
-    "config.sections": "AddressPolicy Input Limits LiveSettings Output PacketSettings ZParams",
+    "config.sections": (
+        "AddressPolicy CountSettings Input Limits LiveSettings Output PacketSettings ZParams"
+    ),
     "config.settings": "Config",
     "embedding": (
         "DISCLOSURES NAME_SOURCES NAME_STATUSES OBSERVATION_DTYPE RECORD_DTYPE Engine PacketBatch"

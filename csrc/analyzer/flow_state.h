@@ -27,6 +27,8 @@ typedef struct __attribute__((may_alias)) zn_flow_facts {
     uint16_t header_table; /* analyzer/http2: header table of the connection, 0: none */
     uint8_t http_method;
     bool server_was_client : 1; /* release/gate: in an epoch whose clients are forgotten */
+    bool server_is_asked : 1;   /* release/gate_ask: whether it was, and there is no answer yet */
+    bool record_is_asked : 1;   /* release/gate_ask: it closed, and its record waits for answers */
     bool ech_offered : 1;
     bool missed : 1;   /* bytes that may hold a name were passed over */
     bool switches : 1; /* analyzer/http: the last request makes way for another protocol */

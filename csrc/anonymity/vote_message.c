@@ -58,7 +58,7 @@ void zn_vote_writer_fini(zn_vote_writer *w)
 }
 
 /* The group of an id and kind, which is made where there is none. */
-static zn_vote_group *group_of(zn_vote_writer *w, const zn_vote *vote)
+static zn_vote_group *group_of(zn_vote_writer *w, const zn_counted_vote *vote)
 {
     uint32_t slot = (uint32_t)(vote->id.lo + vote->kind * UINT64_C(0x9e3779b9)) & w->mask;
     zn_id id = {vote->id.lo, vote->id.hi & ZN_VOTE_ID_HI};
@@ -77,7 +77,7 @@ static zn_vote_group *group_of(zn_vote_writer *w, const zn_vote *vote)
     return g;
 }
 
-bool zn_vote_writer_add(zn_vote_writer *w, const zn_vote *vote)
+bool zn_vote_writer_add(zn_vote_writer *w, const zn_counted_vote *vote)
 {
     zn_vote_group *g;
     if (w->votes == w->max_votes)
@@ -265,7 +265,7 @@ static uint32_t read_leb128(zn_cursor *c)
 }
 
 /* Reads a group of at most `most` votes; returns how many it had, 0 when it is damaged. */
-static uint32_t read_group(zn_vote *out, const zn_vote_header *h, zn_cursor *c, uint32_t most)
+static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cursor *c, uint32_t most)
 {
     size_t width = h->time_bytes, each = width + USER_BYTES;
     zn_id id = {zn_cursor_le(c, 8), 0};
@@ -274,7 +274,7 @@ static uint32_t read_group(zn_vote *out, const zn_vote_header *h, zn_cursor *c, 
     uint32_t n = read_leb128(c);
     zn_span votes;
     id.hi = (upper & ZN_VOTE_ID_LOW) | (upper >> 44 & 0xff) << 56;
-    if (n > most || kind < 1 || kind > ZN_VOTE_KINDS)
+    if (n > most || kind < 1 || kind > ZN_COUNTED_KINDS)
         return 0;
     votes = zn_cursor_take(c, n * each);
     if (votes.n == 0)
@@ -291,7 +291,7 @@ static uint32_t read_group(zn_vote *out, const zn_vote_header *h, zn_cursor *c, 
     return n;
 }
 
-int zn_votes_read(zn_vote *out, const zn_vote_header *h, zn_span message, zn_error *err)
+int zn_votes_read(zn_counted_vote *out, const zn_vote_header *h, zn_span message, zn_error *err)
 {
     zn_span body = zn_span_part(message, ZN_VOTE_HEADER_BYTES, message.n - ZN_VOTE_CHECKSUM_BYTES);
     zn_cursor c = zn_cursor_over_span(body, true);

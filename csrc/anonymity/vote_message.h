@@ -18,27 +18,27 @@
 #define ZN_ANSWER_HEADER_BYTES 36
 #define ZN_VOTE_CHECKSUM_BYTES 8
 #define ZN_VOTES_MAX (UINT32_C(1) << 20) /* in a message */
-#define ZN_VOTE_KINDS 8
+#define ZN_COUNTED_KINDS 8
 /* The watermark of a probe that ends: nothing at all will follow. */
 #define ZN_VOTE_WATERMARK_END INT64_MAX
 
-typedef enum zn_vote_kind {
-    ZN_VOTE_NAME = 1,     /* counts, and is answered */
-    ZN_VOTE_PEEK,         /* asks for the count alone */
-    ZN_VOTE_CLIENT,       /* the address was a client's in the epoch of the time */
-    ZN_VOTE_ADDR,         /* as NAME, unless the address was a client's in the epoch */
-    ZN_VOTE_DNS_ADDR,     /* the same for DNS flows, counted apart */
-    ZN_VOTE_ADDR_CHECK,   /* asks whether the address was no client's in this epoch or the last */
-    ZN_VOTE_ADDR_PEEK,    /* asks for the count of ADDR, unless the address was a client's */
-    ZN_VOTE_DNS_ADDR_PEEK /* the same for DNS flows */
-} zn_vote_kind;
+typedef enum zn_counted_kind {
+    ZN_COUNTED_NAME = 1,     /* counts, and is answered */
+    ZN_COUNTED_PEEK,         /* asks for the count alone */
+    ZN_COUNTED_CLIENT,       /* the address was a client's in the epoch of the time */
+    ZN_COUNTED_ADDR,         /* as NAME, unless the address was a client's in the epoch */
+    ZN_COUNTED_DNS_ADDR,     /* the same for DNS flows, counted apart */
+    ZN_COUNTED_ADDR_CHECK,   /* asks whether the address was no client's in this epoch or the last */
+    ZN_COUNTED_ADDR_PEEK,    /* asks for the count of ADDR, unless the address was a client's */
+    ZN_COUNTED_DNS_ADDR_PEEK /* the same for DNS flows */
+} zn_counted_kind;
 
-typedef struct zn_vote {
+typedef struct zn_counted_vote {
     int64_t t_ns;  /* >= 0 */
     uint64_t user; /* keyed hash, of which zn_vote_user40() is kept */
     zn_id id;      /* keyed hash, of which ZN_VOTE_ID_HI and all of lo are kept */
-    uint8_t kind;  /* a zn_vote_kind */
-} zn_vote;
+    uint8_t kind;  /* a zn_counted_kind */
+} zn_counted_vote;
 
 /* The header of both messages; an answer message has the first five members only. */
 typedef struct zn_vote_header {
@@ -99,7 +99,7 @@ typedef struct zn_vote_writer {
 int zn_vote_writer_init(zn_vote_writer *w, uint32_t max_votes, zn_error *err);
 void zn_vote_writer_fini(zn_vote_writer *w);
 /* Adds a vote, whose kind and time are valid; false when the message is full. */
-bool zn_vote_writer_add(zn_vote_writer *w, const zn_vote *vote);
+bool zn_vote_writer_add(zn_vote_writer *w, const zn_counted_vote *vote);
 /* Returns the most bytes that zn_vote_writer_finish may need. */
 size_t zn_vote_writer_bytes(const zn_vote_writer *w);
 /*
@@ -118,7 +118,7 @@ size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, ui
 int zn_vote_header_read(zn_vote_header *header, zn_span message, zn_error *err);
 /* Writes the header->votes votes of a message to `out`. Returns 0, or -ZN_ERR_FORMAT with *err
  * filled. */
-int zn_votes_read(zn_vote *out, const zn_vote_header *header, zn_span message, zn_error *err);
+int zn_votes_read(zn_counted_vote *out, const zn_vote_header *header, zn_span message, zn_error *err);
 
 /* ---- answers ---- */
 

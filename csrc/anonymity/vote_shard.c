@@ -236,7 +236,7 @@ int zn_shard_reserve(zn_vote_shard *s, uint32_t votes, zn_error *err)
             s->message_cap = cap;
     }
     if (done && s->config.keep_releases && releases > s->release_bytes) {
-        zn_vote *grown = zn_block_grow(s->release, &s->release_bytes, releases);
+        zn_counted_vote *grown = zn_block_grow(s->release, &s->release_bytes, releases);
         done = grown != NULL;
         if (done)
             s->release = grown;
@@ -252,7 +252,7 @@ void zn_shard_append(zn_vote_shard *s, zn_pending *m)
 
 static bool earlier(const void *votes, uint32_t a, uint32_t b)
 {
-    const zn_vote *v = votes;
+    const zn_counted_vote *v = votes;
     return v[a].t_ns < v[b].t_ns;
 }
 
@@ -264,7 +264,7 @@ static void sort_votes(const zn_vote_shard *s, zn_pending *m)
         s->order[i] = i;
     zn_sort(s->order, s->order + n, n, earlier, s->decoded);
     for (uint32_t i = 0; i < n; i++) {
-        const zn_vote *v = s->decoded + s->order[i];
+        const zn_counted_vote *v = s->decoded + s->order[i];
         zn_pending_vote vote = {v->t_ns, v->user, v->id, s->order[i], v->kind};
         m->vote[i] = vote;
     }
@@ -275,7 +275,7 @@ static int decode(zn_vote_shard *s, const zn_vote_header *h, zn_span message, zn
     size_t votes = (h->votes + (size_t)1) * sizeof *s->decoded;
     size_t order = (h->votes + (size_t)1) * 2 * sizeof *s->order;
     if (votes > s->decoded_bytes) {
-        zn_vote *grown = zn_block_grow(s->decoded, &s->decoded_bytes, votes);
+        zn_counted_vote *grown = zn_block_grow(s->decoded, &s->decoded_bytes, votes);
         if (grown == NULL)
             return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message");
         s->decoded = grown;
@@ -460,7 +460,7 @@ static void flush(zn_vote_shard *s)
         const zn_pending_vote *v = b->vote[i];
         answer(b->message[i], v->index, released);
         if (released && s->config.keep_releases) {
-            zn_vote vote = {v->t_ns, v->user, v->id, v->kind};
+            zn_counted_vote vote = {v->t_ns, v->user, v->id, v->kind};
             s->release[s->releases++] = vote;
         }
     }
@@ -471,7 +471,7 @@ static void flush(zn_vote_shard *s)
 static zn_id counted_id(const zn_pending_vote *v)
 {
     zn_id id = v->id;
-    if (v->kind == ZN_VOTE_DNS_ADDR || v->kind == ZN_VOTE_DNS_ADDR_PEEK)
+    if (v->kind == ZN_COUNTED_DNS_ADDR || v->kind == ZN_COUNTED_DNS_ADDR_PEEK)
         id.lo ^= DNS_ADDR_BITS;
     return id;
 }
@@ -497,17 +497,17 @@ static void peek(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 static void decide(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 {
     s->stats.late += v->t_ns < s->decided_ns;
-    if (v->kind == ZN_VOTE_CLIENT) {
+    if (v->kind == ZN_COUNTED_CLIENT) {
         zn_vote_clients_add(&s->clients, v->id, v->t_ns);
         return;
     }
-    if (v->kind >= ZN_VOTE_ADDR && zn_vote_clients_have(&s->clients, v->id, v->t_ns)) {
+    if (v->kind >= ZN_COUNTED_ADDR && zn_vote_clients_have(&s->clients, v->id, v->t_ns)) {
         s->stats.client_addresses++;
         return;
     }
-    if (v->kind == ZN_VOTE_ADDR_CHECK)
+    if (v->kind == ZN_COUNTED_ADDR_CHECK)
         answer(m, v->index, true);
-    else if (v->kind == ZN_VOTE_PEEK || v->kind >= ZN_VOTE_ADDR_PEEK)
+    else if (v->kind == ZN_COUNTED_PEEK || v->kind >= ZN_COUNTED_ADDR_PEEK)
         peek(s, m, v);
     else
         count(s, m, v);
@@ -613,7 +613,7 @@ void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out)
         s->ready_taken = s->ready_count = 0;
 }
 
-const zn_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
+const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
 {
     *n = s->releases;
     return s->release;

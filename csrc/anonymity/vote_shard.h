@@ -89,7 +89,7 @@ size_t zn_vote_shard_answer_bytes(const zn_vote_shard *s);
 void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out);
 /* Returns the n votes of kinds NAME, ADDR and DNS_ADDR that were released since
  * zn_vote_shard_clear_releases. */
-const zn_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n);
+const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n);
 void zn_vote_shard_clear_releases(zn_vote_shard *s);
 
 /* Stops waiting for a probe until it comes back; false when it is not known. */

@@ -45,10 +45,10 @@ struct zn_vote_shard {
     zn_pending **pending, **heap, **ready;
     size_t pending_count, ready_count, ready_taken, message_cap;
     uint64_t pending_votes;
-    zn_vote *decoded; /* votes of one message */
+    zn_counted_vote *decoded; /* votes of one message */
     uint32_t *order;  /* their order and as much space again */
     size_t decoded_bytes, order_bytes;
-    zn_vote *release;
+    zn_counted_vote *release;
     size_t releases, release_bytes;
     int64_t decided_ns; /* votes for earlier times are late */
     int64_t newest_ns;  /* time of any vote or watermark so far */

@@ -219,7 +219,7 @@ static bool read_votes(zn_cursor *c, zn_pending *m)
         v->id.hi = zn_cursor_le(c, 8);
         v->index = zn_cursor_le32(c);
         v->kind = zn_cursor_u8(c);
-        if (v->t_ns < 0 || v->kind < 1 || v->kind > ZN_VOTE_KINDS || v->index >= m->header.votes ||
+        if (v->t_ns < 0 || v->kind < 1 || v->kind > ZN_COUNTED_KINDS || v->index >= m->header.votes ||
             (k > m->next && v->t_ns < v[-1].t_ns))
             return false;
     }

@@ -71,5 +71,7 @@ void zn_votes_clear(zn_votes *votes)
 
 zn_id zn_votes_id(const zn_votes *votes, zn_vote_kind kind, zn_span bytes)
 {
+    if (ZN_UNLIKELY(votes->shared.make != NULL))
+        return votes->shared.make(votes->shared.maker, namespaces[kind], bytes);
     return zn_hash128(&votes->id_key, namespaces[kind], bytes.p, bytes.n);
 }

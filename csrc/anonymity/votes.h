@@ -38,11 +38,18 @@ typedef struct zn_vote {
 /* The decision on a flow's server address: zn_flow_state.addr_vote. */
 enum { ZN_ADDR_PENDING, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
 
+/* Makes the identities that all probes of an operator share. */
+typedef struct zn_shared_ids {
+    zn_id (*make)(void *maker, uint8_t domain, zn_span bytes); /* NULL: there are none */
+    void *maker;
+} zn_shared_ids;
+
 typedef struct zn_votes {
     zn_vote *at;
     size_t n, cap;
-    bool in_order;      /* of time */
-    zn_hash_key id_key; /* of the identities */
+    bool in_order;        /* of time */
+    zn_hash_key id_key;   /* of the identities of this process */
+    zn_shared_ids shared; /* instead of those */
 } zn_votes;
 
 /* Makes a queue for `cap` votes; *votes is zero. Returns 0, or a negative zn_err with *err

@@ -75,24 +75,15 @@ int zn_key_digest(const char *text, size_t n, uint8_t digest[ZN_KEY_DIGEST_BYTES
     return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto offers no SHA-256");
 }
 
-/* n bytes (at most ZN_MASTER_BYTES) made from the secret for `label` in `epoch`, into out. */
-static bool hkdf(zn_keys *k, const char *label, int64_t epoch, uint8_t *out, size_t n)
+/* n bytes (at most ZN_MASTER_BYTES) made from the secret for `info`, into out. */
+static bool expand(zn_keys *k, uint8_t *info, size_t info_bytes, uint8_t *out, size_t n)
 {
-    uint8_t info[LABEL_MAX + 4 * sizeof(uint64_t) + ZN_KEY_DIGEST_BYTES], *end;
     char digest[] = "SHA256";
-    size_t label_bytes = strnlen(label, LABEL_MAX + 1);
     bool ok;
-    if (label_bytes > LABEL_MAX)
-        return false;
-    memcpy(info, label, label_bytes);
-    end = put_u64be(info + label_bytes, (uint64_t)k->scope.rotate_ns);
-    end = put_u64be(put_u64be(end, k->scope.z), (uint64_t)k->scope.window_ns);
-    memcpy(end, k->scope.digest, ZN_KEY_DIGEST_BYTES);
-    end = put_u64be(end + ZN_KEY_DIGEST_BYTES, (uint64_t)epoch);
     OSSL_PARAM params[] = {
         OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, sizeof digest - 1),
         OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, k->secret, sizeof k->secret),
-        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info, (size_t)(end - info)),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info, info_bytes),
         OSSL_PARAM_construct_end(),
     };
     ok = EVP_KDF_derive(k->context, out, n, params) == 1;
@@ -100,6 +91,21 @@ static bool hkdf(zn_keys *k, const char *label, int64_t epoch, uint8_t *out, siz
     if (!ok)
         zn_wipe(out, n);
     return ok;
+}
+
+/* The same for `label` in `epoch`. */
+static bool hkdf(zn_keys *k, const char *label, int64_t epoch, uint8_t *out, size_t n)
+{
+    uint8_t info[LABEL_MAX + 4 * sizeof(uint64_t) + ZN_KEY_DIGEST_BYTES], *end;
+    size_t label_bytes = strnlen(label, LABEL_MAX + 1);
+    if (label_bytes > LABEL_MAX)
+        return false;
+    memcpy(info, label, label_bytes);
+    end = put_u64be(info + label_bytes, (uint64_t)k->scope.rotate_ns);
+    end = put_u64be(put_u64be(end, k->scope.z), (uint64_t)k->scope.window_ns);
+    memcpy(end, k->scope.digest, ZN_KEY_DIGEST_BYTES);
+    end = put_u64be(end + ZN_KEY_DIGEST_BYTES, (uint64_t)epoch);
+    return expand(k, info, (size_t)(end - info), out, n);
 }
 
 /* Gives the slot the keys of `epoch`; on failure the slot serves no epoch. */
@@ -299,4 +305,15 @@ int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out,
             return -ZN_ERR_CRYPTO;
     }
     return hkdf(k, purpose, epoch, out, n) ? 0 : -ZN_ERR_CRYPTO;
+}
+
+int zn_keys_derive_shared(zn_keys *k, const char *label, uint64_t number, uint8_t *out, size_t n)
+{
+    uint8_t info[LABEL_MAX + sizeof number];
+    size_t label_bytes = strnlen(label, LABEL_MAX + 1);
+    if (!k->derived || label_bytes > LABEL_MAX)
+        return -ZN_ERR_CONFIG;
+    memcpy(info, label, label_bytes);
+    (void)put_u64be(info + label_bytes, number);
+    return expand(k, info, label_bytes + sizeof number, out, n) ? 0 : -ZN_ERR_CRYPTO;
 }

@@ -66,6 +66,37 @@ size_t zn_engine_table_memory(const zn_engine *e);
  * tests. */
 const char *zn_engine_check(const zn_engine *e);
 
+/*
+ * Of an engine whose config names a probe: a counter of all probes decides its votes. The program
+ * takes messages to it, each after its length in four bytes, and brings answers; zn_engine_flush
+ * then does what they decide. zn_engine_finish returns 0 also while answers are missing.
+ */
+/* Returns the number of this run of the probe, and sets *settings, as messages have them. */
+uint64_t zn_engine_count_probe(const zn_engine *e, uint64_t *settings);
+/* Sets the counter's number of shards, before the first frame: without it every answer is no.
+ * Returns 0, or a negative zn_err. */
+int zn_engine_count_begin(zn_engine *e, unsigned shards, zn_error *err);
+/* Makes messages although none are due, which tells the counter that the probe is there. Returns 0,
+ * or a negative zn_err. */
+int zn_engine_count_cut(zn_engine *e, zn_error *err);
+/* Returns the messages that are ready, until zn_engine_count_sent. */
+zn_span zn_engine_count_messages(const zn_engine *e);
+void zn_engine_count_sent(zn_engine *e);
+/* Takes an answer message. Returns 0, or -ZN_ERR_FORMAT. */
+int zn_engine_count_answer(zn_engine *e, zn_span message, zn_error *err);
+/* Returns whether answers are missing for longer than config.count_hold_ns of packet time, or for
+ * so much that the program should wait for them before it feeds more. */
+bool zn_engine_asks_too_much(const zn_engine *e);
+/* Returns how many steps, such as votes and records, wait. */
+uint64_t zn_engine_count_waiting(const zn_engine *e);
+/* With `muted`, votes are given up before they are sent, while the counter is away for long; of
+ * clients it is told all the same. */
+void zn_engine_count_mute(zn_engine *e, bool muted);
+/* Suppresses what was asked more than config.count_hold_ns of packet time ago and is not answered
+ * yet, or, where that leaves too much or with `all`, everything. Returns 1 when the outputs are to
+ * be taken, 0, or a negative zn_err. */
+int zn_engine_give_up(zn_engine *e, bool all, zn_error *err);
+
 #define ZN_PSEUDONYM_ID_BYTES 8
 
 /* The settings that keys depend on beside z, window and the length of an epoch, as a line of text

@@ -4,6 +4,7 @@
 
 #include "engine/flush.h"
 #include "engine/packet_loop.h"
+#include "engine/records.h"
 
 int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
                        zn_error *err)

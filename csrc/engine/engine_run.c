@@ -2,8 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Takes frames from a source to batches. The frames are read when they are needed, or ahead by
  * another thread. */
+#include "engine/ask.h"
 #include "engine/flush.h"
 #include "engine/packet_loop.h"
+#include "engine/records.h"
 
 #include <errno.h>
 
@@ -11,6 +13,8 @@
  * ended: what is written must not depend on the portions in which frames come. */
 static bool must_stop(zn_engine *e)
 {
+    if (ZN_UNLIKELY(e->gate.asker != NULL) && e->batched == 0 && zn_engine_asks_too_much(e))
+        return true;
     return e->popularity.due || (e->batched == 0 && (e->waiting || zn_engine_outputs_full(e)));
 }
 

@@ -3,7 +3,8 @@
 /*
  * The struct of an engine, for the files of this folder: engine.c opens it, engine_run.c and
  * engine_live.c take frames from a source, packet_loop.c takes the frames through the flows,
- * flush.c decides the votes and writes the records. Each calls only those named after it.
+ * flush.c decides the votes, ask.c has a counter of all probes decide them, and records.c writes
+ * the records. Each calls only those named after it.
  */
 #ifndef ZN_ENGINE_ENGINE_STATE_H
 #define ZN_ENGINE_ENGINE_STATE_H
@@ -84,6 +85,12 @@ struct zn_engine {
     zn_popularity popularity;
     zn_votes votes;
     zn_gate gate;
+    /* Of a probe: what a counter of all probes is asked (engine/ask.h). */
+    zn_asker asker;
+    zn_count_hash *count_hash;
+    int64_t count_hold_ns;
+    int64_t quiet_ns; /* packet time that must have come, as nothing did; INT64_MIN: unknown */
+    int64_t minute_asked; /* before which minutes were asked to end */
     zn_names names;
     zn_outputs outputs;
     zn_record record;         /* of the flow that closed last, when no thread writes behind */

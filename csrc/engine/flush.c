@@ -4,135 +4,13 @@
 
 #include "analyzer/analyzers.h"
 #include "analyzer/layer7.h"
+#include "engine/ask.h"
 #include "engine/emit.h"
+#include "engine/records.h"
 #include "flow/flow_table.h"
-#include "release/disclosure.h"
 #include "release/flow_record.h"
-#include "release/record_copy.h"
 
 #define CLOSED 16 /* flows whose records are made together */
-
-static int no_memory(zn_error *err)
-{
-    return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for what waits for the end of its minute");
-}
-
-/* The place of the next record, to fill and to put. */
-static zn_record *next_record(zn_engine *e)
-{
-    return e->writes_async ? zn_async_writer_next(e->writer) : &e->record;
-}
-
-static void put_record(zn_engine *e, const zn_record *record)
-{
-    if (e->writes_async)
-        zn_async_writer_put(e->writer);
-    else
-        zn_outputs_record(&e->outputs, record);
-}
-
-/* Writes the records that waited for the end of minutes before `before`. `early`: those have not
- * ended. */
-static int write_held_records(zn_engine *e, int64_t before, bool early, zn_error *err)
-{
-    zn_minute_hold *held = &e->held_records;
-    int64_t n = zn_minute_hold_leave(held, before);
-    if (n < 0)
-        return no_memory(err);
-    for (int64_t i = 0; i < n; i++) {
-        zn_record *record = next_record(e);
-        zn_record_unpack(held->bytes + held->leaving[i].at, record);
-        if (early)
-            zn_record_hide_client(record);
-        put_record(e, record);
-    }
-    if (n != 0)
-        zn_minute_hold_left(held, before);
-    if (early)
-        e->stats.n[ZN_STAT_HOLD_FULL] += (uint64_t)n;
-    e->stats.n[ZN_STAT_RECORDS_HELD] = held->n;
-    return 0;
-}
-
-static int write_held_releases(zn_engine *e, int64_t before, bool early, zn_error *err)
-{
-    zn_minute_hold *held = &e->held_releases;
-    int64_t n = zn_minute_hold_leave(held, before);
-    if (n < 0)
-        return no_memory(err);
-    for (int64_t i = 0; i < n; i++) {
-        zn_release release;
-        zn_release_unpack(held->bytes + held->leaving[i].at, &release);
-        if (early)
-            zn_release_hide_client(&release);
-        zn_outputs_release(&e->outputs, &release);
-    }
-    if (n != 0)
-        zn_minute_hold_left(held, before);
-    if (early)
-        e->stats.n[ZN_STAT_HOLD_FULL] += (uint64_t)n;
-    e->stats.n[ZN_STAT_OBSERVATIONS_HELD] = held->n;
-    return 0;
-}
-
-int zn_engine_write_held(zn_engine *e, int64_t before, zn_error *err)
-{
-    int rc = write_held_records(e, before, false, err);
-    if (e->writes_async)
-        zn_async_writer_start(e->writer);
-    return rc == 0 ? write_held_releases(e, before, false, err) : rc;
-}
-
-static int hold_record(zn_engine *e, const zn_flow *f, const zn_record *record, zn_error *err)
-{
-    zn_minute_hold *held = &e->held_records;
-    int64_t minute = f->closed_ns / ZN_MINUTE_NS;
-    uint64_t rank;
-    uint8_t *to;
-    int rc = zn_engine_rank(e, minute, f, f->first_ns, &rank, err);
-    if (rc != 0)
-        return rc;
-    to = zn_minute_hold_reserve(held, ZN_RECORD_PACKED_MAX);
-    if (to == NULL)
-        return no_memory(err);
-    zn_minute_hold_add(held, minute, rank, zn_record_pack(record, to));
-    e->stats.n[ZN_STAT_RECORDS_HELD] = held->n;
-    return 0;
-}
-
-static int hold_release(zn_engine *e, const zn_release *release, zn_release_origin origin,
-                        zn_error *err)
-{
-    zn_minute_hold *held = &e->held_releases;
-    int64_t minute = origin.t_ns / ZN_MINUTE_NS;
-    uint64_t rank;
-    uint8_t *to;
-    int rc = zn_minute_hold_is_full(held) ? write_held_releases(e, INT64_MAX, true, err) : 0;
-    if (rc == 0)
-        rc = zn_engine_rank(e, minute, zn_flow_entry(e->flows, origin.flow), origin.t_ns, &rank,
-                            err);
-    if (rc != 0)
-        return rc;
-    to = zn_minute_hold_reserve(held, ZN_RECORD_PACKED_MAX);
-    if (to == NULL)
-        return no_memory(err);
-    zn_minute_hold_add(held, minute, rank, zn_release_pack(release, to));
-    e->stats.n[ZN_STAT_OBSERVATIONS_HELD] = held->n;
-    return 0;
-}
-
-static int write_releases(zn_engine *e, zn_error *err)
-{
-    size_t n;
-    const zn_release *releases = zn_gate_releases(&e->gate, &n);
-    int rc = 0;
-    for (size_t i = 0; i < n && rc == 0; i++)
-        if (e->order == ZN_ORDER_MINUTE_ALL)
-            rc = hold_release(e, &releases[i], zn_gate_release_origin(&e->gate, i), err);
-        else
-            zn_outputs_release(&e->outputs, &releases[i]);
-    return rc;
-}
 
 /* Decides the votes cast so far and writes the names that they released. */
 static int decide(zn_engine *e, zn_error *err)
@@ -140,12 +18,7 @@ static int decide(zn_engine *e, zn_error *err)
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_Z);
     zn_gate_decide(&e->gate);
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
-    return write_releases(e, err);
-}
-
-static bool waits(const zn_engine *e, const zn_record *record)
-{
-    return e->order == ZN_ORDER_MINUTE_ALL || (e->order == ZN_ORDER_MINUTE && record->coarse);
+    return zn_engine_write_releases(e, err);
 }
 
 /* Writes the record of a closed flow, which may be freed then. `server`: what
@@ -153,31 +26,14 @@ static bool waits(const zn_engine *e, const zn_record *record)
 static int write_flow(zn_engine *e, uint32_t flow, uint64_t server, zn_error *err)
 {
     zn_flow *f = zn_flow_entry(e->flows, flow);
-    zn_record *record;
-    int rc = 0;
+    int rc = 0, written;
     zn_analyzers_flow_closed(&e->names, flow, f);
     zn_layer7_closed(&e->names, f);
     if (e->votes.n != 0)
         rc = decide(e, err);
     zn_gate_flow_closed(&e->gate, f);
-    if (rc == 0 && zn_minute_hold_is_full(&e->held_records))
-        rc = write_held_records(e, INT64_MAX, true, err);
-    record = next_record(e);
-    if (zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), server, record)) {
-        if (rc == 0 && waits(e, record))
-            rc = hold_record(e, f, record, err);
-        else if (rc == 0)
-            put_record(e, record);
-        e->stats.n[ZN_STAT_RECORDS]++;
-        e->stats.n[zn_names_status(&e->names, f)]++;
-        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += f->midstream;
-    } else {
-        e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
-    }
-    if (e->packets_count != 0 && zn_engine_flow_is_held(e, flow, f))
-        return rc;
-    zn_engine_forget_flow(e, flow);
-    return rc;
+    written = zn_engine_write_record(e, flow, server, err);
+    return rc != 0 ? rc : written;
 }
 
 /* Takes closed flows, and fetches the memory that their records are filled from. */
@@ -199,6 +55,8 @@ int zn_engine_flush_votes(zn_engine *e, bool all, zn_error *err)
     uint64_t server[CLOSED];
     size_t n;
     int rc = zn_engine_make_pseudonyms(e, err);
+    if (ZN_UNLIKELY(e->gate.asker != NULL))
+        return rc == 0 ? zn_engine_ask(e, all, err) : rc;
     if (rc == 0)
         rc = decide(e, err);
     if (rc != 0)
@@ -214,11 +72,18 @@ int zn_engine_flush_votes(zn_engine *e, bool all, zn_error *err)
     return rc != 0 || e->writes_async ? rc : zn_outputs_check(&e->outputs, err);
 }
 
-bool zn_engine_outputs_full(zn_engine *e)
+int zn_engine_end_minutes(zn_engine *e, int64_t minute, zn_error *err)
 {
-    if (e->packets_count != 0 && zn_engine_packets_full(e))
-        return true;
-    return e->writes_async ? zn_async_writer_full(e->writer) : zn_outputs_full(&e->outputs);
+    if (e->gate.asker != NULL)
+        return zn_engine_ask_minutes(e, minute, err);
+    return zn_engine_write_held(e, minute, err);
+}
+
+int zn_engine_begin_period(zn_engine *e, int64_t start_ns, zn_error *err)
+{
+    if (e->gate.asker != NULL)
+        return zn_engine_ask_period(e, start_ns, err);
+    return zn_engine_mark_period(e, start_ns, err);
 }
 
 void zn_engine_write_async(zn_engine *e)
@@ -247,14 +112,32 @@ int zn_engine_flush_until(zn_engine *e, int64_t now_ns, int64_t minute, zn_error
     zn_engine_write_async(e);
     rc = zn_engine_flush_votes(e, false, err);
     if (rc == 0 && !e->waiting)
-        rc = zn_engine_write_held(e, minute, err);
+        rc = zn_engine_end_minutes(e, minute, err);
     if (rc == 0 && !e->waiting && e->packets_count != 0)
         zn_engine_emit(e, now_ns, false);
     rc = zn_engine_write_all(e, rc, err);
     return rc != 0 ? rc : e->waiting;
 }
 
+/* Does what is answered; the votes of a batch that has begun are asked about when it ends. */
+static int flush_answered(zn_engine *e, zn_error *err)
+{
+    int rc;
+    zn_engine_write_async(e);
+    rc = zn_engine_do_steps(e, err);
+    rc = zn_engine_write_all(e, rc, err);
+    return rc != 0 ? rc : e->waiting;
+}
+
+int zn_engine_give_up(zn_engine *e, bool all, zn_error *err)
+{
+    zn_engine_stop_waiting(e, all);
+    return flush_answered(e, err);
+}
+
 int zn_engine_flush(zn_engine *e, zn_error *err)
 {
+    if (e->gate.asker != NULL)
+        return flush_answered(e, err);
     return zn_engine_flush_until(e, e->clock.now_ns, INT64_MIN, err);
 }

@@ -9,8 +9,10 @@
 #include "engine/packet_loop.h"
 
 #include "analyzer/watch.h"
+#include "engine/ask.h"
 #include "engine/emit.h"
 #include "engine/flush.h"
+#include "engine/records.h"
 #include "flow/flow_fast.h"
 
 #define GROUP ZN_DECODER_GROUP
@@ -31,10 +33,8 @@ static int begin_period(zn_engine *e, int64_t period, zn_error *err)
         rc = zn_engine_flush_votes(e, true, err);
     if (rc == 0 && e->packets_count != 0)
         zn_engine_emit(e, e->clock.now_ns, true);
-    if (e->writes_async)
-        zn_async_writer_wait(e->writer);
     e->period = period;
-    return rc != 0 ? rc : zn_outputs_mark(&e->outputs, period * e->split_ns, err);
+    return rc != 0 ? rc : zn_engine_begin_period(e, period * e->split_ns, err);
 }
 
 /* Ends the minute in which calm_from_ns lies, and has its records leave. Flows whose idle time
@@ -44,7 +44,7 @@ static int end_minute(zn_engine *e, int64_t minute, zn_error *err)
     int rc;
     zn_flow_expire(e->flows, (e->calm_from_ns / ZN_MINUTE_NS + 1) * ZN_MINUTE_NS);
     rc = zn_engine_flush_votes(e, true, err);
-    return rc == 0 ? zn_engine_write_held(e, minute, err) : rc;
+    return rc == 0 ? zn_engine_end_minutes(e, minute, err) : rc;
 }
 
 /* Ends the minute and the period that ended before t_ns, the packet clock. */
@@ -120,6 +120,8 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         zn_flow_rebase(e->flows, t_ns);
         zn_defrag_clear(e->decoder.defrag);
         rc = zn_engine_flush_votes(e, true, err);
+        if (rc == 0 && e->gate.asker != NULL)
+            rc = zn_engine_ask_rebase(e, err);
         if (rc == 0)
             rc = zn_engine_write_held(e, INT64_MAX, err);
         if (rc == 0)
@@ -497,6 +499,8 @@ int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
     if (!e->clock.started || quiet_ns <= 0 || quiet_ns > INT64_MAX - now_ns)
         return zn_engine_flush(e, err);
     now_ns += quiet_ns;
+    if (e->gate.asker != NULL)
+        zn_engine_ask_quiet(e, now_ns);
     zn_defrag_expire(e->decoder.defrag, now_ns);
     zn_flow_expire(e->flows, now_ns);
     return zn_engine_flush_until(e, now_ns, now_ns / ZN_MINUTE_NS, err);
@@ -512,6 +516,8 @@ int zn_engine_finish(zn_engine *e, zn_error *err)
     }
     e->ended = true;
     rc = zn_engine_flush_until(e, INT64_MAX, INT64_MAX, err);
+    if (rc >= 0 && e->gate.asker != NULL)
+        rc = zn_engine_ask_end(e, rc, err);
     if (rc == 0)
         zn_popularity_finish(&e->popularity);
     return rc;

@@ -3,9 +3,7 @@
 #include "release/gate.h"
 
 #include "analyzer/secondary.h"
-
-#define ALL_OUTPUTS UINT8_MAX
-#define LAST_VOTES 512u /* flows whose last vote is at hand while a batch is hashed */
+#include "release/gate_internal.h"
 
 static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
 {
@@ -67,8 +65,7 @@ bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)
            zn_ztable_count_at(g->table, attribute, g->clock->now_ns) >= g->policy->z;
 }
 
-/* The flow's user: its address cut to the user's prefix, all special addresses as one. */
-static zn_addr user_of(const zn_gate *g, const zn_flow *f)
+zn_addr zn_gate_user(const zn_gate *g, const zn_flow *f)
 {
     const zn_addr *real = zn_flow_user(g->flows, f);
     zn_addr cut = {{0}};
@@ -79,7 +76,7 @@ static zn_addr user_of(const zn_gate *g, const zn_flow *f)
 
 static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
 {
-    zn_addr user = user_of(g, f);
+    zn_addr user = zn_gate_user(g, f);
     return zn_addr_set_hash(&g->users, &user);
 }
 
@@ -147,47 +144,22 @@ void zn_gate_rebase(zn_gate *g, int64_t epoch)
     g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
 }
 
-static bool is_addr_peek(const zn_vote *v)
-{
-    return v->kind == ZN_VOTE_ADDR_PEEK || v->kind == ZN_VOTE_DNS_ADDR_PEEK;
-}
-
-static bool is_addr(const zn_vote *v)
-{
-    return v->kind == ZN_VOTE_ADDR || v->kind == ZN_VOTE_DNS_ADDR || is_addr_peek(v);
-}
-
-/* Returns whether the vote asks for packets what others share. */
-static bool is_packet_peek(const zn_vote *v)
-{
-    return v->kind == ZN_VOTE_PEEK || is_addr_peek(v);
-}
-
-/* Returns whether the vote only asks how many others there are: also where DNS casts none. */
-static bool is_peek(const zn_gate *g, const zn_vote *v)
-{
-    if (is_packet_peek(v))
-        return true;
-    return g->policy->roles->dns_votes == ZN_DNS_VOTES_NO &&
-           (v->kind == ZN_VOTE_DNS_ADDR || v->kind == ZN_VOTE_DNS_NAME);
-}
-
 /* Fills in the hashes of all votes, and prefetches where they will be looked for. A flow's votes
  * are some packets apart, and its last one has its user's hash already. */
 static void hash_votes(zn_gate *g)
 {
-    uint32_t last[LAST_VOTES] = {0}; /* by the flow's number: which vote, from 1 on; 0: none */
+    uint32_t last[ZN_LAST_VOTES] = {0}; /* by the flow's number: which vote, from 1 on; 0: none */
     for (size_t i = 0; i < g->votes->n; i++) {
         zn_vote *v = &g->votes->at[i];
         const zn_flow *f = zn_flow_at(g->flows, v->flow);
         bool marks = v->kind == ZN_VOTE_CLIENT;
-        uint32_t before = last[v->flow % LAST_VOTES];
-        last[v->flow % LAST_VOTES] = (uint32_t)i + 1;
+        uint32_t before = last[v->flow % ZN_LAST_VOTES];
+        last[v->flow % ZN_LAST_VOTES] = (uint32_t)i + 1;
         if (before != 0 && g->votes->at[before - 1].flow == v->flow)
             v->user = g->votes->at[before - 1].user;
         else
             v->user = zn_flow_has_user(f) ? user_hash(g, f) : 0;
-        if (!marks && !is_addr(v))
+        if (!marks && !zn_vote_is_addr(v))
             continue;
         v->address = zn_clients_hash(&g->clients, &f->tuple.addr[f->client ^ !marks]);
         if (marks) {
@@ -199,35 +171,47 @@ static void hash_votes(zn_gate *g)
     }
 }
 
-/* Returns whether the server's address may be an attribute. */
-static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
+bool zn_gate_addr_is_public(const zn_gate *g, const zn_flow *f)
 {
     const zn_roles *roles = g->policy->roles;
     const zn_addr *server = &f->tuple.addr[1 - f->client];
     zn_addr carried = zn_addr_carried(server);
-    if (f->internal[1 - f->client] || zn_addr_is_special(server) || zn_addr_is_special(&carried) ||
-        zn_nets_contain(roles->internal, roles->internal_count, &carried))
+    return !f->internal[1 - f->client] && !zn_addr_is_special(server) &&
+           !zn_addr_is_special(&carried) &&
+           !zn_nets_contain(roles->internal, roles->internal_count, &carried);
+}
+
+/* Returns whether the server's address may be an attribute. */
+static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
+{
+    if (!zn_gate_addr_is_public(g, f))
         return false;
     if (zn_clients_incomplete(&g->clients))
         g->stats->n[ZN_STAT_ADDR_CLIENT_SET_INCOMPLETE]++;
     return !ZN_FACTS(f)->server_was_client && !zn_clients_have(&g->clients, v->address);
 }
 
-/* What the vote is for. A peek is at what votes of other protocols are for. */
-static zn_id attribute_of(const zn_gate *g, const zn_flow *f, const zn_vote *v)
+zn_id zn_gate_text_id(const zn_gate *g, const zn_vote *v)
 {
-    bool instead = is_peek(g, v) && g->policy->roles->dns_votes == ZN_DNS_VOTES_NO;
-    zn_vote_kind kind = v->kind;
-    if (kind == ZN_VOTE_PEEK && zn_name_store_at(g->name_store, v->entry)->source == ZN_SOURCE_DNS)
-        kind = ZN_VOTE_DNS_NAME;
-    if (kind == ZN_VOTE_DNS_ADDR || kind == ZN_VOTE_DNS_ADDR_PEEK)
-        kind = instead ? ZN_VOTE_ADDR : ZN_VOTE_DNS_ADDR;
-    if (is_addr(v))
-        return zn_votes_id(g->votes, kind == ZN_VOTE_DNS_ADDR ? kind : ZN_VOTE_ADDR,
-                           zn_addr_span(&f->tuple.addr[1 - f->client]));
-    if (instead && kind == ZN_VOTE_DNS_NAME)
+    bool instead = zn_gate_is_peek(g, v) && g->policy->roles->dns_votes == ZN_DNS_VOTES_NO;
+    bool dns = v->kind == ZN_VOTE_DNS_NAME ||
+               (v->kind == ZN_VOTE_PEEK &&
+                zn_name_store_at(g->name_store, v->entry)->source == ZN_SOURCE_DNS);
+    if (instead && dns)
         return zn_votes_id(g->votes, ZN_VOTE_NAME, zn_name_store_text(g->name_store, v->entry));
     return zn_name_store_at(g->name_store, v->entry)->id;
+}
+
+/* What the vote is for. */
+static zn_id attribute_of(const zn_gate *g, const zn_flow *f, const zn_vote *v)
+{
+    bool dns = v->kind == ZN_VOTE_DNS_ADDR || v->kind == ZN_VOTE_DNS_ADDR_PEEK;
+    if (!zn_vote_is_addr(v))
+        return zn_gate_text_id(g, v);
+    if (zn_gate_is_peek(g, v) && g->policy->roles->dns_votes == ZN_DNS_VOTES_NO)
+        dns = false;
+    return zn_votes_id(g->votes, dns ? ZN_VOTE_DNS_ADDR : ZN_VOTE_ADDR,
+                       zn_addr_span(&f->tuple.addr[1 - f->client]));
 }
 
 /* Has the packets of the flow know when the vote for its server's address was decided, and in which
@@ -239,6 +223,14 @@ static void note_addr(zn_gate *g, const zn_vote *v, uint8_t released_in)
         plan->addr_ns = v->t_ns;
         plan->addr_released = (released_in & g->packets[i]->bit) != 0;
     }
+}
+
+void zn_gate_refuse_addr(zn_gate *g, const zn_vote *v, zn_flow *f)
+{
+    if (zn_vote_is_addr_peek(v))
+        return;
+    ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
+    note_addr(g, v, 0);
 }
 
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
@@ -254,11 +246,8 @@ static size_t ask(zn_gate *g)
             mark_client(g, f, v);
             continue;
         }
-        if (is_addr(v) && !addr_may_vote(g, f, v)) {
-            if (!is_addr_peek(v)) {
-                ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
-                note_addr(g, v, 0);
-            }
+        if (zn_vote_is_addr(v) && !addr_may_vote(g, f, v)) {
+            zn_gate_refuse_addr(g, v, f);
             continue;
         }
         o->t_ns = v->t_ns;
@@ -288,7 +277,7 @@ static zn_stat reason_of(zn_decision decision)
 static void finish_peek(zn_gate *g, const zn_vote *v, uint8_t shared_in)
 {
     if (g->policy->roles->release_all)
-        shared_in = ALL_OUTPUTS;
+        shared_in = ZN_ALL_OUTPUTS;
     if (v->kind == ZN_VOTE_PEEK)
         g->name_store->times[v->entry].shared_in = shared_in;
     else
@@ -306,7 +295,7 @@ static void finish_addr(zn_gate *g, const zn_vote *v, zn_flow *f, bool release, 
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
 }
 
-static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decision decision,
+static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, bool release, zn_stat why,
                         uint8_t released_in)
 {
     zn_name_entry *e = zn_name_store_at(g->name_store, v->entry);
@@ -314,10 +303,10 @@ static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     zn_release *out;
     zn_name_store_decided_by_vote(g->name_store, v->entry, released_in);
     g->stats->n[apart ? ZN_STAT_DNS_OBSERVATIONS : ZN_STAT_OBSERVATIONS]++;
-    if (decision != ZN_RELEASE) {
+    if (!release) {
         e->state = ZN_ENTRY_SUPPRESSED;
         zn_name_store_wipe_text(g->name_store, v->entry);
-        g->stats->n[apart ? ZN_STAT_DNS_SUPPRESSED : reason_of(decision)]++;
+        g->stats->n[apart ? ZN_STAT_DNS_SUPPRESSED : why]++;
         return;
     }
     e->state = ZN_ENTRY_RELEASED;
@@ -349,6 +338,19 @@ static void finish_secondary(zn_gate *g, const zn_vote *v, bool release, uint8_t
     zn_name_store_at(g->name_store, v->entry)->state = ZN_ENTRY_RELEASED;
     g->stats
         ->n[v->kind == ZN_VOTE_AGENT ? ZN_STAT_AGENTS_RELEASED : ZN_STAT_CERTIFICATES_RELEASED]++;
+}
+
+void zn_gate_finish(zn_gate *g, const zn_vote *v, bool release, zn_stat why, uint8_t outputs)
+{
+    zn_flow *f = zn_flow_at(g->flows, v->flow);
+    if (v->kind == ZN_VOTE_NAME || v->kind == ZN_VOTE_DNS_NAME)
+        finish_name(g, v, f, release, why, outputs);
+    else if (zn_vote_is_packet_peek(v))
+        finish_peek(g, v, outputs);
+    else if (zn_vote_is_addr(v))
+        finish_addr(g, v, f, release, outputs);
+    else
+        finish_secondary(g, v, release, outputs);
 }
 
 int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
@@ -387,7 +389,7 @@ static uint8_t outputs_of(const zn_gate *g, const zn_observation *o, uint32_t z)
 static void ask_and_count(zn_gate *g, size_t at, size_t end, uint32_t z)
 {
     for (; at < end; at++) {
-        if (is_peek(g, &g->votes->at[g->asked_votes[at]]))
+        if (zn_gate_is_peek(g, &g->votes->at[g->asked_votes[at]]))
             ask_peek(g, at, z);
         else
             g->answers[at] = (uint8_t)zn_ztable_observe(g->table, &g->asked[at]);
@@ -405,7 +407,7 @@ static void ask_part(zn_gate *g, size_t at, size_t end, uint32_t z)
     }
     while (at < end) {
         size_t stop = peeks ? at : end;
-        while (stop < end && !is_peek(g, &g->votes->at[g->asked_votes[stop]]))
+        while (stop < end && !zn_gate_is_peek(g, &g->votes->at[g->asked_votes[stop]]))
             stop++;
         zn_ztable_observe_batch(g->table, g->asked + at, stop - at, g->answers + at);
         if (stop < end)
@@ -437,23 +439,15 @@ void zn_gate_decide(zn_gate *g)
     ask_table(g, n);
     for (size_t i = 0; i < n; i++) {
         const zn_vote *v = &g->votes->at[g->asked_votes[i]];
-        zn_flow *f = zn_flow_at(g->flows, v->flow);
         /* release_all releases also votes that the table could not place. */
-        bool released = g->policy->roles->release_all && !is_peek(g, v);
+        bool released = g->policy->roles->release_all && !zn_gate_is_peek(g, v);
         zn_decision decision = released ? ZN_RELEASE : (zn_decision)g->answers[i];
         uint8_t outputs = decision != ZN_RELEASE ? 0
                           : g->packets_count > 1 ? g->released_in[i]
-                                                 : ALL_OUTPUTS;
+                                                 : ZN_ALL_OUTPUTS;
         if (v->kind == ZN_VOTE_NAME)
             zn_popularity_see(g->popularity, &g->asked[i]);
-        if (v->kind == ZN_VOTE_NAME || v->kind == ZN_VOTE_DNS_NAME)
-            finish_name(g, v, f, decision, outputs);
-        else if (is_packet_peek(v))
-            finish_peek(g, v, outputs);
-        else if (is_addr(v))
-            finish_addr(g, v, f, decision == ZN_RELEASE, outputs);
-        else
-            finish_secondary(g, v, decision == ZN_RELEASE, outputs);
+        zn_gate_finish(g, v, decision == ZN_RELEASE, reason_of(decision), outputs);
     }
     zn_votes_clear(g->votes);
 }

@@ -15,6 +15,8 @@
 #include "analyzer/name_store.h"
 #include "anonymity/popularity.h"
 #include "anonymity/votes.h"
+#include "crypto/count_hash.h"
+#include "release/asker.h"
 #include "release/clients.h"
 #include "release/packet_gate.h"
 #include "release/policy.h"
@@ -28,6 +30,11 @@ typedef struct zn_release_origin {
     int64_t t_ns;
     uint32_t flow;
 } zn_release_origin;
+
+/* What the counter of all probes said of the flow whose record is made next. */
+typedef struct zn_record_answers {
+    bool server_may_show, host_is_shared, resolver_may_show;
+} zn_record_answers;
 
 typedef struct zn_gate {
     /* The pointers down to popularity are borrowed from the engine. */
@@ -45,6 +52,11 @@ typedef struct zn_gate {
     /* The users of the whole run, for the summary only; its hashes are the z-table's users. */
     zn_addr_set users;
     zn_votes *votes; /* borrowed from the engine */
+    /* Of a probe, whose votes a counter of all probes decides (release/gate_ask.h); both borrowed
+     * from the engine. NULL: the table here decides. */
+    zn_asker *asker;
+    zn_count_hash *count_hash;
+    zn_record_answers record_answers;
     /* Of each output of packets, the same: the main one, then views of it. 0: no packets leave. */
     zn_packet_gate *packets[ZN_VIEWS_MAX + 1];
     unsigned packets_count;

@@ -112,6 +112,7 @@
     X(SUPPRESSED_OUTSIDE, "suppressed", "flow opened from outside: its host does not vote")        \
     X(SUPPRESSED_QUIC_VERSION, "suppressed", "in a QUIC version that is not read")                 \
     X(SUPPRESSED_CAPACITY, "suppressed", "a table was full")                                       \
+    X(SUPPRESSED_UNANSWERED, "suppressed", "the counter of all probes did not answer in time")     \
     X(DNS_OBSERVATIONS, "dns", "names in DNS that count apart")                                    \
     X(DNS_RELEASED, "dns", "of them released")                                                     \
     X(DNS_SUPPRESSED, "dns", "of them suppressed: exposed by fewer than z users, or too late")     \
@@ -126,6 +127,9 @@
     X(AGENTS, "agent", "user agents in QUIC hellos")                                               \
     X(AGENTS_RELEASED, "agent", "user agents released")                                            \
     X(AGENTS_SUPPRESSED, "agent", "user agents suppressed, for whatever reason")                   \
+    X(QUESTIONS, "count", "votes, questions and clients' addresses hashed for a counter of probes") \
+    X(QUESTIONS_UNANSWERED, "count", "of them given up: no answer in time, so no")                 \
+    X(ANSWERS_LATE, "count", "answers that came after that, not used")                             \
     X(PACKETS_PASSED, "packet", "packets that left anonymized")                                    \
     X(PACKETS_MASKED, "packet", "packets that left with a withheld name masked, or coarse")        \
     X(PACKETS_DROPPED_NO_FLOW, "packet", "not emitted: of no flow")                                \

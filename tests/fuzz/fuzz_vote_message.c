@@ -21,9 +21,9 @@ static void require(bool holds)
         __builtin_trap();
 }
 
-static zn_vote *read_all(zn_vote_header *header, zn_span message)
+static zn_counted_vote *read_all(zn_vote_header *header, zn_span message)
 {
-    zn_vote *votes;
+    zn_counted_vote *votes;
     if (zn_vote_header_read(header, message, NULL) != 0)
         return NULL;
     votes = malloc((header->votes + (size_t)1) * sizeof *votes);
@@ -35,7 +35,7 @@ static zn_vote *read_all(zn_vote_header *header, zn_span message)
 }
 
 /* Writes votes as a message, which the caller frees. */
-static zn_span write_all(const zn_vote_header *header, const zn_vote *votes)
+static zn_span write_all(const zn_vote_header *header, const zn_counted_vote *votes)
 {
     zn_vote_writer writer;
     zn_span message = {NULL, 0};
@@ -57,12 +57,12 @@ static zn_span write_all(const zn_vote_header *header, const zn_vote *votes)
 static void check_votes(zn_span message)
 {
     zn_vote_header header, again;
-    zn_vote *votes = read_all(&header, message), *reread;
+    zn_counted_vote *votes = read_all(&header, message), *reread;
     zn_span first, second;
     if (votes == NULL)
         return;
     for (uint32_t i = 0; i < header.votes; i++)
-        require(votes[i].t_ns >= 0 && votes[i].kind >= 1 && votes[i].kind <= ZN_VOTE_KINDS);
+        require(votes[i].t_ns >= 0 && votes[i].kind >= 1 && votes[i].kind <= ZN_COUNTED_KINDS);
     if (header.votes < ZN_VOTES_MAX) {
         first = write_all(&header, votes);
         reread = read_all(&again, first);

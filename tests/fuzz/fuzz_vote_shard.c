@@ -28,7 +28,7 @@ typedef struct run {
     zn_vote_writer writer;
     uint64_t sequence[PROBES];
     size_t n; /* votes for names so far */
-    zn_vote seen[VOTES_MAX];
+    zn_counted_vote seen[VOTES_MAX];
 } run;
 
 static void require(bool holds)
@@ -37,12 +37,12 @@ static void require(bool holds)
         __builtin_trap();
 }
 
-static uint32_t users_of(const run *r, const zn_vote *vote)
+static uint32_t users_of(const run *r, const zn_counted_vote *vote)
 {
     bool counted[8] = {false};
     uint32_t users = 0;
     for (size_t i = 0; i < r->n; i++) {
-        const zn_vote *v = r->seen + i;
+        const zn_counted_vote *v = r->seen + i;
         if (v->id.lo == vote->id.lo && v->t_ns <= vote->t_ns && v->t_ns >= vote->t_ns - WINDOW &&
             !counted[v->user & 7]) {
             counted[v->user & 7] = true;
@@ -55,7 +55,7 @@ static uint32_t users_of(const run *r, const zn_vote *vote)
 static void take_answers(run *r)
 {
     size_t n;
-    const zn_vote *released;
+    const zn_counted_vote *released;
     while ((n = zn_vote_shard_answer_bytes(r->shard)) != 0) {
         uint8_t *out = malloc(n);
         zn_vote_header header;
@@ -68,7 +68,7 @@ static void take_answers(run *r)
     }
     released = zn_vote_shard_releases(r->shard, &n);
     for (size_t i = 0; i < n; i++)
-        require(released[i].kind != ZN_VOTE_NAME || users_of(r, released + i) >= Z);
+        require(released[i].kind != ZN_COUNTED_NAME || users_of(r, released + i) >= Z);
     zn_vote_shard_clear_releases(r->shard);
 }
 
@@ -82,14 +82,14 @@ static void put(run *r, const uint8_t *step)
     header.settings = SETTINGS;
     header.watermark_ns = step[1] == 255 ? ZN_VOTE_WATERMARK_END : step[1];
     for (uint32_t i = 0; i < (step[3] & 7u) && r->n < VOTES_MAX; i++) {
-        zn_vote vote = {(int64_t)step[1] + step[2] % 16 - (int64_t)i,
+        zn_counted_vote vote = {(int64_t)step[1] + step[2] % 16 - (int64_t)i,
                         i,
                         {step[2] / 16 % 4 + UINT64_C(1), UINT64_C(1) << 56},
                         (uint8_t)(step[3] >> 3 & 7) + 1};
         if (vote.t_ns < 0)
             continue;
         require(zn_vote_writer_add(&r->writer, &vote));
-        if (vote.kind == ZN_VOTE_NAME)
+        if (vote.kind == ZN_COUNTED_NAME)
             r->seen[r->n++] = vote;
     }
     require(zn_vote_writer_bytes(&r->writer) <= sizeof out);

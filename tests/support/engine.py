@@ -63,6 +63,8 @@ SETTINGS: dict[str, Any] = {
     "coarse_suppressed": False,
     "packet_times_ns": 1,
     "views": [],
+    "count_probe": None,
+    "count_hold_ns": 5 * SECOND,
 }
 
 

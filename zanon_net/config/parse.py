@@ -437,6 +437,27 @@ def key_path(name: str, value: object) -> object:
     return value
 
 
+def pem_path(name: str, value: object) -> object:
+    """The path of a file of certificates or a key; refuses other values."""
+    if not _is_path(value):
+        reject(name, "must be the path of a file in PEM")
+    return value
+
+
+def counter_place(name: str, value: object) -> str:
+    """Where a counter is, as far as a text tells."""
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z]+:[^\x00-\x20\x7f]+", value):
+        reject(name, "must be the place of a counter, such as tls://HOST:PORT")
+    return value
+
+
+def probe_name(name: str, value: object) -> str:
+    """The name of a probe."""
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", value):
+        reject(name, "must be 1 to 64 letters, digits and . _ - of ASCII")
+    return value
+
+
 def capture_filter(name: str, value: object) -> str:
     """A BPF expression; refuses other values, and text that is no UTF-8."""
     text = value.encode(errors="replace").decode() if isinstance(value, str) else None

@@ -14,6 +14,7 @@ from zanon_net.config import (
     count_rows,
     filter_rows,
     packet_rows,
+    probe_rows,
     publish_rows,
     question_rows,
     run_rows,
@@ -24,6 +25,7 @@ from zanon_net.config.setting import Setting
 SETTINGS = (
     *run_rows.ROWS,
     *packet_rows.ROWS,
+    *probe_rows.ROWS,
     *filter_rows.ROWS,
     *publish_rows.ROWS,
     *table_rows.ROWS,

@@ -219,5 +219,39 @@ class PacketSettings(View):
     view: str | Sequence[str] = RUN["view"].default
 
 
-for _view in (ZParams, AddressPolicy, Input, Output, Limits, LiveSettings, PacketSettings):
+@dataclass(frozen=True, slots=True)
+class CountSettings(View):
+    """The settings of a run that is one of several probes, for which a counter decides."""
+
+    rows = rows_of("run", "count")
+
+    count_at: str | None = RUN["count_at"].default
+    probe: str | None = RUN["probe"].default
+    count_tls_cert: str | os.PathLike[str] | None = RUN["count_tls_cert"].default
+    count_tls_key: str | os.PathLike[str] | None = RUN["count_tls_key"].default
+    count_tls_ca: str | os.PathLike[str] | None = RUN["count_tls_ca"].default
+    count_hold: int | str = RUN["count_hold"].default
+    count_wait: int | str = RUN["count_wait"].default
+
+    @property
+    def hold_s(self) -> float:
+        """The longest wait for a counter that is away, in seconds."""
+        return int(self.count_hold) * 1e-9
+
+    @property
+    def wait_s(self) -> float:
+        """The longest wait of captures for an answer, in seconds."""
+        return int(self.count_wait) * 1e-9
+
+
+for _view in (
+    ZParams,
+    AddressPolicy,
+    Input,
+    Output,
+    Limits,
+    LiveSettings,
+    PacketSettings,
+    CountSettings,
+):
     describe(_view)

@@ -14,13 +14,14 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from zanon_net.config import presets, rules
+from zanon_net.config import presets, probe_rules, rules
 from zanon_net.config.load import SECTIONS, load_sections
 from zanon_net.config.packet_views import PacketView, packet_views
 from zanon_net.config.parse import did_you_mean
 from zanon_net.config.schema import KEYS, RUN, rows_of
 from zanon_net.config.sections import (
     AddressPolicy,
+    CountSettings,
     Input,
     Limits,
     LiveSettings,
@@ -40,6 +41,7 @@ _VIEWS: dict[str, type[View]] = {
     "limits": Limits,
     "live": LiveSettings,
     "packets": PacketSettings,
+    "count": CountSettings,
 }
 
 
@@ -52,7 +54,7 @@ class Config:
 
     anonymity: which names are released. addresses: who is a user, and pseudonyms. input: what is
     read. output: what is written. limits: sizes of the tables, threads. live: interfaces.
-    packets: what anonymized packets hold.
+    packets: what anonymized packets hold. count: the counter of all probes.
 
     Raises ConfigError for a wrong value or an unknown name.
     """
@@ -66,6 +68,7 @@ class Config:
     limits: Limits
     live: LiveSettings
     packets: PacketSettings
+    count: CountSettings
 
     def __init__(
         self,
@@ -76,9 +79,10 @@ class Config:
         limits: Limits | None = None,
         live: LiveSettings | None = None,
         packets: PacketSettings | None = None,
+        count: CountSettings | None = None,
         **settings: Any,
     ) -> None:
-        views = (anonymity, addresses, input, output, limits, live, packets)
+        views = (anonymity, addresses, input, output, limits, live, packets, count)
         parts: dict[str, View | None] = dict(zip(SECTIONS, views, strict=True))
         changes = _by_section(settings)
         for section, part in parts.items():
@@ -89,6 +93,7 @@ class Config:
             chosen = kind(**written) if part is None else dataclasses.replace(part, **written)  # type: ignore[type-var]
             object.__setattr__(self, section, chosen)
         rules.check_all(self.settings())
+        probe_rules.check_probe(self.settings())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -215,6 +215,9 @@ PSEUDONYMS = Type(
     metavar="networks|crypto-pan[:P4,P6]|random",
 )
 KEY_FILE = Type(read=parse.key_path, range="a file", metavar="FILE", anchored=_in_folder)
+PEM_FILE = replace(KEY_FILE, read=parse.pem_path)
+COUNTER = Type(read=parse.counter_place, range="a place such as tls://HOST:PORT", metavar="URL")
+PROBE_NAME = Type(read=parse.probe_name, range="a name", metavar="NAME")
 FILE = Type(read=_as_written, range="a file", metavar="FILE")
 NEW_FILE = Type(read=parse.new_file, range="a new file", metavar="FILE", anchored=_in_folder)
 METRICS_FILE = replace(NEW_FILE, read=parse.metrics_file, range="a file, NAME.prom")

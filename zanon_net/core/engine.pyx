@@ -300,6 +300,97 @@ cdef class PacketEngine:
             zn_text_fini(&text)
 
     @property
+    def count_probe(self):
+        """(number of this run of the probe, number of its settings), as vote messages have them."""
+        cdef uint64_t probe, settings
+        self._check_open()
+        probe = zn_engine_count_probe(self.engine, &settings)
+        return probe, settings
+
+    def count_begin(self, unsigned shards):
+        """Sets the counter's number of shards, before the first frame. Raises ConfigError."""
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        try:
+            check(zn_engine_count_begin(self.engine, shards, &err), &err)
+        finally:
+            self.guard.leave()
+
+    def count_cut(self):
+        """Makes messages although none are due, which tells the counter that the probe is there."""
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        try:
+            check(zn_engine_count_cut(self.engine, &err), &err)
+        finally:
+            self.guard.leave()
+
+    def count_messages(self):
+        """Takes the vote messages that are ready."""
+        cdef zn_span ready
+        cdef size_t at = 0
+        cdef uint32_t n
+        messages = []
+        self._enter()
+        try:
+            ready = zn_engine_count_messages(self.engine)
+            while at < ready.n:
+                n = (ready.p[at] | <uint32_t>ready.p[at + 1] << 8
+                     | <uint32_t>ready.p[at + 2] << 16 | <uint32_t>ready.p[at + 3] << 24)
+                messages.append(PyBytes_FromStringAndSize(<const char *>ready.p + at + 4, n))
+                at += 4 + n
+            zn_engine_count_sent(self.engine)
+        finally:
+            self.guard.leave()
+        return messages
+
+    def count_answer(self, bytes message not None):
+        """Takes an answer message; flush does what it decides. Raises FormatError."""
+        cdef zn_error err
+        cdef zn_span span
+        span.p = <const uint8_t *><const char *>message
+        span.n = len(message)
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        try:
+            check(zn_engine_count_answer(self.engine, span, &err), &err)
+        finally:
+            self.guard.leave()
+
+    def count_mute(self, bint muted):
+        """Whether votes are given up before they are sent; clients are told of all the same."""
+        self._enter()
+        zn_engine_count_mute(self.engine, muted)
+        self.guard.leave()
+
+    @property
+    def count_waiting(self):
+        """How many votes, questions and records wait for answers."""
+        self._check_open()
+        return zn_engine_count_waiting(self.engine)
+
+    @property
+    def asks_too_much(self):
+        """Whether answers are missing for so long, or for so much, that no more should be fed."""
+        self._check_open()
+        return bool(zn_engine_asks_too_much(self.engine))
+
+    def give_up(self, bint all):
+        """Suppresses what waits for answers longer than it may, or all. True: drain, and call
+        flush."""
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        with nogil:
+            rc = zn_engine_give_up(self.engine, all, &err)
+        self.guard.leave()
+        check(rc, &err)
+        return rc > 0
+
+    @property
     def hold_bytes_max(self):
         """The most bytes that packets took while they waited."""
         self._check_open()

@@ -19,9 +19,9 @@ def vote_settings(z, window_ns, rotate_ns=None):
     return int.from_bytes(digest[:8], "little")
 
 
-cdef zn_vote vote_of(kind, t_ns, user, lo, hi) except *:
-    cdef zn_vote vote
-    vote.kind = whole("kind", kind, 1, ZN_VOTE_KINDS)
+cdef zn_counted_vote vote_of(kind, t_ns, user, lo, hi) except *:
+    cdef zn_counted_vote vote
+    vote.kind = whole("kind", kind, 1, ZN_COUNTED_KINDS)
     vote.t_ns = time_of(t_ns)
     vote.user = user
     vote.id.lo = lo
@@ -92,7 +92,7 @@ cdef class VoteWriter:
 
         Raises CapacityError when the message is full.
         """
-        cdef zn_vote vote = vote_of(kind, t_ns, user, lo, hi)
+        cdef zn_counted_vote vote = vote_of(kind, t_ns, user, lo, hi)
         if not zn_vote_writer_add(&self.writer, &vote):
             self._full()
 
@@ -103,10 +103,10 @@ cdef class VoteWriter:
         """
         cdef const int64_t[::1] times
         cdef const uint64_t[::1] users, los, his
-        cdef zn_vote vote
+        cdef zn_counted_vote vote
         cdef Py_ssize_t i
         times, users, los, his = word_columns({"t_ns": t_ns, "user": user, "lo": lo, "hi": hi})
-        vote.kind = whole("kind", kind, 1, ZN_VOTE_KINDS)
+        vote.kind = whole("kind", kind, 1, ZN_COUNTED_KINDS)
         if times.shape[0] > self.writer.max_votes - self.writer.votes:
             self._full()
         for i in range(times.shape[0]):
@@ -149,7 +149,7 @@ def read_votes(bytes message not None):
     """
     cdef _Copy copy = _Copy(message)
     cdef zn_vote_header header
-    cdef zn_vote *votes
+    cdef zn_counted_vote *votes
     cdef zn_error err
     cdef uint32_t i
     cdef uint8_t[::1] kind
@@ -158,9 +158,9 @@ def read_votes(bytes message not None):
     memset(&err, 0, sizeof(err))
     check(zn_vote_header_read(&header, copy.span, &err), &err)
     np = numpy()
-    block = np.empty(max(header.votes, 1) * sizeof(zn_vote), np.uint8)
+    block = np.empty(max(header.votes, 1) * sizeof(zn_counted_vote), np.uint8)
     kind = block
-    votes = <zn_vote *>&kind[0]
+    votes = <zn_counted_vote *>&kind[0]
     check(zn_votes_read(votes, &header, copy.span, &err), &err)
     arrays = (np.empty(header.votes, np.uint8), np.empty(header.votes, np.int64),
               np.empty((3, header.votes), np.uint64))

@@ -126,7 +126,7 @@ cdef class VoteShard:
 
         Empty unless the shard was made with keep_releases.
         """
-        cdef const zn_vote *votes
+        cdef const zn_counted_vote *votes
         cdef size_t n, i
         cdef int64_t[::1] t_ns
         cdef uint64_t[:, ::1] words

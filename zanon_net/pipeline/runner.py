@@ -20,7 +20,9 @@ from zanon_net.output.folder import check_out, open_sink
 from zanon_net.output.parquet import ROW_GROUP_ROWS
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.pipeline import packet_fates
+from zanon_net.pipeline.counting import Counting, begin_counting
 from zanon_net.pipeline.facts import Facts
+from zanon_net.pipeline.interfaces import interfaces_of
 from zanon_net.pipeline.live import LiveReader
 from zanon_net.pipeline.manifest import Ending, build_manifest, manifest_bytes
 from zanon_net.pipeline.observers import Observers
@@ -124,6 +126,10 @@ def run_into(
         begin = reader_opener(sources, config, progress, interruption, stack)
         engine = PacketEngine(**config.engine_arguments())
         stack.callback(engine.close)
+        is_live = bool(interfaces_of(sources))
+        counting = begin_counting(engine, config, interruption, is_live=is_live)
+        if counting is not None:
+            stack.callback(counting.close)
         if user is not None:
             load_libraries(config)
         open_it = sink_for(user, stack)
@@ -137,7 +143,7 @@ def run_into(
         reader = begin(engine, hooks)
         if started is not None:
             reader.started = partial(started, config.limits.max_flows, engine.flow_bytes_max)
-        report = run_reader(reader, engine, sink, hooks, observers, on_status)
+        report = run_reader(reader, engine, sink, hooks, observers, on_status, counting)
         until_published.pop_all()
         observers.finish()
         return report
@@ -166,6 +172,7 @@ def run_reader(
     hooks: WindowHooks,
     observers: Observers,
     on_status: Callable[[Status], None] | None = None,
+    counting: Counting | None = None,
 ) -> Report:
     """Reads to the end, and writes. Raises what `run` raises."""
     config, began = hooks.config, time.monotonic()
@@ -193,14 +200,17 @@ def run_reader(
     observers.begin(engine, reader.drops, hooks)
     try:
         upkeep = Upkeep(sink, config, state, is_live=isinstance(reader, LiveReader))
+        drain = partial(_drain, engine, sink, observers)
         for _batch in reader.batches():
-            _drain(engine, sink, observers)
+            if counting is not None:
+                counting.tick(drain, reader)
+            drain()
             _rotate(reader, engine, sink, observers)
             observers.tick()
             upkeep.tick()
             if clock is not None:
                 clock.tick()
-        _finish(reader, engine, sink, observers)
+        _finish(reader, engine, sink, observers, counting)
         hooks.see(engine)
         sink.finish(reader.first_ns)
         packet_fates.check(engine.stats, sink.written)
@@ -220,12 +230,18 @@ def run_reader(
 
 
 def _finish(
-    reader: Reader | LiveReader, engine: PacketEngine, sink: Sink, observers: Observers
+    reader: Reader | LiveReader,
+    engine: PacketEngine,
+    sink: Sink,
+    observers: Observers,
+    counting: Counting | None,
 ) -> None:
     """Ends all flows, nothing more being read, and moves what is left to the sink."""
     observers.stopping()
     if isinstance(reader, Reader):  # of an interface no packet, or an early end, is no error
         _refuse_unreadable(reader.facts())
+    if counting is not None:
+        counting.finish(partial(_drain, engine, sink, observers))
     while engine.finish():
         _drain(engine, sink, observers)
         _rotate(reader, engine, sink, observers)

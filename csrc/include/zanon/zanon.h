@@ -258,6 +258,10 @@ typedef struct zn_engine_config {
     bool keep_encapsulation;
     const zn_packet_view *views; /* at most ZN_VIEWS_MAX; copied */
     size_t view_count;
+    /* For zanon-net's own binding: name of this probe, whose votes a counter of all probes decides;
+     * NULL: the engine does. How long it is waited for, in ns of packet time. */
+    const char *count_probe;
+    int64_t count_hold_ns;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the

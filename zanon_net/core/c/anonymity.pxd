@@ -167,8 +167,8 @@ cdef extern from "anonymity/adaptive_l.h" nogil:
 
 cdef extern from "anonymity/vote_message.h" nogil:
     uint32_t ZN_VOTES_MAX
-    enum: ZN_VOTE_KINDS
-    ctypedef struct zn_vote:
+    enum: ZN_COUNTED_KINDS
+    ctypedef struct zn_counted_vote:
         int64_t t_ns
         uint64_t user
         zn_id id
@@ -182,12 +182,12 @@ cdef extern from "anonymity/vote_message.h" nogil:
         uint32_t votes, max_votes
     int zn_vote_writer_init(zn_vote_writer *w, uint32_t max_votes, zn_error *err)
     void zn_vote_writer_fini(zn_vote_writer *w)
-    c_bool zn_vote_writer_add(zn_vote_writer *w, const zn_vote *vote)
+    c_bool zn_vote_writer_add(zn_vote_writer *w, const zn_counted_vote *vote)
     size_t zn_vote_writer_bytes(const zn_vote_writer *w)
     size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, uint8_t *out,
                                  uint32_t *order)
     int zn_vote_header_read(zn_vote_header *header, zn_span message, zn_error *err)
-    int zn_votes_read(zn_vote *out, const zn_vote_header *header, zn_span message, zn_error *err)
+    int zn_votes_read(zn_counted_vote *out, const zn_vote_header *header, zn_span message, zn_error *err)
     size_t zn_answers_bytes(uint32_t votes)
     void zn_answers_write(const zn_vote_header *header, const uint8_t *bits, uint8_t *out)
     int zn_answers_read(zn_vote_header *header, zn_span *bits, zn_span message, zn_error *err)
@@ -222,7 +222,7 @@ cdef extern from "anonymity/vote_shard.h" nogil:
     void zn_vote_shard_decide(zn_vote_shard *s, int64_t before_ns)
     size_t zn_vote_shard_answer_bytes(const zn_vote_shard *s)
     void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out)
-    const zn_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
+    const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
     void zn_vote_shard_clear_releases(zn_vote_shard *s)
     c_bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t probe)
     const zn_vote_probe *zn_vote_shard_probes(const zn_vote_shard *s, size_t *n)

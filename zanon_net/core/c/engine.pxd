@@ -134,6 +134,8 @@ cdef extern from "engine/engine.h" nogil:
         int64_t packet_times_ns
         const zn_packet_view *views
         size_t view_count
+        const char *count_probe
+        int64_t count_hold_ns
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
@@ -167,6 +169,16 @@ cdef extern from "engine/engine.h" nogil:
     size_t zn_engine_table_memory(const zn_engine *e)
     size_t zn_engine_flow_memory_max(const zn_engine *e)
     const char *zn_engine_check(const zn_engine *e)
+    uint64_t zn_engine_count_probe(const zn_engine *e, uint64_t *settings)
+    int zn_engine_count_begin(zn_engine *e, unsigned shards, zn_error *err)
+    int zn_engine_count_cut(zn_engine *e, zn_error *err)
+    zn_span zn_engine_count_messages(const zn_engine *e)
+    void zn_engine_count_sent(zn_engine *e)
+    int zn_engine_count_answer(zn_engine *e, zn_span message, zn_error *err)
+    void zn_engine_count_mute(zn_engine *e, bint muted)
+    bint zn_engine_asks_too_much(const zn_engine *e)
+    uint64_t zn_engine_count_waiting(const zn_engine *e)
+    int zn_engine_give_up(zn_engine *e, bint all, zn_error *err)
     int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
     zn_profile_stage zn_engine_profile_stage(const zn_engine *e)
 

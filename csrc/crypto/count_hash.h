@@ -1,0 +1,26 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hashes by which the probes of one operator, and no one else, know users, names and addresses
+ * from each other: HMAC-SHA256 under K_count, which is HKDF-SHA256 of the key file with the info
+ * "zanon-net/1/count" || u64be(generation). The counter that gets the hashes never has the key.
+ */
+#ifndef ZN_CRYPTO_COUNT_HASH_H
+#define ZN_CRYPTO_COUNT_HASH_H
+
+#include "crypto/keys.h"
+#include "util/cursor.h"
+
+typedef struct zn_count_hash zn_count_hash;
+
+/* Opens the hashes of a generation. `keys` come from a key file, and are not needed afterwards.
+ * Returns 0, or -ZN_ERR_CONFIG / -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY with *err filled. */
+int zn_count_hash_open(zn_count_hash **out, zn_keys *keys, uint64_t generation, zn_error *err);
+void zn_count_hash_close(zn_count_hash *h);
+
+/* The first 16 bytes of the HMAC of label and bytes, as two little-endian numbers. */
+zn_id zn_count_hash_id(zn_count_hash *h, zn_span label, zn_span bytes);
+/* Whether libcrypto failed to make one of the hashes: zeros stand in its place. */
+bool zn_count_hash_failed(const zn_count_hash *h);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/ask.h"
+
+#include "analyzer/analyzers.h"
+#include "analyzer/layer7.h"
+#include "engine/emit.h"
+#include "engine/records.h"
+#include "flow/flow_table.h"
+#include "release/gate_ask.h"
+
+#include <sys/random.h>
+
+#define STEPS_MAX (UINT64_C(1) << 20)
+/* Room that the records of flows leave for periods and minutes, of which each batch has few. */
+#define STEPS_KEPT (64 + ZN_RECORD_STEPS)
+#define INTERVAL_NS ZN_NS_PER_S
+/* The wall clock runs ahead of packets that are on their way to the program. */
+#define QUIET_MARGIN_NS (2 * ZN_NS_PER_S)
+#define PROBE_NAME_MAX 256
+#define SETTINGS_LABEL "zanon-net/1/count-settings"
+
+static zn_span label_of(const char *text, size_t n)
+{
+    return (zn_span){(const uint8_t *)text, n};
+}
+
+static zn_id shared_id(void *maker, uint8_t domain, zn_span bytes)
+{
+    return zn_count_hash_id(maker, (zn_span){&domain, 1}, bytes);
+}
+
+/* Refuses settings that need the counts themselves. */
+static int check_config(const zn_engine_config *config, zn_error *err)
+{
+    if (config->key_file == NULL)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "probes that share a counter need a key file");
+    if (config->z < 2)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "with a z of 1 there is nothing to count");
+    if (config->z_max > config->z || config->popularity)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "a counter of all probes tells no probe its counts");
+    if (zn_engine_has_packets(config))
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "packets cannot wait for a counter of all probes");
+    return config->count_hold_ns >= 0
+               ? 0
+               : zn_fail(err, ZN_ERR_CONFIG, 0, "count_hold_ns must not be negative");
+}
+
+/* The number of this run of a probe: a run after it is another one, so that no answer to the one is
+ * taken for one to the other. */
+static int make_probe(zn_engine *e, const char *name, zn_error *err)
+{
+    uint8_t text[PROBE_NAME_MAX + 1 + sizeof(uint64_t)];
+    size_t n = strnlen(name, PROBE_NAME_MAX + 1);
+    if (n == 0 || n > PROBE_NAME_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "a probe has a name of 1 to %u bytes",
+                       PROBE_NAME_MAX);
+    memcpy(text, name, n);
+    text[n++] = 0;
+    if (getrandom(text + n, sizeof(uint64_t), 0) != (ssize_t)sizeof(uint64_t))
+        return zn_fail(err, ZN_ERR_CRYPTO, 0, "the system gave no random bytes");
+    e->asker.probe = zn_count_hash_id(e->count_hash, label_of("probe", sizeof "probe" - 1),
+                                      (zn_span){text, n + sizeof(uint64_t)})
+                         .lo;
+    return 0;
+}
+
+/* What names z, window and epochs in messages. */
+static int make_settings(zn_engine *e, zn_error *err)
+{
+    uint8_t text[sizeof SETTINGS_LABEL - 1 + 3 * sizeof(uint64_t)], *at = text;
+    uint8_t digest[ZN_KEY_DIGEST_BYTES];
+    int rc;
+    memcpy(at, SETTINGS_LABEL, sizeof SETTINGS_LABEL - 1);
+    at = zn_le_put(at + sizeof SETTINGS_LABEL - 1, e->policy.z, sizeof(uint64_t));
+    at = zn_le_put(at, (uint64_t)e->policy.window_ns, sizeof(uint64_t));
+    (void)zn_le_put(at, (uint64_t)e->roles.rotate_ns, sizeof(uint64_t));
+    rc = zn_key_digest((const char *)text, sizeof text, digest, err);
+    if (rc == 0)
+        e->asker.settings = zn_le_get(digest, sizeof(uint64_t));
+    return rc;
+}
+
+int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *err)
+{
+    int rc;
+    if (config->count_probe == NULL)
+        return 0;
+    rc = check_config(config, err);
+    if (rc == 0)
+        rc = zn_count_hash_open(&e->count_hash, e->keys, 0, err);
+    if (rc == 0)
+        rc = make_probe(e, config->count_probe, err);
+    if (rc == 0)
+        rc = make_settings(e, err);
+    e->asker.interval_ns = INTERVAL_NS;
+    e->asker.stats = &e->stats;
+    if (rc == 0)
+        rc = zn_asker_init(&e->asker, STEPS_MAX, err);
+    e->votes.shared = (zn_shared_ids){shared_id, e->count_hash};
+    e->gate.asker = &e->asker;
+    e->gate.count_hash = e->count_hash;
+    e->count_hold_ns = config->count_hold_ns;
+    e->quiet_ns = INT64_MIN;
+    return rc;
+}
+
+void zn_engine_close_ask(zn_engine *e)
+{
+    zn_asker_fini(&e->asker);
+    zn_count_hash_close(e->count_hash);
+}
+
+/* ---- steps ---- */
+
+static int do_step(zn_engine *e, const zn_step *step, zn_error *err)
+{
+    int rc;
+    switch ((zn_step_kind)step->kind) {
+    case ZN_STEP_RECORD:
+        rc = zn_engine_write_record(e, step->flow, 0, err);
+        e->gate.record_answers = (zn_record_answers){0};
+        return rc;
+    case ZN_STEP_PERIOD:
+        return zn_engine_mark_period(e, step->t_ns, err);
+    case ZN_STEP_MINUTE:
+        return zn_engine_write_held(
+            e, step->t_ns == INT64_MAX ? INT64_MAX : step->t_ns / ZN_MINUTE_NS, err);
+    case ZN_STEP_VOTE:
+    case ZN_STEP_SERVER_BEFORE:
+    case ZN_STEP_SERVER:
+    case ZN_STEP_HOST:
+    case ZN_STEP_RESOLVER:
+        break;
+    }
+    zn_gate_answered(&e->gate, step);
+    return zn_engine_write_releases(e, err);
+}
+
+int zn_engine_do_steps(zn_engine *e, zn_error *err)
+{
+    const zn_step *next;
+    int rc = 0;
+    e->waiting = zn_engine_outputs_full(e);
+    while (rc == 0 && !e->waiting && (next = zn_asker_next(&e->asker)) != NULL) {
+        zn_step step = *next;
+        zn_asker_done(&e->asker);
+        rc = do_step(e, &step, err);
+        if (e->writes_async && step.kind == ZN_STEP_RECORD)
+            zn_async_writer_start(e->writer);
+        e->waiting = zn_engine_outputs_full(e);
+    }
+    return rc != 0 || e->writes_async ? rc : zn_outputs_check(&e->outputs, err);
+}
+
+/* Makes room for a step, if need be by giving up all that wait. */
+static int make_room(zn_engine *e, zn_error *err)
+{
+    const zn_step *next;
+    int rc = 0;
+    if (ZN_LIKELY(zn_asker_room(&e->asker) > STEPS_KEPT))
+        return 0;
+    zn_asker_give_up(&e->asker, INT64_MAX);
+    while (rc == 0 && (next = zn_asker_next(&e->asker)) != NULL) {
+        zn_step step = *next;
+        zn_asker_done(&e->asker);
+        rc = do_step(e, &step, err);
+    }
+    return rc;
+}
+
+int zn_engine_ask_minutes(zn_engine *e, int64_t minute, zn_error *err)
+{
+    zn_step step = {.kind = ZN_STEP_MINUTE, .t_ns = INT64_MAX};
+    if (minute <= e->minute_asked || e->flows->closed.first != e->flows->closed.end)
+        return 0;
+    if (minute < INT64_MAX / ZN_MINUTE_NS)
+        step.t_ns = minute * ZN_MINUTE_NS;
+    e->minute_asked = minute;
+    if (zn_asker_room(&e->asker) == 0) {
+        int rc = make_room(e, err);
+        if (rc != 0)
+            return rc;
+    }
+    zn_asker_put(&e->asker, step);
+    return zn_engine_do_steps(e, err);
+}
+
+int zn_engine_ask_period(zn_engine *e, int64_t start_ns, zn_error *err)
+{
+    int rc = zn_asker_room(&e->asker) == 0 ? make_room(e, err) : 0;
+    if (rc != 0)
+        return rc;
+    zn_asker_put(&e->asker, (zn_step){.kind = ZN_STEP_PERIOD, .t_ns = start_ns});
+    return 0;
+}
+
+/* ---- questions ---- */
+
+static int64_t now_of(const zn_engine *e)
+{
+    return e->clock.now_ns > e->quiet_ns ? e->clock.now_ns : e->quiet_ns;
+}
+
+void zn_engine_ask_quiet(zn_engine *e, int64_t now_ns)
+{
+    e->quiet_ns = now_ns - QUIET_MARGIN_NS;
+}
+
+/* Ends a closed flow, and asks about its record. */
+static void ask_record(zn_engine *e, uint32_t flow)
+{
+    zn_flow *f = zn_flow_entry(e->flows, flow);
+    zn_analyzers_flow_closed(&e->names, flow, f);
+    zn_layer7_closed(&e->names, f);
+    if (e->votes.n != 0)
+        zn_gate_ask(&e->gate);
+    zn_gate_ask_record(&e->gate, flow, now_of(e));
+}
+
+int zn_engine_ask(zn_engine *e, bool all, zn_error *err)
+{
+    uint32_t flow;
+    int rc = 0;
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_Z);
+    zn_gate_ask(&e->gate);
+    if (e->clock.started)
+        zn_gate_ask_epoch(&e->gate, now_of(e));
+    while (rc == 0) {
+        if (zn_asker_room(&e->asker) <= STEPS_KEPT) {
+            if (!all)
+                break;
+            rc = make_room(e, err);
+            continue;
+        }
+        flow = zn_flow_next_closed(e->flows);
+        if (flow == 0)
+            break;
+        ask_record(e, flow);
+    }
+    if (rc == 0 && e->clock.started && zn_asker_is_due(&e->asker, now_of(e)))
+        rc = zn_asker_cut(&e->asker, now_of(e), now_of(e), err);
+    if (rc == 0 && zn_count_hash_failed(e->count_hash))
+        rc = zn_fail(err, ZN_ERR_CRYPTO, 0, "the crypto library could not make a hash");
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
+    return rc == 0 ? zn_engine_do_steps(e, err) : rc;
+}
+
+int zn_engine_ask_rebase(zn_engine *e, zn_error *err)
+{
+    const zn_step *next;
+    int rc = 0;
+    zn_asker_give_up(&e->asker, INT64_MAX);
+    while (rc == 0 && (next = zn_asker_next(&e->asker)) != NULL) {
+        zn_step step = *next;
+        zn_asker_done(&e->asker);
+        rc = do_step(e, &step, err);
+    }
+    e->quiet_ns = INT64_MIN;
+    e->minute_asked = 0;
+    /* marks of clients count from the new time on */
+    zn_addr_set_clear(&e->gate.clients.set[0]);
+    zn_addr_set_clear(&e->gate.clients.set[1]);
+    return rc;
+}
+
+int zn_engine_ask_end(zn_engine *e, int rc, zn_error *err)
+{
+    if (e->flows->closed.first != e->flows->closed.end)
+        return 1;
+    if (e->asker.watermark_ns != ZN_VOTE_WATERMARK_END && e->asker.shard_count != 0 &&
+        e->clock.started) {
+        int cut = zn_asker_cut(&e->asker, now_of(e), ZN_VOTE_WATERMARK_END, err);
+        if (cut != 0)
+            return cut;
+    }
+    return rc;
+}
+
+/* ---- for the program ---- */
+
+uint64_t zn_engine_count_probe(const zn_engine *e, uint64_t *settings)
+{
+    *settings = e->asker.settings;
+    return e->asker.probe;
+}
+
+int zn_engine_count_begin(zn_engine *e, unsigned shards, zn_error *err)
+{
+    return zn_asker_begin(&e->asker, shards, err);
+}
+
+int zn_engine_count_cut(zn_engine *e, zn_error *err)
+{
+    if (!e->clock.started || e->asker.watermark_ns == ZN_VOTE_WATERMARK_END)
+        return 0;
+    return zn_asker_cut(&e->asker, now_of(e), 0, err);
+}
+
+zn_span zn_engine_count_messages(const zn_engine *e)
+{
+    return (zn_span){(const uint8_t *)e->asker.ready.bytes, e->asker.ready.n};
+}
+
+void zn_engine_count_sent(zn_engine *e)
+{
+    e->asker.ready.n = 0;
+}
+
+int zn_engine_count_answer(zn_engine *e, zn_span message, zn_error *err)
+{
+    return zn_asker_answer(&e->asker, message, err);
+}
+
+/* Returns whether so much waits for an answer that there may soon be no room for more. */
+static bool is_crowded(const zn_engine *e)
+{
+    return zn_asker_waits_since(&e->asker) != INT64_MAX &&
+           (zn_asker_room(&e->asker) < STEPS_MAX / 2 || e->asker.records > e->max_flows / 4);
+}
+
+bool zn_engine_asks_too_much(const zn_engine *e)
+{
+    int64_t since_ns = zn_asker_waits_since(&e->asker);
+    return is_crowded(e) || (since_ns != INT64_MAX && now_of(e) - since_ns > e->count_hold_ns);
+}
+
+void zn_engine_count_mute(zn_engine *e, bool muted)
+{
+    e->asker.muted = muted;
+}
+
+void zn_engine_stop_waiting(zn_engine *e, bool all)
+{
+    zn_asker_give_up(&e->asker, all ? INT64_MAX : now_of(e) - e->count_hold_ns);
+    if (is_crowded(e))
+        zn_asker_give_up(&e->asker, INT64_MAX);
+}
+
+uint64_t zn_engine_count_waiting(const zn_engine *e)
+{
+    return e->asker.next - e->asker.first;
+}

@@ -1,0 +1,292 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "release/asker.h"
+
+#include "util/arena.h"
+
+#define MESSAGE_VOTES (UINT32_C(1) << 16) /* most in a message; then another one begins */
+#define LENGTH_BYTES 4
+
+struct zn_sent {
+    zn_sent *after;
+    uint64_t sequence;
+    uint64_t last; /* the latest of its steps, plus one */
+    uint32_t n;
+    uint64_t step[];
+};
+
+int zn_asker_init(zn_asker *a, uint64_t most, zn_error *err)
+{
+    a->mask = most - 1;
+    a->watermark_ns = 0;
+    a->cut_ns = INT64_MIN;
+    a->steps = zn_block_alloc(most * sizeof *a->steps);
+    a->order = zn_block_alloc(MESSAGE_VOTES * sizeof *a->order);
+    return a->steps != NULL && a->order != NULL
+               ? 0
+               : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for what waits for answers");
+}
+
+/* Removes the oldest unanswered message of a shard. */
+static void forget_first(zn_asked_shard *shard)
+{
+    zn_sent *sent = shard->first;
+    shard->first = sent->after;
+    if (shard->first == NULL)
+        shard->last = NULL;
+    zn_heap_free(sent);
+}
+
+void zn_asker_fini(zn_asker *a)
+{
+    for (unsigned i = 0; i < a->shard_count; i++) {
+        zn_asked_shard *shard = &a->shards[i];
+        while (shard->first != NULL)
+            forget_first(shard);
+        zn_vote_writer_fini(&shard->writer);
+        zn_block_free(shard->steps, MESSAGE_VOTES * sizeof *shard->steps);
+    }
+    zn_heap_free(a->shards);
+    zn_block_free(a->order, MESSAGE_VOTES * sizeof *a->order);
+    zn_text_fini(&a->ready);
+    if (a->steps != NULL)
+        zn_block_free(a->steps, (a->mask + 1) * sizeof *a->steps);
+    memset(a, 0, sizeof *a);
+}
+
+size_t zn_asker_memory(const zn_asker *a)
+{
+    uint64_t touched = a->next <= a->mask ? a->next : a->mask + 1;
+    return a->steps == NULL ? 0 : touched * sizeof *a->steps + a->ready.cap;
+}
+
+int zn_asker_begin(zn_asker *a, unsigned shards, zn_error *err)
+{
+    int rc = 0;
+    if (shards == 0 || shards > ZN_COUNT_SHARDS_MAX || (shards & (shards - 1)) != 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "a counter has 1 to %u shards, a power of two, not %u", ZN_COUNT_SHARDS_MAX,
+                       shards);
+    if (a->shard_count != 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "the number of shards is set already");
+    a->shards = zn_heap_alloc(shards * sizeof *a->shards);
+    if (a->shards == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for votes");
+    a->shard_count = shards;
+    for (unsigned i = 0; i < shards && rc == 0; i++) {
+        zn_asked_shard *shard = &a->shards[i];
+        shard->sequence = 1;
+        shard->steps = zn_block_alloc(MESSAGE_VOTES * sizeof *shard->steps);
+        rc = shard->steps == NULL ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for votes")
+                                  : zn_vote_writer_init(&shard->writer, MESSAGE_VOTES, err);
+    }
+    return rc;
+}
+
+/* ---- messages ---- */
+
+/* Notes of which step each vote of a message is. */
+static bool note_sent(zn_asker *a, zn_asked_shard *shard, uint32_t n)
+{
+    zn_sent *sent = zn_heap_alloc(sizeof *sent + n * sizeof sent->step[0]);
+    if (sent == NULL)
+        return false;
+    sent->sequence = shard->sequence;
+    sent->n = n;
+    for (uint32_t i = 0; i < n; i++) {
+        sent->step[i] = shard->steps[a->order[i]];
+        if (sent->step[i] != ZN_STEP_OF_NONE && sent->step[i] >= sent->last)
+            sent->last = sent->step[i] + 1;
+    }
+    if (shard->last == NULL)
+        shard->first = sent;
+    else
+        shard->last->after = sent;
+    shard->last = sent;
+    return true;
+}
+
+/* Makes the message of a shard. Without memory for it, it is lost and the asker has failed. */
+static void cut_shard(zn_asker *a, unsigned number)
+{
+    zn_asked_shard *shard = &a->shards[number];
+    zn_vote_header header = {.shard = (uint16_t)number,
+                             .probe = a->probe,
+                             .sequence = shard->sequence,
+                             .settings = a->settings,
+                             .watermark_ns = a->watermark_ns};
+    uint32_t votes = shard->writer.votes;
+    size_t most = zn_vote_writer_bytes(&shard->writer), n;
+    uint8_t *at = (uint8_t *)zn_text_reserve(&a->ready, LENGTH_BYTES + most);
+    while (shard->first != NULL && shard->first->last <= a->first) /* its steps were given up */
+        forget_first(shard);
+    if (at == NULL) {
+        a->failed = true;
+        return;
+    }
+    n = zn_vote_writer_finish(&shard->writer, &header, at + LENGTH_BYTES, a->order);
+    (void)zn_le_put(at, n, LENGTH_BYTES);
+    a->ready.n += LENGTH_BYTES + n;
+    a->failed |= !note_sent(a, shard, votes);
+    shard->sequence++;
+}
+
+bool zn_asker_is_due(const zn_asker *a, int64_t now_ns)
+{
+    if (a->shard_count == 0 || a->watermark_ns == ZN_VOTE_WATERMARK_END)
+        return false;
+    return a->cut_ns == INT64_MIN || now_ns < a->cut_ns || now_ns - a->cut_ns >= a->interval_ns;
+}
+
+int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *err)
+{
+    a->cut_ns = now_ns;
+    if (watermark_ns > a->watermark_ns)
+        a->watermark_ns = watermark_ns;
+    for (unsigned i = 0; i < a->shard_count; i++)
+        cut_shard(a, i);
+    return !a->failed ? 0 : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message of votes");
+}
+
+/* Puts a vote into the message of its shard. */
+static void add_vote(zn_asker *a, const zn_counted_vote *vote, uint64_t step)
+{
+    unsigned number = (unsigned)((vote->id.hi >> 32) * a->shard_count >> 32);
+    zn_asked_shard *shard = &a->shards[number];
+    if (shard->writer.votes == MESSAGE_VOTES)
+        cut_shard(a, number);
+    shard->steps[shard->writer.votes] = step;
+    a->failed |= !zn_vote_writer_add(&shard->writer, vote);
+    a->stats->n[ZN_STAT_QUESTIONS]++;
+}
+
+/* Sets the answers to the votes of a message. Bits that there are none of are no. */
+static void take_bits(zn_asker *a, const zn_sent *sent, zn_span bits)
+{
+    for (uint32_t i = 0; i < sent->n; i++) {
+        uint64_t number = sent->step[i];
+        zn_step *step = &a->steps[number & a->mask];
+        bool yes = i / 8 < bits.n && (bits.p[i / 8] >> i % 8 & 1) != 0;
+        if (number == ZN_STEP_OF_NONE)
+            continue;
+        if (number >= a->first && step->answer == ZN_ANSWER_NONE)
+            step->answer = yes ? ZN_ANSWER_YES : ZN_ANSWER_NO;
+        else
+            a->stats->n[ZN_STAT_ANSWERS_LATE]++;
+    }
+}
+
+/* Removes and returns the message of that number; NULL: its steps were given up. */
+static zn_sent *take_sent(zn_asked_shard *shard, uint64_t sequence)
+{
+    zn_sent *before = NULL, *sent = shard->first;
+    for (; sent != NULL && sent->sequence != sequence; sent = sent->after)
+        before = sent;
+    if (sent == NULL)
+        return NULL;
+    if (before == NULL)
+        shard->first = sent->after;
+    else
+        before->after = sent->after;
+    if (shard->last == sent)
+        shard->last = before;
+    return sent;
+}
+
+int zn_asker_answer(zn_asker *a, zn_span message, zn_error *err)
+{
+    zn_vote_header header;
+    zn_span bits;
+    zn_sent *sent;
+    int rc = zn_answers_read(&header, &bits, message, err);
+    if (rc != 0)
+        return rc;
+    if (header.probe != a->probe || header.settings != a->settings ||
+        header.shard >= a->shard_count || header.sequence == 0 ||
+        header.sequence >= a->shards[header.shard].sequence)
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "the counter answers what this probe did not ask");
+    sent = take_sent(&a->shards[header.shard], header.sequence);
+    if (sent == NULL) {
+        a->stats->n[ZN_STAT_ANSWERS_LATE] += header.votes;
+        return 0;
+    }
+    if (header.votes == sent->n)
+        take_bits(a, sent, bits);
+    else if (header.votes < sent->n) /* it did not count them */
+        take_bits(a, sent, (zn_span){NULL, 0});
+    else
+        rc = zn_fail(err, ZN_ERR_FORMAT, 0, "the counter answers what this probe did not ask");
+    zn_heap_free(sent);
+    return rc;
+}
+
+/* ---- steps ---- */
+
+static zn_step *step_at(const zn_asker *a, uint64_t number)
+{
+    return &a->steps[number & a->mask];
+}
+
+void zn_asker_put(zn_asker *a, zn_step step)
+{
+    ZN_ASSERT(zn_asker_room(a) != 0);
+    a->records += step.kind == ZN_STEP_RECORD;
+    *step_at(a, a->next++) = step;
+}
+
+void zn_asker_ask(zn_asker *a, zn_step step, zn_counted_kind kind, zn_id id, uint64_t user)
+{
+    zn_counted_vote vote = {
+        .t_ns = step.t_ns, .user = user, .id = id, .kind = (uint8_t)kind};
+    step.asked = a->shard_count != 0;
+    if (step.asked && !a->muted) {
+        add_vote(a, &vote, a->next);
+    } else {
+        step.answer = ZN_ANSWER_GIVEN_UP;
+        a->stats->n[ZN_STAT_QUESTIONS]++;
+        a->stats->n[ZN_STAT_QUESTIONS_UNANSWERED]++;
+    }
+    zn_asker_put(a, step);
+}
+
+void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id)
+{
+    zn_counted_vote mark = {.t_ns = t_ns, .id = id, .kind = ZN_COUNTED_CLIENT};
+    if (a->shard_count != 0)
+        add_vote(a, &mark, ZN_STEP_OF_NONE);
+}
+
+/* Returns whether a step waits for its answer. */
+static bool waits(const zn_step *step)
+{
+    return step->asked && step->answer == ZN_ANSWER_NONE;
+}
+
+const zn_step *zn_asker_next(const zn_asker *a)
+{
+    const zn_step *step = step_at(a, a->first);
+    return a->first == a->next || waits(step) ? NULL : step;
+}
+
+void zn_asker_done(zn_asker *a)
+{
+    a->records -= step_at(a, a->first)->kind == ZN_STEP_RECORD;
+    a->first++;
+}
+
+void zn_asker_give_up(zn_asker *a, int64_t t_ns)
+{
+    for (uint64_t n = a->first; n != a->next && step_at(a, n)->t_ns < t_ns; n++) {
+        zn_step *step = step_at(a, n);
+        if (!waits(step))
+            continue;
+        step->answer = ZN_ANSWER_GIVEN_UP;
+        a->stats->n[ZN_STAT_QUESTIONS_UNANSWERED]++;
+    }
+}
+
+int64_t zn_asker_waits_since(const zn_asker *a)
+{
+    const zn_step *step = step_at(a, a->first);
+    return a->first != a->next && waits(step) ? step->t_ns : INT64_MAX;
+}

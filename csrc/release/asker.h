@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a probe asks the counter of all probes, and what waits for its answers.
+ *
+ * A step is a thing to do that may need an answer: a vote to finish, a record to write, a period to
+ * end. Steps are done strictly in the order in which they were put here, each when its own answer
+ * and all before it are there, so that a probe does what it would do by itself, only later. A step
+ * that is given up is done as if its answer were no.
+ *
+ * Questions gather until they are cut into messages, one a shard. A message carries a watermark: no
+ * question older than it follows, but for those that the contract calls late.
+ */
+#ifndef ZN_RELEASE_ASKER_H
+#define ZN_RELEASE_ASKER_H
+
+#include "anonymity/vote_message.h"
+#include "util/stats.h"
+#include "util/text.h"
+
+typedef enum zn_step_kind {
+    ZN_STEP_VOTE,          /* finish a vote */
+    ZN_STEP_SERVER_BEFORE, /* of a long flow: was its server a client in an epoch that ended? */
+    /* Of a flow that has closed, before its ZN_STEP_RECORD: what its record may show. */
+    ZN_STEP_SERVER,   /* its server's address: was it no client? */
+    ZN_STEP_HOST,     /* the name by which it was resolved: is it shared? */
+    ZN_STEP_RESOLVER, /* the resolver's address: was it no client, and is it shared? */
+    ZN_STEP_RECORD,   /* write its record */
+    ZN_STEP_PERIOD,   /* begin the period of the outputs that starts at t_ns */
+    ZN_STEP_MINUTE    /* write what waited for the end of minutes before t_ns */
+} zn_step_kind;
+
+typedef enum zn_answer {
+    ZN_ANSWER_NONE, /* not yet, or none is needed */
+    ZN_ANSWER_NO,
+    ZN_ANSWER_YES,
+    ZN_ANSWER_GIVEN_UP /* counts as no */
+} zn_answer;
+
+#define ZN_STEP_OF_NONE UINT64_MAX
+
+typedef struct zn_step {
+    int64_t t_ns;
+    uint32_t flow, entry; /* as in zn_vote */
+    uint8_t kind;         /* zn_step_kind */
+    uint8_t vote;         /* zn_vote_kind, of a ZN_STEP_VOTE */
+    uint8_t answer;       /* zn_answer */
+    bool asked;           /* it needs an answer */
+} zn_step;
+
+#define ZN_COUNT_SHARDS_MAX 256u
+
+/* A message whose answer is due: the steps of its votes, in the order of the message. */
+typedef struct zn_sent zn_sent;
+
+/* What goes to one shard of the counter. */
+typedef struct zn_asked_shard {
+    zn_vote_writer writer; /* of the message that gathers */
+    uint64_t *steps;       /* the step of each of its votes; ZN_STEP_OF_NONE: nobody waits */
+    uint64_t sequence;     /* of that message */
+    zn_sent *first, *last; /* its unanswered messages */
+} zn_asked_shard;
+
+typedef struct zn_asker {
+    uint64_t probe, settings; /* as messages have them */
+    int64_t interval_ns;
+    zn_stats *stats;
+    zn_step *steps; /* a ring */
+    uint64_t first, next; /* numbers of steps: the oldest one, and the one to come */
+    uint64_t mask;        /* of a number: its place in the ring */
+    uint64_t records;     /* ZN_STEP_RECORD among the steps */
+    zn_asked_shard *shards;
+    uint32_t *order; /* of the votes of a message: scratch memory */
+    unsigned shard_count; /* 0: not known yet, and all answers are no */
+    int64_t watermark_ns; /* of the last messages; ZN_VOTE_WATERMARK_END: they were the last */
+    int64_t cut_ns;       /* the clock at the time; INT64_MIN: there were none */
+    zn_text ready;        /* messages to be sent, each after its length in four bytes */
+    bool muted;           /* the answers to votes and questions are given up, and nothing is sent */
+    bool failed;          /* no memory for a message */
+} zn_asker;
+
+/* Makes an empty queue for `most` steps, a power of two; probe, settings, interval_ns and stats are
+ * set, the rest is zero. Returns 0, or a negative zn_err with *err filled. */
+int zn_asker_init(zn_asker *a, uint64_t most, zn_error *err);
+void zn_asker_fini(zn_asker *a);
+size_t zn_asker_memory(const zn_asker *a);
+/* Sets the number of shards, a power of two, once and before anything is asked. Returns 0, or a
+ * negative zn_err with *err filled. */
+int zn_asker_begin(zn_asker *a, unsigned shards, zn_error *err);
+
+/* Returns how many steps find room. */
+static inline uint64_t zn_asker_room(const zn_asker *a)
+{
+    return a->mask + 1 - (a->next - a->first);
+}
+
+/* Put a step, for which there is room, to be done in its turn; with a question, when that is
+ * answered. */
+void zn_asker_put(zn_asker *a, zn_step step);
+void zn_asker_ask(zn_asker *a, zn_step step, zn_counted_kind kind, zn_id id, uint64_t user);
+/* Tells the counter of a client at t_ns. */
+void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id);
+
+/* Returns whether an interval has passed since the last messages. */
+bool zn_asker_is_due(const zn_asker *a, int64_t now_ns);
+/* Makes a message for each shard of what is to be asked, at now_ns of the clock. Watermarks never
+ * go back. Returns 0, or -ZN_ERR_CAPACITY with *err filled. */
+int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *err);
+/* Takes an answer message. Returns 0, or -ZN_ERR_FORMAT with *err filled when it is none, or not to
+ * a message of this probe. An answer to what was given up comes too late, and is dropped. */
+int zn_asker_answer(zn_asker *a, zn_span message, zn_error *err);
+
+/* Returns the next step, if it can be done; NULL otherwise. */
+const zn_step *zn_asker_next(const zn_asker *a);
+/* Removes that step: it is done. */
+void zn_asker_done(zn_asker *a);
+/* Gives up the answers to all steps from before t_ns that are still missing. */
+void zn_asker_give_up(zn_asker *a, int64_t t_ns);
+/* Returns the time of the oldest step that waits for an answer; INT64_MAX: none does. */
+int64_t zn_asker_waits_since(const zn_asker *a);
+
+#endif

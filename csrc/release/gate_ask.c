@@ -1,0 +1,297 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "release/gate_ask.h"
+
+#include "release/gate_internal.h"
+
+/* Steps that votes leave room for: of records, periods and minutes. */
+#define STEPS_KEPT 1024u
+
+static zn_id hash_of(const zn_gate *g, const char *label, size_t n, const zn_addr *address)
+{
+    return zn_count_hash_id(g->count_hash, (zn_span){(const uint8_t *)label, n},
+                            zn_addr_span(address));
+}
+
+/* The hash of an address as a client's or a server's: one that carries an IPv4 address is that. */
+static zn_id addr_id(const zn_gate *g, const zn_addr *address)
+{
+    zn_addr carried = zn_addr_carried(address);
+    return hash_of(g, "addr", sizeof "addr" - 1, &carried);
+}
+
+static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
+{
+    zn_addr user = zn_gate_user(g, f);
+    return hash_of(g, "user", sizeof "user" - 1, &user).lo;
+}
+
+/* ---- clients ---- */
+
+static int64_t epoch_begins(const zn_gate *g, int64_t epoch)
+{
+    return epoch * g->policy->roles->rotate_ns;
+}
+
+/* Tells of an address that was a client's at t_ns, once an epoch. */
+static void mark_address(zn_gate *g, int64_t t_ns, const zn_addr *address)
+{
+    uint64_t known = zn_clients_hash(&g->clients, address);
+    if (zn_addr_set_has_hash(&g->clients.set[0], known))
+        return;
+    zn_clients_add(&g->clients, known);
+    zn_asker_mark(g->asker, t_ns, addr_id(g, address));
+}
+
+/* Tells of the flow's client, as add_client in gate.c adds it here. */
+static void mark_client(zn_gate *g, int64_t t_ns, const zn_flow *f)
+{
+    mark_address(g, t_ns, &f->tuple.addr[f->client]);
+    if (f->user_outside && f->user == f->client)
+        mark_address(g, t_ns, zn_flow_user(g->flows, f));
+}
+
+/* Asks whether the server of a long flow was a client in the epoch that ends at t_ns or the one
+ * before; without room for the question it was. */
+static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow)
+{
+    zn_flow *f = zn_flow_at(g->flows, flow);
+    zn_step step = {.t_ns = t_ns, .flow = flow, .kind = ZN_STEP_SERVER_BEFORE};
+    if (ZN_STATE(f)->addr_vote == ZN_ADDR_SUPPRESSED)
+        return;
+    if (zn_asker_room(g->asker) > STEPS_KEPT) {
+        ZN_FACTS(f)->server_is_asked = true;
+        zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
+                     addr_id(g, &f->tuple.addr[1 - f->client]), 0);
+        return;
+    }
+    step.answer = ZN_ANSWER_GIVEN_UP;
+    zn_gate_answered(g, &step);
+}
+
+/* Begins another epoch. Clients of flows that went on into the one that ends were clients in it,
+ * and in those that passed without a packet. */
+static void begin_epoch(zn_gate *g, int64_t epoch)
+{
+    int64_t ends_ns = epoch_begins(g, g->clients.epoch + 1) - 1;
+    int64_t passed_ns = epoch_begins(g, epoch) - 1;
+    for (uint32_t n = zn_flow_after(g->flows, 0); n != 0; n = zn_flow_after(g->flows, n)) {
+        const zn_flow *f = zn_flow_at(g->flows, n);
+        int64_t opened = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
+        if (ZN_FACTS(f)->record_is_asked)
+            continue;
+        if (opened < g->clients.epoch) {
+            ask_server_before(g, ends_ns, n);
+            if (f->end == ZN_FLOW_OPEN || f->last_ns >= epoch_begins(g, g->clients.epoch))
+                mark_client(g, ends_ns, f);
+        }
+        if (passed_ns != ends_ns && opened < epoch - 1 && f->end == ZN_FLOW_OPEN)
+            zn_asker_mark(g->asker, passed_ns, addr_id(g, &f->tuple.addr[f->client]));
+    }
+    zn_clients_next_epoch(&g->clients, epoch);
+}
+
+void zn_gate_ask_epoch(zn_gate *g, int64_t now_ns)
+{
+    int64_t epoch = now_ns / g->policy->roles->rotate_ns;
+    if (epoch > g->clients.epoch)
+        begin_epoch(g, epoch);
+}
+
+/* Takes a vote that marks the flow's client. */
+static void take_client(zn_gate *g, const zn_vote *v)
+{
+    const zn_flow *f = zn_flow_at(g->flows, v->flow);
+    int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns), begins_ns;
+    if (epoch > g->clients.epoch)
+        begin_epoch(g, epoch);
+    begins_ns = epoch_begins(g, g->clients.epoch);
+    mark_client(g, v->t_ns > begins_ns ? v->t_ns : begins_ns, f);
+    if (zn_flow_has_user(f))
+        zn_addr_set_add_hash(&g->users, v->user != 0 ? v->user : 1);
+}
+
+/* ---- votes ---- */
+
+/* Fills in the users of all votes, each of which is mostly that of its flow's vote before. */
+static void hash_users(zn_gate *g)
+{
+    uint32_t last[ZN_LAST_VOTES] = {0}; /* by the flow's number: which vote, from 1 on; 0: none */
+    for (size_t i = 0; i < g->votes->n; i++) {
+        zn_vote *v = &g->votes->at[i];
+        const zn_flow *f = zn_flow_at(g->flows, v->flow);
+        uint32_t before = last[v->flow % ZN_LAST_VOTES];
+        last[v->flow % ZN_LAST_VOTES] = (uint32_t)i + 1;
+        if (before != 0 && g->votes->at[before - 1].flow == v->flow)
+            v->user = g->votes->at[before - 1].user;
+        else
+            v->user = zn_flow_has_user(f) ? user_hash(g, f) : 0;
+    }
+}
+
+/* Returns whether an address carries another one: it has the hash of that, and would count with
+ * it. */
+static bool carries_another(const zn_addr *address)
+{
+    zn_addr carried = zn_addr_carried(address);
+    return memcmp(&carried, address, sizeof carried) != 0;
+}
+
+/* Returns whether the server's address may be asked about. */
+static bool addr_may_be_asked(const zn_gate *g, const zn_flow *f)
+{
+    return zn_gate_addr_is_public(g, f) && !ZN_FACTS(f)->server_was_client &&
+           !ZN_FACTS(f)->server_is_asked && !carries_another(&f->tuple.addr[1 - f->client]);
+}
+
+/* The question that a vote is; *id: what it is about. */
+static zn_counted_kind question_of(const zn_gate *g, const zn_vote *v, zn_id *id)
+{
+    const zn_flow *f = zn_flow_at(g->flows, v->flow);
+    bool peek = zn_gate_is_peek(g, v);
+    if (!zn_vote_is_addr(v)) {
+        *id = zn_gate_text_id(g, v);
+        return peek ? ZN_COUNTED_PEEK : ZN_COUNTED_NAME;
+    }
+    *id = addr_id(g, &f->tuple.addr[1 - f->client]);
+    if (peek) /* DNS casts no votes: it is shown what others share */
+        return ZN_COUNTED_ADDR_PEEK;
+    return v->kind == ZN_VOTE_DNS_ADDR ? ZN_COUNTED_DNS_ADDR : ZN_COUNTED_ADDR;
+}
+
+static void ask_vote(zn_gate *g, const zn_vote *v)
+{
+    zn_flow *f = zn_flow_at(g->flows, v->flow);
+    zn_step step = {.t_ns = v->t_ns,
+                    .flow = v->flow,
+                    .entry = v->entry,
+                    .kind = ZN_STEP_VOTE,
+                    .vote = (uint8_t)v->kind};
+    zn_counted_kind kind;
+    zn_id id;
+    if (zn_vote_is_addr(v) && !addr_may_be_asked(g, f)) {
+        zn_gate_refuse_addr(g, v, f);
+        return;
+    }
+    if (zn_asker_room(g->asker) <= STEPS_KEPT) {
+        zn_gate_finish(g, v, false, ZN_STAT_SUPPRESSED_UNANSWERED, 0);
+        return;
+    }
+    kind = question_of(g, v, &id);
+    zn_asker_ask(g->asker, step, kind, id, v->user);
+}
+
+void zn_gate_ask(zn_gate *g)
+{
+    g->release_count = 0;
+    zn_votes_sort(g->votes);
+    hash_users(g);
+    for (size_t i = 0; i < g->votes->n; i++) {
+        const zn_vote *v = &g->votes->at[i];
+        if (v->kind == ZN_VOTE_CLIENT)
+            take_client(g, v);
+        else
+            ask_vote(g, v);
+    }
+    zn_votes_clear(g->votes);
+}
+
+/* ---- records ---- */
+
+/* Returns whether the flow's record shows its server's address if the counter knows no client by
+ * it. */
+static bool may_show_server(const zn_flow *f)
+{
+    uint8_t vote = ZN_STATE(f)->addr_vote;
+    return zn_flow_has_user(f) && (vote == ZN_ADDR_VOTED || vote == ZN_ADDR_RELEASED) &&
+           !f->internal[1 - f->client];
+}
+
+/* Asks about the name by which DNS gave the server's address, and about who gave it. */
+static void ask_resolution(zn_gate *g, const zn_flow *f, zn_step step)
+{
+    const zn_resolution *from = zn_dn_hunter_of(g->dn_hunter, f);
+    int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
+    bool apart = g->policy->roles->dns_votes == ZN_DNS_VOTES_OWN;
+    if (!g->policy->roles->dn_hunter || from == NULL || ZN_FACTS(f)->ech_offered)
+        return;
+    step.kind = ZN_STEP_HOST;
+    zn_asker_ask(g->asker, step, ZN_COUNTED_PEEK,
+                 zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)), 0);
+    /* the clients of older epochs are forgotten */
+    if (from->resolver_internal || epoch + 1 < g->clients.epoch ||
+        carries_another(&from->resolver))
+        return;
+    step.kind = ZN_STEP_RESOLVER;
+    zn_asker_ask(g->asker, step, apart ? ZN_COUNTED_DNS_ADDR_PEEK : ZN_COUNTED_ADDR_PEEK,
+                 addr_id(g, &from->resolver), 0);
+}
+
+void zn_gate_ask_record(zn_gate *g, uint32_t flow, int64_t now_ns)
+{
+    zn_flow *f = zn_flow_at(g->flows, flow);
+    zn_step step = {.t_ns = now_ns, .flow = flow};
+    int64_t begins_ns = epoch_begins(g, g->clients.epoch);
+    if (f->first_ns < begins_ns && f->last_ns >= begins_ns)
+        mark_client(g, now_ns > begins_ns ? now_ns : begins_ns, f);
+    ZN_FACTS(f)->record_is_asked = true;
+    if (may_show_server(f)) {
+        step.kind = ZN_STEP_SERVER;
+        zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
+                     addr_id(g, &f->tuple.addr[1 - f->client]), 0);
+    }
+    if (zn_flow_has_user(f))
+        ask_resolution(g, f, step);
+    step.kind = ZN_STEP_RECORD;
+    zn_asker_put(g->asker, step);
+}
+
+/* ---- answers ---- */
+
+static void answer_vote(zn_gate *g, const zn_step *step, bool yes)
+{
+    zn_vote v = {.t_ns = step->t_ns,
+                 .flow = step->flow,
+                 .entry = step->entry,
+                 .kind = (zn_vote_kind)step->vote};
+    zn_stat why = step->answer == ZN_ANSWER_NO ? ZN_STAT_SUPPRESSED_BELOW_Z
+                                               : ZN_STAT_SUPPRESSED_UNANSWERED;
+    zn_gate_finish(g, &v, yes, why, yes ? ZN_ALL_OUTPUTS : 0);
+}
+
+/* Withholds the server of a flow, unless it was no client, as withhold_server in gate.c does. */
+static void answer_server_before(zn_gate *g, uint32_t flow, bool yes)
+{
+    zn_flow *f = zn_flow_at(g->flows, flow);
+    ZN_FACTS(f)->server_is_asked = false;
+    ZN_FACTS(f)->server_was_client |= !yes;
+    if (ZN_FACTS(f)->server_was_client && ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING)
+        ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
+}
+
+void zn_gate_answered(zn_gate *g, const zn_step *step)
+{
+    bool yes = step->answer == ZN_ANSWER_YES;
+    g->release_count = 0;
+    switch ((zn_step_kind)step->kind) {
+    case ZN_STEP_VOTE:
+        answer_vote(g, step, yes);
+        break;
+    case ZN_STEP_SERVER_BEFORE:
+        answer_server_before(g, step->flow, yes);
+        break;
+    case ZN_STEP_SERVER:
+        g->record_answers.server_may_show = yes;
+        break;
+    case ZN_STEP_HOST:
+        g->record_answers.host_is_shared = yes;
+        break;
+    case ZN_STEP_RESOLVER:
+        g->record_answers.resolver_may_show = yes;
+        break;
+    case ZN_STEP_RECORD:
+    case ZN_STEP_PERIOD:
+    case ZN_STEP_MINUTE:
+        break;
+    }
+}

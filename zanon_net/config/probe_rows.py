@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of a run that is one of several probes: its rows of the table in `schema`."""
+
+from functools import partial
+
+from zanon_net.config import probe_rules
+from zanon_net.config.setting import Setting
+from zanon_net.config.types import COUNTER, DURATION, PEM_FILE, PROBE_NAME
+
+_count = partial(Setting, command="run", section="count", heading="Counter of all probes")
+
+ROWS = (
+    _count(
+        name="count_at",
+        type=COUNTER,
+        default=None,
+        help="Have the counter at this place decide, which counts for all probes; names stay here.",
+        usual="this run counts by itself",
+        about="where the counter of all probes is; left out: this run counts by itself",
+        example="tls://counter.example:9470",
+        check=probe_rules.check_counter,
+        manifest="nothing",
+    ),
+    _count(
+        name="probe",
+        type=PROBE_NAME,
+        default=None,
+        help="The name of this probe, of which each has another.",
+        about="the name of this probe, of which each has another",
+        example="north",
+        check=probe_rules.check_counter,
+        manifest="as it is",
+        core="count_probe",
+        core_value=probe_rules.core_probe,
+        core_kind="path",
+    ),
+    _count(
+        name="count_tls_cert",
+        type=PEM_FILE,
+        default=None,
+        help="The certificate by which the counter knows this probe; PEM.",
+        about="the certificate by which the counter knows this probe, in PEM",
+        example="probe.pem",
+        check=probe_rules.check_counter,
+        manifest="nothing",
+    ),
+    _count(
+        name="count_tls_key",
+        type=PEM_FILE,
+        default=None,
+        help="The private key of that certificate.",
+        example="probe.key",
+        check=probe_rules.check_counter,
+        manifest="nothing",
+    ),
+    _count(
+        name="count_tls_ca",
+        type=PEM_FILE,
+        default=None,
+        help="The authority that signed the counter's certificate.",
+        example="ca.pem",
+        check=probe_rules.check_counter,
+        manifest="nothing",
+    ),
+    _count(
+        name="count_hold",
+        type=DURATION,
+        default="5s",
+        help="How long names and records of an interface wait for the counter; then they are"
+        " suppressed. Captures wait where it is away for so long.",
+        about="how long names and records wait for a counter; then they are suppressed",
+        manifest=probe_rules.shown_hold,
+        core="count_hold_ns",
+    ),
+    _count(
+        name="count_wait",
+        type=DURATION,
+        default="1m",
+        help="How long captures wait for an answer of a counter that is there, and every run for"
+        " the counter at its start.",
+        about="how long captures wait for an answer of a counter that is there",
+        manifest="nothing",
+    ),
+)

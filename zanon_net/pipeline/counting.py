@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A run that is one of several probes: its votes go to a counter, and what waits for the answers is
+written when they come. The engine makes the messages and reads the answers; here they are moved.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from zanon_net._core import PacketEngine
+from zanon_net.config.settings import Config
+from zanon_net.errors import FormatError, ZanonError
+from zanon_net.system.signals import Interruption
+
+if TYPE_CHECKING:
+    from zanon_net.count.client import CountClient
+
+WAIT_S = 0.05  # longest wait for an answer before signals and the clock are looked at
+ALIVE_S = 1.0  # between two messages of a probe that reads nothing, as it waits
+SIZE_S = 1.0  # between two looks at how much is unanswered
+MUTE_BYTES = 64 << 20  # unanswered messages from which on no more votes are sent
+SPEAK_BYTES = 32 << 20  # and below which they are again
+
+_log = logging.getLogger("zanon_net")
+
+
+class Interrupted(Protocol):
+    """What tells whether a signal ended the reading."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it did."""
+
+
+def begin_counting(
+    engine: PacketEngine, config: Config, interruption: Interruption, *, is_live: bool
+) -> "Counting | None":
+    """Connects a probe with its counter; None for a run that counts by itself.
+
+    Raises ConfigError, UnopenedError, ZanonError when no counter answers or it refuses, or
+    KeyboardInterrupt.
+    """
+    settings = config.count
+    if settings.count_at is None:
+        return None
+    from zanon_net.count.client import connect
+    from zanon_net.count.tls import TlsFiles
+
+    cert, key, ca = settings.count_tls_cert, settings.count_tls_key, settings.count_tls_ca
+    tls = None if cert is None or key is None or ca is None else TlsFiles(cert, key, ca)
+    probe, number = engine.count_probe
+    client = connect(settings.count_at, probe=probe, settings=number, tls=tls)
+    try:
+        engine.count_begin(_shards(client, settings.wait_s, interruption))
+    except BaseException:
+        client.close()
+        raise
+    return Counting(engine, client, config, is_live=is_live)
+
+
+def _shards(client: "CountClient", wait_s: float, interruption: Interruption) -> int:
+    """Waits for the counter, and returns its number of shards."""
+    until = time.monotonic() + wait_s
+    while (welcome := client.welcome(WAIT_S)) is None:
+        if interruption.requested:
+            raise KeyboardInterrupt
+        if time.monotonic() > until:
+            raise ZanonError("no counter answers; start it, or correct --count-at (count_at)")
+    return welcome.shards
+
+
+class Counting:
+    """The messages of a probe. All its calls are those of the run's thread."""
+
+    def __init__(
+        self, engine: PacketEngine, client: "CountClient", config: Config, *, is_live: bool
+    ) -> None:
+        self._engine, self._client, self._is_live = engine, client, is_live
+        self._hold_s, self._wait_s = config.count.hold_s, config.count.wait_s
+        self._heard = self._sent = self._looked = time.monotonic()
+        self._muted = self._given_up = False
+
+    def close(self) -> None:
+        """Ends the connection; again is fine."""
+        self._client.close()
+
+    def exchange(self, timeout: float = 0.0) -> None:
+        """Sends what is ready, and has the engine do what is answered; waits so long for the first
+        answer. Raises ZanonError where the counter refuses the probe."""
+        now = time.monotonic()
+        for message in self._engine.count_messages():
+            self._client.send(message)
+            self._sent = now
+        answers = self._client.receive(timeout)
+        for answer in answers:
+            self._take(answer)
+        if answers:
+            self._heard, self._given_up = time.monotonic(), False
+            self._engine.flush()
+        if now - self._looked >= SIZE_S:
+            self._look(now)
+
+    def _take(self, answer: bytes) -> None:
+        try:
+            self._engine.count_answer(answer)
+        except FormatError as error:  # what it is about stays unanswered, and so suppressed
+            _log.warning("warning: an answer of the counter is left out: %s", error)
+
+    def _look(self, now: float) -> None:
+        """While the counter is away for long, keeps what is to be sent again small."""
+        self._looked = now
+        unanswered = self._client.unanswered_bytes
+        muted = unanswered > (SPEAK_BYTES if self._muted else MUTE_BYTES)
+        if muted != self._muted:
+            self._muted = muted
+            self._engine.count_mute(muted)
+
+    def tick(self, drain: Callable[[], None], reader: Interrupted) -> None:
+        """After a batch: exchanges messages, and where answers are missing for too long, waits for
+        them, or gives up on them. drain: takes the engine's output."""
+        self.exchange()
+        while self._engine.asks_too_much and not reader.interrupted:
+            if self._is_live or self._is_over():
+                self._engine.give_up(False)
+                return
+            self._keep_alive()
+            self.exchange(WAIT_S)
+            drain()
+
+    def finish(self, drain: Callable[[], None]) -> None:
+        """After the end of input: asks about all that is left, and waits for the answers until it
+        is over. drain: takes the engine's output."""
+        self._heard = time.monotonic()
+        while True:
+            more = self._engine.finish()
+            self.exchange(0.0 if more else WAIT_S)
+            drain()
+            is_done = not more and self._engine.count_waiting == 0
+            if is_done and (self._client.unanswered_bytes == 0 or self._is_over()):
+                return
+            if self._is_over():
+                self._engine.give_up(True)
+                drain()
+            self._keep_alive()
+
+    def _is_over(self) -> bool:
+        """Whether it is no use to wait for answers any longer."""
+        silent_s = time.monotonic() - self._heard
+        if self._is_live or not self._client.is_connected:
+            limit_s = self._hold_s
+        else:
+            limit_s = max(self._wait_s, self._hold_s)
+        self._given_up = self._given_up or silent_s > limit_s
+        return self._given_up
+
+    def _keep_alive(self) -> None:
+        """Tells the counter that the probe is there, though it reads nothing."""
+        now = time.monotonic()
+        if now - self._sent >= ALIVE_S:
+            self._engine.count_cut()
