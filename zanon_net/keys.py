@@ -7,11 +7,10 @@ import base64
 import os
 from pathlib import Path
 
-from zanon_net._core import Keys, reader_key_new, reader_public_key
-from zanon_net.errors import ConfigError, UnopenedError, ZanonError
+from zanon_net._core import Keys, reader_key_new
+from zanon_net.errors import ConfigError, ZanonError
 
 KEY_BYTES = 32
-PEM_BYTES_MAX = 4096
 ANY_EPOCH_NS = 3_600_000_000_000
 
 
@@ -44,19 +43,6 @@ def new_reader_key(path: str | os.PathLike[str]) -> Path:
 def public_path_of(path: str | os.PathLike[str]) -> Path:
     """Where the public key is that belongs to a reader's secret one."""
     return Path(f"{os.fspath(path)}.pub")
-
-
-def read_reader_key(path: str | os.PathLike[str]) -> bytes:
-    """The public key of a reader, out of its file. Raises ConfigError or UnopenedError."""
-    try:
-        with open(path, "rb") as file:
-            pem = file.read(PEM_BYTES_MAX)
-    except OSError as error:
-        raise UnopenedError(f"cannot read {os.fspath(path)}: {error.strerror}") from None
-    try:
-        return reader_public_key(pem)
-    except ConfigError as error:
-        raise ConfigError(f"{os.fspath(path)} {error}") from None
 
 
 def _write_new(path: Path, content: bytes, mode: int) -> None:

@@ -20,10 +20,16 @@ typedef zn_u128 zn_f127;
 #define ZN_F127_PRIME (((zn_u128)1 << 127) - 1)
 #define ZN_F127_BYTES 16
 
+/* Returns a number of at most 2^127 that is x modulo the prime. */
+static inline zn_u128 zn_f127_fold(zn_u128 x)
+{
+    return (x & ZN_F127_PRIME) + (x >> 127);
+}
+
 /* Returns any number of 128 bits modulo the prime. */
 static inline zn_f127 zn_f127_of(zn_u128 x)
 {
-    x = (x & ZN_F127_PRIME) + (x >> 127);
+    x = zn_f127_fold(x);
     return x >= ZN_F127_PRIME ? x - ZN_F127_PRIME : x;
 }
 
@@ -37,12 +43,19 @@ static inline zn_f127 zn_f127_negative(zn_f127 a)
     return a == 0 ? 0 : ZN_F127_PRIME - a;
 }
 
-/* Returns a * b: 191 bits, whose upper 64 are added to the lower 127. */
-static inline zn_f127 zn_f127_times_word(zn_f127 a, uint64_t b)
+/* Returns a number of 128 bits that is a * b modulo the prime: of a product of 192 bits, the upper
+ * 65 are added to the lower 127. a: any number of 128 bits. */
+static inline zn_u128 zn_f127_product(zn_u128 a, uint64_t b)
 {
     zn_u128 low = (zn_u128)(uint64_t)a * b;
     zn_u128 high = (a >> 64) * b + (low >> 64);
-    return zn_f127_of((((high & (UINT64_MAX >> 1)) << 64) | (uint64_t)low) + (high >> 63));
+    return (((high & (UINT64_MAX >> 1)) << 64) | (uint64_t)low) + (high >> 63);
+}
+
+/* Returns a * b. */
+static inline zn_f127 zn_f127_times_word(zn_f127 a, uint64_t b)
+{
+    return zn_f127_of(zn_f127_product(a, b));
 }
 
 /* Returns a * b, one word of b after the other: 2^64 a is a shift by 64 bits, modulo 2^127 - 1. */

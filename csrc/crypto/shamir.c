@@ -4,10 +4,10 @@
 
 zn_f127 zn_shamir_share(const zn_f127 *coefficients, uint32_t z, uint64_t x)
 {
-    zn_f127 y = coefficients[z - 1];
+    zn_u128 y = coefficients[z - 1];
     for (uint32_t i = z - 1; i-- > 0;)
-        y = zn_f127_add(zn_f127_times_word(y, x), coefficients[i]);
-    return y;
+        y = zn_f127_fold(zn_f127_product(y, x)) + coefficients[i];
+    return zn_f127_of(y);
 }
 
 /* Returns x_i times the product of x_j - x_i over all other j. */

@@ -7,12 +7,12 @@ for their answers, and gives what the answers release.
 """
 
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 
 from zanon_net._core import VOTE_ROWS, ThresholdShard, VoteRows, read_answers
 from zanon_net.count.observation_lines import is_observation
-from zanon_net.count.sealed_frames import Place, SealedRow, frame_of
+from zanon_net.count.sealed_frames import SUFFIX, Place, SealedRow, frame_of
+from zanon_net.count.settings import CounterSettings
 from zanon_net.errors import FormatError
 
 _LENGTH = struct.Struct("<I")
@@ -20,14 +20,19 @@ Key = tuple[int, int, int]
 """Probe, shard and sequence of a message."""
 
 
-class RowStore(ABC):
-    """The rows of messages that wait for their answers.
+def plain_message(message: bytes) -> bytes:
+    """A message of votes as a shard takes it. Raises FormatError for rows that are damaged."""
+    return VoteRows(message).plain() if VoteRows.are_in(message) else message
 
-    rows_refused: how many rows answers released that cannot be written.
+
+class RowStore:
+    """Mode *ask*: no rows come. The other modes add theirs.
+
+    flag: of messages whose rows are for this mode.
     """
 
-    name: str
-    suffix: str
+    mode, suffix = "ask", ""
+    flag: int | None = None
 
     def __init__(self) -> None:
         self._waiting: dict[Key, VoteRows] = {}
@@ -41,8 +46,8 @@ class RowStore(ABC):
         if not VoteRows.are_in(message):
             return message, None
         rows = VoteRows(message)
-        if rows.flag != VOTE_ROWS[self.name]:
-            raise FormatError(f"the rows of the message are not those of mode {self.name}")
+        if rows.flag != self.flag:
+            raise FormatError(f"its --count-mode is not the counter's --mode, {self.mode}")
         return rows.plain(), rows
 
     def keep(self, rows: VoteRows) -> None:
@@ -65,13 +70,14 @@ class RowStore(ABC):
         return sum(len(rows.message) for rows in self._waiting.values())
 
     @property
-    @abstractmethod
     def stats(self) -> Mapping[str, int]:
         """Counters by name."""
+        return {}
 
-    @abstractmethod
     def _released(self, decided: list[tuple[VoteRows, bytes]]) -> Iterator[bytes]:
         """Yields what is written, of messages with their answers."""
+        del decided
+        return iter(())
 
     def dump(self) -> bytes:
         """All of it; what is in it besides sealed rows is what a shard's dump has."""
@@ -85,7 +91,8 @@ class RowStore(ABC):
 class SealedStore(RowStore):
     """Mode *sealed*: gives the rows of released votes as they came, for their reader."""
 
-    name, suffix = "sealed", ".zns"
+    mode, suffix = "sealed", SUFFIX
+    flag = VOTE_ROWS["sealed"]
 
     @property
     def stats(self) -> Mapping[str, int]:
@@ -105,7 +112,8 @@ class SealedStore(RowStore):
 class ShareStore(RowStore):
     """Mode *threshold*: opens the rows of released votes where z users' shares are there."""
 
-    name, suffix = "shares", ".jsonl"
+    mode, suffix = "threshold", ".jsonl"
+    flag = VOTE_ROWS["shares"]
 
     def __init__(self, *, z: int, window_ns: int, epochs: int) -> None:
         super().__init__()
@@ -134,6 +142,17 @@ class ShareStore(RowStore):
         frames = _frames(dump)
         self._shard.load(next(frames, b""))
         self._waiting = {rows.key: rows for rows in map(VoteRows, frames)}
+
+
+def new_store(settings: CounterSettings) -> RowStore:
+    """The store of a counter's mode."""
+    if settings.mode == "sealed":
+        return SealedStore()
+    if settings.mode == "threshold":
+        return ShareStore(
+            z=settings.z, window_ns=settings.window_ns, epochs=settings.threshold_epochs
+        )
+    return RowStore()
 
 
 def _framed(data: bytes) -> bytes:

@@ -51,6 +51,8 @@ cdef extern from "crypto/keys.h" nogil:
                            size_t n)
     int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err)
     int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n)
+    int zn_keys_derive_shared(zn_keys *k, const char *label, uint64_t number, uint8_t *out,
+                              size_t n)
 
 
 cdef extern from "crypto/packet_keys.h" nogil:
