@@ -50,7 +50,7 @@ def unseal_command(sealed: tuple[str, ...], reader_key: str, out: str | None) ->
         return _conclude(unseal(sealed, reader_key, _to_stdout, warn))
     with NewFile(Path(str(out))) as file:
         counts = unseal(sealed, reader_key, file.write, warn)
-        if counts.written or counts.rows == 0:
+        if _is_of_use(counts):
             file.publish()
     return _conclude(counts)
 
@@ -68,4 +68,9 @@ def _conclude(counts: Unsealed) -> int:
     if counts.repeated:
         warn(f"{counts.repeated} rows came more than once, and were written once")
     say(f"{counts.written} observations of {counts.rows} rows")
-    return 0 if counts.written or counts.rows == 0 else EXIT_OPERATIONAL
+    return 0 if _is_of_use(counts) else EXIT_OPERATIONAL
+
+
+def _is_of_use(counts: Unsealed) -> bool:
+    """Whether something could be read, or there was nothing to read."""
+    return counts.written > 0 or (counts.rows == 0 and counts.damaged == 0)

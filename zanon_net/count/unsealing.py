@@ -16,12 +16,13 @@ from zanon_net.errors import FormatError, UnopenedError
 @dataclass(slots=True)
 class Unsealed:
     """What became of rows. written: as lines. foreign: not sealed to this reader, or changed.
-    refused: opened, and no observation. repeated: came before."""
+    refused: opened, and no observation. repeated: came before. damaged: files."""
 
     written: int = 0
     foreign: int = 0
     refused: int = 0
     repeated: int = 0
+    damaged: int = 0
 
     @property
     def rows(self) -> int:
@@ -42,7 +43,7 @@ def unseal(
     """
     opener, counts, seen = RowOpener(key_file), Unsealed(), set[Place]()
     for path in [path for source in sources for path in _files_of(Path(source))]:
-        for row in _rows_of(path, warn):
+        for row in _rows_of(path, warn, counts):
             if row.place in seen:
                 counts.repeated += 1
                 continue
@@ -67,13 +68,14 @@ def _files_of(source: Path) -> list[Path]:
     return files
 
 
-def _rows_of(path: Path, warn: Callable[[str], None]) -> Iterator[SealedRow]:
+def _rows_of(path: Path, warn: Callable[[str], None], counts: Unsealed) -> Iterator[SealedRow]:
     try:
         with path.open("rb") as file:
             yield from rows_in(file)
     except OSError as error:
         raise UnopenedError(f"cannot read {path}: {error.strerror}") from None
     except FormatError as error:
+        counts.damaged += 1
         warn(f"{path} {error}")
 
 

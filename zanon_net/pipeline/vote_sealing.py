@@ -69,7 +69,7 @@ def sealer_of(config: Config) -> VoteSealer:
     count = config.count
     if count.count_mode == "sealed":
         assert count.reader_key is not None, "the mode was checked"
-        return SealedRows(_read_reader_key(Path(count.reader_key)))
+        return SealedRows(read_reader_key(Path(count.reader_key)))
     if count.count_mode == "threshold":
         keys = Keys(_ANY_EPOCH_NS, config.addresses.key_file)
         return SharedRows(
@@ -83,7 +83,8 @@ def sealer_of(config: Config) -> VoteSealer:
     return NothingAttached()
 
 
-def _read_reader_key(path: Path) -> bytes:
+def read_reader_key(path: Path) -> bytes:
+    """The public key of a reader, out of its file. Raises ConfigError or UnopenedError."""
     try:
         with path.open("rb") as file:
             pem = file.read(PEM_BYTES_MAX)
