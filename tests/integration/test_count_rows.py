@@ -171,11 +171,9 @@ def test_a_killed_counter_releases_the_same_again(
 def test_another_mode_is_refused_in_one_line(votes: Votes, seal: Attach, tmp_path: Path) -> None:
     probe, message = votes.in_turns()[0]
     put_file(tmp_path, probe, message, seal(message, rows_of(message)))
-    process = start_counter(f"file:{tmp_path}", *votes.options)
-    time.sleep(3)
-    process.terminate()
-    _out, err = process.communicate(timeout=60)
-    assert "its --count-mode is not the counter's --mode, ask" in err
+    with counter(f"file:{tmp_path}", *votes.options) as process:
+        assert process.stderr is not None
+        assert "its --count-mode is not the counter's --mode, ask" in process.stderr.readline()
 
 
 # ---- threshold ----------------------------------------------------------------------------------
