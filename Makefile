@@ -108,6 +108,10 @@ PROMETHEUS := $(BUILD)/prometheus
 soak-metrics: .venv/.built ## a million scrapes of runs with random counters: nothing but numbers of three digits differs
 	ZANON_SOAK=1 .venv/bin/python -m pytest --timeout 0 -o faulthandler_timeout=0 tests/unit/test_metrics.py -k only_numbers
 
+.PHONY: soak-count
+soak-count: .venv/.built ## a counter killed 50 times at random: no decision differs, no byte that was written changes
+	ZANON_COUNT_KILLS=50 .venv/bin/python -m pytest --timeout 0 -o faulthandler_timeout=0 tests/integration/test_count_files.py -k kills
+
 test-metrics: system-test .venv/.built $(if $(shell command -v promtool),,$(PROMETHEUS)/usr/bin/promtool) ## metrics, dashboard and alerts with a real Prometheus (root only)
 	PATH="$$PATH:$(abspath $(PROMETHEUS))/usr/bin" .venv/bin/python -m pytest tests/live/test_metrics.py
 
@@ -248,7 +252,7 @@ SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # do not. The C example is a program of its own, which is the same as in `make test`. Tests that are
 # marked `sanitized` run here alone: their programs have sanitizers of their own.
 NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
-	cli.py cli_end.py completion.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py man_pages.py metrics_scrapes.py \
+	cli.py cli_end.py completion.py count_brokers.py count_files.py count_streams.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py man_pages.py metrics_scrapes.py \
 	model_commands.py packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py top.py ztable_bench.py) \
 	$(addprefix live/test_,interface_changes.py metrics.py refusals.py) \
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \

@@ -5,14 +5,15 @@
 Usage: python bench/scale.py [--votes N] [PART ...]
 
 Parts: snapshot, message, shard; all if none is named. The stream is that of the design: names by
-Zipf's law with exponent 1.15, 50,000 users, four probes, z = 5 within ten minutes, 1,000 votes a
-message. Every figure is CPU time, beside a limit that was measured in the same run.
+Zipf's law with exponent 1.15 from a million, 50,000 users, four probes, z = 5 within ten minutes,
+1,000 votes a message. Every figure is CPU time, beside a limit that was measured in the same run.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +23,13 @@ from zanon_net._core import VoteShard, VoteWriter, ZTable, read_answers, vote_se
 SECOND = 10**9
 Z, WINDOW_NS = 5, 600 * SECOND
 RATE = 10_000  # votes a second, over all probes
-NAMES, USERS, PROBES = 10**7, 50_000, 4
+NAMES, USERS, PROBES = 10**6, 50_000, 4
 MESSAGE = 1000  # votes
 BATCH = 50_000  # observations a call
 END = 2**63 - 1
 
 Words = npt.NDArray[np.uint64]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,9 @@ class Votes:
 
     def part(self, which: slice) -> "Votes":
         """Some of them, each array in one piece."""
-        t_ns, *words = (np.ascontiguousarray(c[which]) for c in (self.t_ns, self.user, self.lo, self.hi))
+        t_ns, *words = (
+            np.ascontiguousarray(c[which]) for c in (self.t_ns, self.user, self.lo, self.hi)
+        )
         return Votes(t_ns, *words)
 
     def batches(self, start: int, stop: int) -> Iterator["Votes"]:
@@ -61,27 +65,29 @@ def mixed(numbers: Words, seed: int) -> Words:
     return x
 
 
-def stream(n: int) -> Votes:
-    """The same n votes each time."""
+def stream(n: int, most: int = NAMES) -> Votes:
+    """The same n votes for the first `most` names each time."""
     rng = np.random.default_rng(1)
     names = rng.zipf(1.15, int(n * 1.2) + 1000)
-    names = names[names <= NAMES][:n].astype(np.uint64)
+    names = names[names <= most][:n].astype(np.uint64)
     n = len(names)
     user = mixed(rng.integers(0, USERS, n, dtype=np.uint64), 1)
     t_ns = 10**18 + np.arange(n, dtype=np.int64) * (SECOND // RATE)
     return Votes(t_ns, user, mixed(names, 2), mixed(names, 3))
 
 
-def cpu(work: Callable[[], object]) -> float:
-    """Its CPU seconds."""
+def timed(work: Callable[..., Result], *arguments: object) -> tuple[Result, float]:
+    """What it returns, and its CPU seconds."""
     start = time.process_time()
-    work()
-    return time.process_time() - start
+    result = work(*arguments)
+    return result, time.process_time() - start
 
 
 def observe(table: ZTable, votes: Votes, start: int, stop: int) -> npt.NDArray[np.bool_]:
     """Decisions of a table on some of the votes."""
-    answers = [table.observe_hashed_batch(v.t_ns, v.user, v.lo, v.hi) for v in votes.batches(start, stop)]
+    answers = [
+        table.observe_hashed_batch(v.t_ns, v.user, v.lo, v.hi) for v in votes.batches(start, stop)
+    ]
     return np.concatenate(answers) if answers else np.empty(0, bool)
 
 
@@ -98,28 +104,32 @@ def snapshot(votes: Votes) -> None:
     half = len(votes) // 2
     for keep in (None, Z, 16, 20, 1000):
         table = ZTable(Z, WINDOW_NS, keep=keep)
-        seconds = cpu(lambda: observe(table, votes, 0, half)) / half
-        data = b""
-
-        def dump() -> None:
-            nonlocal data
-            data = table.dump()
-
-        dumped = cpu(dump)
-        restored = ZTable(Z, WINDOW_NS)
-
-        def load() -> None:
-            nonlocal restored
-            restored = ZTable.load(data)
-
-        loaded = cpu(load)
+        _, seconds = timed(observe, table, votes, 0, half)
+        seconds /= half
+        data, dumped = timed(table.dump)
+        restored, loaded = timed(ZTable.load, data)
         tuples = restored.stats["tuples"]
-        first, second = observe(table, votes, half, len(votes)), observe(restored, votes, half, len(votes))
+        first, second = (
+            observe(table, votes, half, len(votes)),
+            observe(restored, votes, half, len(votes)),
+        )
         kind = f"keep {keep or 'all'}, {tuples:,} tuples"
         row(f"snapshot, {kind}", len(data) / tuples, "B a tuple", "<= 26")
-        row(f"dump, {kind}", dumped / tuples * 1e9, "ns a tuple", "", f"{dumped / tuples / seconds:.1f} x observe")
+        row(
+            f"dump, {kind}",
+            dumped / tuples * 1e9,
+            "ns a tuple",
+            "",
+            f"{dumped / tuples / seconds:.1f} x observe",
+        )
         ratio = loaded / tuples / seconds
-        row(f"load, {kind}", loaded / tuples * 1e9, "ns a tuple", "<= 4 x observe", f"{ratio:.1f} x observe ({seconds * 1e9:.0f} ns)")
+        row(
+            f"load, {kind}",
+            loaded / tuples * 1e9,
+            "ns a tuple",
+            "<= 4 x observe",
+            f"{ratio:.1f} x observe ({seconds * 1e9:.0f} ns)",
+        )
         row(f"decisions that differ, {kind}", (first != second).sum(), f"of {len(first):,}", "0")
 
 
@@ -161,7 +171,13 @@ def message(votes: Votes) -> None:
     messages, seconds = messages_of(votes)
     n = len(votes)
     row("vote message", sum(map(len, messages)) / n, "B a vote", "<= 16")
-    row("encode", seconds / n * 1e9, "ns a vote", "<= 200", f"{seconds / plain(votes):.1f} x NumPy copying 29 B a vote")
+    row(
+        "encode",
+        seconds / n * 1e9,
+        "ns a vote",
+        "<= 200",
+        f"{seconds / plain(votes):.1f} x NumPy copying 29 B a vote",
+    )
 
 
 def shard(votes: Votes) -> None:
@@ -169,7 +185,7 @@ def shard(votes: Votes) -> None:
     messages, _ = messages_of(votes)
     counter = VoteShard(Z, WINDOW_NS)
     table = ZTable(Z, WINDOW_NS, keep=Z)
-    alone = cpu(lambda: observe(table, votes, 0, len(votes)))
+    _, alone = timed(observe, table, votes, 0, len(votes))
     answers: list[bytes] = []
 
     def count() -> None:
@@ -178,12 +194,18 @@ def shard(votes: Votes) -> None:
                 counter.put(data)
             answers.extend(counter.decide())
 
-    seconds = cpu(count)
+    _, seconds = timed(count)
     yes = sum(int(read_answers(answer)["answers"].sum()) for answer in answers)
     if yes != table.stats["released"] or counter.stats["decided"] != len(votes):
         raise SystemExit("the shard did not decide as the table")
     n = len(votes)
-    row("put and decide", n / seconds / 1e6, "M votes/CPU-s", ">= 1.5", f"{seconds / alone:.1f} x the bare table")
+    row(
+        "put and decide",
+        n / seconds / 1e6,
+        "M votes/CPU-s",
+        ">= 1.5",
+        f"{seconds / alone:.1f} x the bare table",
+    )
     row("answers", sum(map(len, answers)) / n, "B a vote", "")
     data = counter.dump()
     tuples = counter.stats["table"]["tuples"]
@@ -195,7 +217,9 @@ PARTS = {"snapshot": snapshot, "message": message, "shard": shard}
 
 def main() -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART")
     parser.add_argument("--votes", type=int, default=2_000_000, metavar="N")
     options = parser.parse_args()

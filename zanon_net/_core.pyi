@@ -317,6 +317,7 @@ def read_answers(message: bytes) -> dict[str, Any]: ...
 def write_answers(
     shard: int, probe: int, sequence: int, settings: int, answers: Sequence[bool] | npt.NDArray[Any]
 ) -> bytes: ...
+
 @final
 class VoteWriter:
     """Writes vote messages (anonymity/vote_message)."""

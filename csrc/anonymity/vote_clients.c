@@ -29,7 +29,7 @@ static uint64_t member_of(zn_id id)
     return id.lo != 0 ? id.lo : 1;
 }
 
-/* Forgets the sets that no epoch from this one on asks about. */
+/* Forgets the set that no epoch from this one on asks about. */
 static void move_to(zn_vote_clients *c, int64_t epoch)
 {
     zn_addr_set older = c->set[1];
@@ -38,8 +38,7 @@ static void move_to(zn_vote_clients *c, int64_t epoch)
     c->set[1] = c->set[0];
     c->set[0] = older;
     zn_addr_set_clear(&c->set[0]);
-    if (epoch > c->epoch + 1)
-        zn_addr_set_clear(&c->set[1]);
+    c->last_epoch = c->epoch;
     c->epoch = epoch;
 }
 
@@ -47,8 +46,10 @@ void zn_vote_clients_add(zn_vote_clients *c, zn_id id, int64_t t_ns)
 {
     int64_t epoch = zn_vote_clients_epoch(c, t_ns);
     move_to(c, epoch);
-    if (c->epoch - epoch < 2)
-        zn_addr_set_add_hash(&c->set[c->epoch - epoch], member_of(id));
+    if (epoch == c->epoch)
+        zn_addr_set_add_hash(&c->set[0], member_of(id));
+    else if (epoch >= c->last_epoch) /* between the two: it counts as of the last one */
+        zn_addr_set_add_hash(&c->set[1], member_of(id));
 }
 
 bool zn_vote_clients_have(zn_vote_clients *c, zn_id id, int64_t t_ns)

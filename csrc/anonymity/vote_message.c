@@ -8,11 +8,17 @@
 #define VERSION 1
 #define USER_BYTES 5
 #define GROUP_BYTES_MAX (15 + 3) /* id and kind, count */
+#define SEVERAL 8                /* beside a kind: the count follows */
 
 static const char vote_magic[4] = {'Z', 'N', 'V', 'M'};
 static const char answer_magic[4] = {'Z', 'N', 'V', 'A'};
 /* "zanon-net/1/vote" */
 static const zn_hash_key published = {UINT64_C(0x656e2d6e6f6e617a), UINT64_C(0x65746f762f312f74)};
+
+uint64_t zn_vote_checksum(const uint8_t *message, size_t n)
+{
+    return zn_hash64(&published, message, n);
+}
 
 /* ---- writing ---- */
 
@@ -132,10 +138,11 @@ static uint8_t *put_group(const zn_vote_writer *w, const zn_vote_group *g, size_
                           uint8_t *at, uint32_t **order)
 {
     uint32_t i = g->first;
-    uint64_t upper = (g->id.hi & ZN_VOTE_ID_LOW) | g->id.hi >> 56 << 44 | (uint64_t)g->kind << 52;
+    uint64_t form = g->kind - UINT64_C(1) + (g->count > 1 ? SEVERAL : 0);
     at = put_wide(at, g->id.lo, 8);
-    at = put_wide(at, upper, 7);
-    at = put_leb128(at, g->count);
+    at = put_wide(at, (g->id.hi & ZN_VOTE_ID_LOW) | g->id.hi >> 56 << 44 | form << 52, 7);
+    if (g->count > 1)
+        at = put_leb128(at, g->count);
     for (uint32_t left = g->count; left != 0; left--) {
         const zn_vote_cast *v = w->vote + i;
         at = put_wide(at, (uint64_t)(v->t_ns - w->first_ns), width);
@@ -158,14 +165,9 @@ static uint8_t *put_start(uint8_t *at, const char *magic, const zn_vote_header *
     return zn_le_put(at, h->settings, 8);
 }
 
-uint64_t zn_vote_checksum(zn_span body)
-{
-    return zn_hash64(&published, body.p, body.n);
-}
-
 static uint8_t *put_checksum(uint8_t *at, const uint8_t *message)
 {
-    return zn_le_put(at, zn_vote_checksum((zn_span){message, (size_t)(at - message)}), 8);
+    return zn_le_put(at, zn_vote_checksum(message, (size_t)(at - message)), 8);
 }
 
 static void forget(zn_vote_writer *w)
@@ -216,7 +218,7 @@ static int read_start(zn_vote_header *h, zn_cursor *c, zn_span message, const ch
         return zn_fail(err, ZN_ERR_FORMAT, 0,
                        "%s has version %u and flags %u, and this program reads %u and 0", what,
                        version, flags, VERSION);
-    if (zn_le_get(message.p + body.n, 8) != zn_hash64(&published, body.p, body.n))
+    if (zn_le_get(message.p + body.n, 8) != zn_vote_checksum(body.p, body.n))
         return damaged(err, what);
     memset(h, 0, sizeof *h);
     *c = zn_cursor_over_span(zn_span_after(body, 6), true);
@@ -265,16 +267,17 @@ static uint32_t read_leb128(zn_cursor *c)
 }
 
 /* Reads a group of at most `most` votes; returns how many it had, 0 when it is damaged. */
-static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cursor *c, uint32_t most)
+static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cursor *c,
+                           uint32_t most)
 {
     size_t width = h->time_bytes, each = width + USER_BYTES;
     zn_id id = {zn_cursor_le(c, 8), 0};
     uint64_t upper = zn_cursor_le(c, 7);
-    uint8_t kind = (uint8_t)(upper >> 52);
-    uint32_t n = read_leb128(c);
+    uint8_t form = (uint8_t)(upper >> 52);
+    uint32_t n = form & SEVERAL ? read_leb128(c) : 1;
     zn_span votes;
     id.hi = (upper & ZN_VOTE_ID_LOW) | (upper >> 44 & 0xff) << 56;
-    if (n > most || kind < 1 || kind > ZN_COUNTED_KINDS)
+    if (n > most || n < 1 || (n == 1 && (form & SEVERAL) != 0))
         return 0;
     votes = zn_cursor_take(c, n * each);
     if (votes.n == 0)
@@ -286,7 +289,7 @@ static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cur
         out[i].t_ns = h->base_ns + (int64_t)since;
         out[i].user = zn_vote_user_of(zn_le_get(votes.p + i * each + width, USER_BYTES));
         out[i].id = id;
-        out[i].kind = kind;
+        out[i].kind = (uint8_t)((form & (SEVERAL - 1)) + 1);
     }
     return n;
 }

@@ -23,13 +23,13 @@
 #define ZN_VOTE_WATERMARK_END INT64_MAX
 
 typedef enum zn_counted_kind {
-    ZN_COUNTED_NAME = 1,     /* counts, and is answered */
-    ZN_COUNTED_PEEK,         /* asks for the count alone */
-    ZN_COUNTED_CLIENT,       /* the address was a client's in the epoch of the time */
-    ZN_COUNTED_ADDR,         /* as NAME, unless the address was a client's in the epoch */
-    ZN_COUNTED_DNS_ADDR,     /* the same for DNS flows, counted apart */
-    ZN_COUNTED_ADDR_CHECK,   /* asks whether the address was no client's in this epoch or the last */
-    ZN_COUNTED_ADDR_PEEK,    /* asks for the count of ADDR, unless the address was a client's */
+    ZN_COUNTED_NAME = 1,   /* counts, and is answered */
+    ZN_COUNTED_PEEK,       /* asks for the count alone */
+    ZN_COUNTED_CLIENT,     /* the address was a client's in the epoch of the time */
+    ZN_COUNTED_ADDR,       /* as NAME, unless the address was a client's in the epoch */
+    ZN_COUNTED_DNS_ADDR,   /* the same for DNS flows, counted apart */
+    ZN_COUNTED_ADDR_CHECK, /* asks whether the address was no client's in this epoch or the last */
+    ZN_COUNTED_ADDR_PEEK,  /* asks for the count of ADDR, unless the address was a client's */
     ZN_COUNTED_DNS_ADDR_PEEK /* the same for DNS flows */
 } zn_counted_kind;
 
@@ -68,8 +68,8 @@ static inline uint64_t zn_vote_user_of(uint64_t user40)
     return (user40 & UINT32_MAX) | user40 >> 32 << 56;
 }
 
-/* Returns the checksum of a message whose other bytes are `body`. */
-uint64_t zn_vote_checksum(zn_span body);
+/* Returns the checksum of the n bytes of a message before it. */
+uint64_t zn_vote_checksum(const uint8_t *message, size_t n);
 
 /* ---- writing ---- */
 
@@ -118,7 +118,8 @@ size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, ui
 int zn_vote_header_read(zn_vote_header *header, zn_span message, zn_error *err);
 /* Writes the header->votes votes of a message to `out`. Returns 0, or -ZN_ERR_FORMAT with *err
  * filled. */
-int zn_votes_read(zn_counted_vote *out, const zn_vote_header *header, zn_span message, zn_error *err);
+int zn_votes_read(zn_counted_vote *out, const zn_vote_header *header, zn_span message,
+                  zn_error *err);
 
 /* ---- answers ---- */
 

@@ -42,7 +42,7 @@ int zn_vote_rows_read(zn_vote_rows *out, zn_span message, zn_error *err)
         !zn_vote_rows_flagged(message) || message.p[VERSION_AT] != VERSION)
         return damaged(err);
     body = zn_span_part(message, 0, message.n - ZN_VOTE_CHECKSUM_BYTES);
-    if (zn_le_get(message.p + body.n, ZN_VOTE_CHECKSUM_BYTES) != zn_vote_checksum(body))
+    if (zn_le_get(message.p + body.n, ZN_VOTE_CHECKSUM_BYTES) != zn_vote_checksum(body.p, body.n))
         return damaged(err);
     length = zn_le_get(body.p + body.n - LENGTH_BYTES, LENGTH_BYTES);
     if (length < ZN_VOTE_ROWS_PREFIX + LENGTH_BYTES || length > body.n - ZN_VOTE_HEADER_BYTES)
@@ -68,7 +68,7 @@ zn_span zn_vote_rows_next(zn_cursor *c)
 /* Writes the checksum behind a message of n bytes. */
 static void put_checksum(uint8_t *message, size_t n)
 {
-    (void)zn_le_put(message + n, zn_vote_checksum((zn_span){message, n}), ZN_VOTE_CHECKSUM_BYTES);
+    (void)zn_le_put(message + n, zn_vote_checksum(message, n), ZN_VOTE_CHECKSUM_BYTES);
 }
 
 void zn_vote_rows_plain(const zn_vote_rows *rows, zn_span message, uint8_t *out)

@@ -6,7 +6,6 @@
  * that only asks for a count waits for the batch before it.
  */
 #include "anonymity/vote_shard_internal.h"
-
 #include "util/arena.h"
 #include "util/sort.h"
 
@@ -306,25 +305,26 @@ static int64_t reference_time(const zn_vote_shard *s, uint64_t probe, int64_t no
  * Rejects a message whose watermark lies too far ahead of the other probes and the clock, or whose
  * votes lie as far ahead of its watermark: they would wait for ever.
  */
-static int check_ahead(zn_vote_shard *s, const zn_vote_header *h, int64_t now_ns, zn_error *err)
+static int check_times(zn_vote_shard *s, const zn_vote_header *h, int64_t now_ns, zn_error *err)
 {
     int64_t most = s->config.max_ahead_ns, w = h->watermark_ns;
     int64_t reference = reference_time(s, h->probe, now_ns);
-    bool ends = w == ZN_VOTE_WATERMARK_END, ahead = false;
+    bool ends = w == ZN_VOTE_WATERMARK_END, too_early = false;
     if (most == 0)
         return 0;
     if (reference >= 0 && !ends)
-        ahead = w > reference && w - reference > most;
-    for (uint32_t i = 0; i < h->votes && !ahead; i++) {
+        too_early = w > reference && w - reference > most;
+    for (uint32_t i = 0; i < h->votes && !too_early; i++) {
         int64_t t_ns = s->decoded[i].t_ns, from = ends || reference > w ? reference : w;
-        ahead = from >= 0 && t_ns > from && t_ns - from > most;
+        too_early = from >= 0 && t_ns > from && t_ns - from > most;
     }
-    if (!ahead)
+    if (!too_early)
         return 0;
-    s->stats.ahead++;
-    return zn_fail(err, ZN_ERR_FORMAT, 0,
-                   "a vote message is further ahead of the other probes and the clock than allowed: "
-                   "set the probe's clock");
+    s->stats.too_early++;
+    return zn_fail(
+        err, ZN_ERR_FORMAT, 0,
+        "a vote message is further ahead of the other probes and the clock than allowed: "
+        "set the probe's clock");
 }
 
 /* Checks that the message is the probe's next one; *taken is false for one from before. */
@@ -354,15 +354,16 @@ static int check_sequence(zn_vote_shard *s, const zn_vote_header *h, bool *taken
 static int check_space(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
 {
     const zn_vote_probe *p = find_probe(s, h->probe);
-    bool awaited = p == NULL || p->state != ZN_PROBE_PRESENT ||
-                   p->watermark_ns <= zn_vote_shard_watermark(s);
+    bool awaited =
+        p == NULL || p->state != ZN_PROBE_PRESENT || p->watermark_ns <= zn_vote_shard_watermark(s);
     uint64_t most = (uint64_t)s->config.max_pending * (awaited ? 2 : 1);
     if (s->pending_votes + h->votes + 1 <= most)
         return 0;
     s->stats.no_room++;
-    return zn_fail(err, ZN_ERR_CAPACITY, 0,
-                   "%llu votes wait for other probes, and no more may: send the message again later",
-                   (unsigned long long)s->pending_votes);
+    return zn_fail(
+        err, ZN_ERR_CAPACITY, 0,
+        "%llu votes wait for other probes, and no more may: send the message again later",
+        (unsigned long long)s->pending_votes);
 }
 
 static int check_header(const zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
@@ -436,7 +437,7 @@ int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, bool *t
         s->stats.malformed += rc == -ZN_ERR_FORMAT;
         return rc;
     }
-    if ((rc = check_ahead(s, &h, now_ns, err)) != 0)
+    if ((rc = check_times(s, &h, now_ns, err)) != 0)
         return rc;
     rc = take(s, &h, err);
     *taken = rc == 0;
@@ -490,8 +491,7 @@ static void count(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 static void peek(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 {
     flush(s);
-    answer(m, v->index,
-           zn_ztable_count_at(s->table, counted_id(v), v->t_ns) >= s->config.table.z);
+    answer(m, v->index, zn_ztable_count_at(s->table, counted_id(v), v->t_ns) >= s->config.table.z);
 }
 
 static void decide(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)

@@ -37,13 +37,13 @@ typedef struct zn_vote_shard_config {
 
 /* Counts since the shard was opened, beside those of its table. */
 typedef struct zn_vote_shard_stats {
-    uint64_t messages, votes; /* taken */
-    uint64_t decided;         /* votes */
-    uint64_t late;            /* of those, for a time that was decided already */
+    uint64_t messages, votes;  /* taken */
+    uint64_t decided;          /* votes */
+    uint64_t late;             /* of those, for a time that was decided already */
     uint64_t client_addresses; /* votes for addresses that were, or may have been, a client's */
     uint64_t duplicates;       /* messages that were taken before */
     uint64_t gaps;             /* messages rejected: one before them is missing, */
-    uint64_t ahead;            /* too far ahead of the other probes, */
+    uint64_t too_early;        /* too far ahead of the other probes, */
     uint64_t no_room;          /* too much is pending, */
     uint64_t malformed;        /* damaged, or for another shard or other settings */
     uint64_t probe_gone;       /* times a probe was forgotten that had not ended */

@@ -46,7 +46,7 @@ struct zn_vote_shard {
     size_t pending_count, ready_count, ready_taken, message_cap;
     uint64_t pending_votes;
     zn_counted_vote *decoded; /* votes of one message */
-    uint32_t *order;  /* their order and as much space again */
+    uint32_t *order;          /* their order and as much space again */
     size_t decoded_bytes, order_bytes;
     zn_counted_vote *release;
     size_t releases, release_bytes;

@@ -6,13 +6,12 @@
  * the end. What it holds can link users: whoever stores a dump must seal it.
  */
 #include "anonymity/vote_shard_internal.h"
-
 #include "util/arena.h"
 #include "util/hash.h"
 
 #define VERSION 1
 #define CHECKSUM 8
-#define STEP ((size_t)1 << 20) /* bytes of the table's snapshot at a time */
+#define STEP ((size_t)1 << 16) /* bytes of the table's snapshot at a time */
 #define COUNTERS (sizeof(zn_vote_shard_stats) / sizeof(uint64_t))
 #define VOTE_BYTES (8 + 5 + 16 + 4 + 1)
 #define PROBE_BYTES (8 + 8 + 8 + 8 + 1)
@@ -56,6 +55,7 @@ static void put_settings(const zn_vote_shard_config *c, zn_text *out)
 static void put_clients(const zn_vote_clients *c, zn_text *out)
 {
     put(out, (uint64_t)c->epoch, 8);
+    put(out, (uint64_t)c->last_epoch, 8);
     put(out, (uint64_t)c->lost_epoch, 8);
     for (int i = 0; i < 2; i++) {
         const zn_addr_set *set = &c->set[i];
@@ -166,6 +166,7 @@ static void read_settings(zn_cursor *c, zn_vote_shard_config *out)
 static bool read_clients(zn_cursor *c, zn_vote_clients *out)
 {
     out->epoch = (int64_t)zn_cursor_le(c, 8);
+    out->last_epoch = (int64_t)zn_cursor_le(c, 8);
     out->lost_epoch = (int64_t)zn_cursor_le(c, 8);
     for (int i = 0; i < 2; i++) {
         bool full = zn_cursor_u8(c) != 0;
@@ -180,7 +181,8 @@ static bool read_clients(zn_cursor *c, zn_vote_clients *out)
             return false; /* one twice, or more than there may be */
         out->set[i].full = full;
     }
-    return out->epoch >= 0 && out->lost_epoch >= ZN_VOTE_EPOCH_NONE;
+    return out->last_epoch >= 0 && out->epoch >= out->last_epoch &&
+           out->lost_epoch >= ZN_VOTE_EPOCH_NONE;
 }
 
 static bool read_probes(zn_cursor *c, zn_vote_shard *s)
@@ -219,8 +221,8 @@ static bool read_votes(zn_cursor *c, zn_pending *m)
         v->id.hi = zn_cursor_le(c, 8);
         v->index = zn_cursor_le32(c);
         v->kind = zn_cursor_u8(c);
-        if (v->t_ns < 0 || v->kind < 1 || v->kind > ZN_COUNTED_KINDS || v->index >= m->header.votes ||
-            (k > m->next && v->t_ns < v[-1].t_ns))
+        if (v->t_ns < 0 || v->kind < 1 || v->kind > ZN_COUNTED_KINDS ||
+            v->index >= m->header.votes || (k > m->next && v->t_ns < v[-1].t_ns))
             return false;
     }
     return true;

@@ -78,9 +78,8 @@ static uint8_t *put_header(const zn_ztable *t, uint8_t *at)
 {
     const zn_ztable_config *c = &t->config;
     const zn_ztable_stats *s = &t->stats;
-    const uint64_t counters[] = {s->observations, s->released,  s->below_z,
-                                 s->too_late,     s->late,      s->late_deep,
-                                 s->no_room,      s->clock_jumps, s->evicted};
+    const uint64_t counters[] = {s->observations, s->released, s->below_z,     s->too_late, s->late,
+                                 s->late_deep,    s->no_room,  s->clock_jumps, s->evicted};
     memcpy(at, magic, sizeof magic);
     at = zn_le_put(at + sizeof magic, VERSION, 4);
     at = zn_le_put(at, c->z, 4);

@@ -8,6 +8,7 @@ import re
 import pytest
 from support.paths import ROOT
 
+from zanon_net.pipeline.counter_metrics import COUNTER_METRICS
 from zanon_net.pipeline.metrics import METRICS
 from zanon_net.pipeline.metrics_export import AGE_NAME
 
@@ -25,6 +26,13 @@ def test_the_table_is_the_programs() -> None:
     page = (ROOT / "docs" / "reference" / "metrics.md").read_text("utf-8")
     rows = re.findall(r"^\| `(zanon_\w+)` \| (\w+) \| (?:`(\w+)` )?\| [^|]+ \|$", page, re.M)
     expected = [(metric.full_name, metric.kind, metric.label) for metric in METRICS]
+    assert rows == [*expected, (AGE_NAME, "gauge", "")]
+
+
+def test_the_counters_table_is_the_programs() -> None:
+    page = (ROOT / "docs" / "reference" / "counter.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(zanon_\w+)` \| (\w+) \| (?:`(\w+)` )?\| [^|]+ \|$", page, re.M)
+    expected = [(metric.full_name, metric.kind, metric.label) for metric in COUNTER_METRICS]
     assert rows == [*expected, (AGE_NAME, "gauge", "")]
 
 

@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, data + 1, size - 1);
     if (data[0] >= 0x80 && size - 1 >= ZN_VOTE_CHECKSUM_BYTES) {
         size_t n = size - 1 - ZN_VOTE_CHECKSUM_BYTES;
-        (void)zn_le_put(copy + n, zn_vote_checksum((zn_span){copy, n}), ZN_VOTE_CHECKSUM_BYTES);
+        (void)zn_le_put(copy + n, zn_vote_checksum(copy, n), ZN_VOTE_CHECKSUM_BYTES);
     }
     check_message((zn_span){copy, size - 1});
     check_shares((zn_span){copy, size - 1});

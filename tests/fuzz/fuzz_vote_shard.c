@@ -27,7 +27,7 @@ typedef struct run {
     zn_vote_shard *shard;
     zn_vote_writer writer;
     uint64_t sequence[PROBES];
-    size_t n; /* votes for names so far */
+    size_t n; /* votes that count, so far */
     zn_counted_vote seen[VOTES_MAX];
 } run;
 
@@ -43,8 +43,9 @@ static uint32_t users_of(const run *r, const zn_counted_vote *vote)
     uint32_t users = 0;
     for (size_t i = 0; i < r->n; i++) {
         const zn_counted_vote *v = r->seen + i;
-        if (v->id.lo == vote->id.lo && v->t_ns <= vote->t_ns && v->t_ns >= vote->t_ns - WINDOW &&
-            !counted[v->user & 7]) {
+        bool apart = (v->kind == ZN_COUNTED_DNS_ADDR) != (vote->kind == ZN_COUNTED_DNS_ADDR);
+        if (!apart && v->id.lo == vote->id.lo && v->t_ns <= vote->t_ns &&
+            v->t_ns >= vote->t_ns - WINDOW && !counted[v->user & 7]) {
             counted[v->user & 7] = true;
             users++;
         }
@@ -68,7 +69,7 @@ static void take_answers(run *r)
     }
     released = zn_vote_shard_releases(r->shard, &n);
     for (size_t i = 0; i < n; i++)
-        require(released[i].kind != ZN_COUNTED_NAME || users_of(r, released + i) >= Z);
+        require(users_of(r, released + i) >= Z);
     zn_vote_shard_clear_releases(r->shard);
 }
 
@@ -83,13 +84,14 @@ static void put(run *r, const uint8_t *step)
     header.watermark_ns = step[1] == 255 ? ZN_VOTE_WATERMARK_END : step[1];
     for (uint32_t i = 0; i < (step[3] & 7u) && r->n < VOTES_MAX; i++) {
         zn_counted_vote vote = {(int64_t)step[1] + step[2] % 16 - (int64_t)i,
-                        i,
-                        {step[2] / 16 % 4 + UINT64_C(1), UINT64_C(1) << 56},
-                        (uint8_t)(step[3] >> 3 & 7) + 1};
+                                i,
+                                {step[2] / 16 % 4 + UINT64_C(1), UINT64_C(1) << 56},
+                                (uint8_t)(step[3] >> 3 & 7) + 1};
         if (vote.t_ns < 0)
             continue;
         require(zn_vote_writer_add(&r->writer, &vote));
-        if (vote.kind == ZN_COUNTED_NAME)
+        if (vote.kind == ZN_COUNTED_NAME || vote.kind == ZN_COUNTED_ADDR ||
+            vote.kind == ZN_COUNTED_DNS_ADDR)
             r->seen[r->n++] = vote;
     }
     require(zn_vote_writer_bytes(&r->writer) <= sizeof out);
@@ -125,6 +127,7 @@ static void run_steps(const uint8_t *data, size_t size)
     config.rotate_ns = 50;
     config.max_pending = 60;
     config.max_clients = 3;
+    config.max_probes = PROBES;
     config.table.max_tuples = config.table.max_attributes = 1000;
     config.keep_releases = true;
     require(zn_vote_shard_open(&r.shard, &config, NULL) == 0);

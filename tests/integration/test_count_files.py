@@ -4,7 +4,6 @@
 
 import os
 import random
-import threading
 import time
 from pathlib import Path
 
@@ -33,13 +32,13 @@ def votes() -> Votes:
     return Votes()
 
 
-@pytest.mark.parametrize("expected", [3, 0])
-def test_decides_as_one_table_does(votes: Votes, tmp_path: Path, expected: int) -> None:
+def test_decides_as_one_table_does(votes: Votes, tmp_path: Path) -> None:
     for probe, message in votes.in_turns():
         put_file(tmp_path, probe, message)
-    done = ("--expect-probes", expected or 3, "--until-done")
+    done = ("--expect-probes", 3, "--until-done")
     with counter(
-        f"file:{tmp_path}", *votes.options, *done, "--json", "--releases", tmp_path / "released"
+        *(f"file:{tmp_path}", *votes.options, *done, "--json"),
+        *("--releases", tmp_path / "released", "--metrics-file", tmp_path / "counter.prom"),
     ) as process:
         counts = counts_of(process)
     assert answers_in(tmp_path) == votes.answers
@@ -47,7 +46,23 @@ def test_decides_as_one_table_does(votes: Votes, tmp_path: Path, expected: int) 
     assert counts["votes"] == counts["decided"] == sum(map(len, votes.answers.values()))
     assert counts["table_released"] == len(votes.releases)
     assert counts["late"] == 0
+    metrics = (tmp_path / "counter.prom").read_text()
+    assert f"zanon_counter_votes_total {counts['votes']}.0\n" in metrics
+    assert 'zanon_probe_last_seen_seconds{probe="0000000000000003"}' in metrics
     assert 0.2 < len(votes.releases) / counts["votes"] < 0.8
+
+
+def test_files_that_hold_no_votes_are_counted_and_end_nothing(votes: Votes, tmp_path: Path) -> None:
+    for probe, message in votes.in_turns():
+        put_file(tmp_path, probe, message)
+    folder = CounterFolder(tmp_path).votes_of(1)
+    for number, content in enumerate((b"", b"\xff" * 50, b"\0\0\0\0", b"\x10\0\0\0short")):
+        (folder / f"{number}.znv").write_bytes(content)
+    done = ("--expect-probes", 3, "--until-done", "--json")
+    with counter(f"file:{tmp_path}", *votes.options, *done) as process:
+        counts = counts_of(process)
+    assert counts["refused_format"] == 3  # an empty file has no message
+    assert answers_in(tmp_path) == votes.answers
 
 
 def test_a_client_has_each_answer_once_and_removes_the_files(votes: Votes, tmp_path: Path) -> None:
@@ -88,44 +103,43 @@ def contents(*folders: Path) -> dict[Path, bytes]:
 
 def test_kills_lose_nothing_and_change_nothing(tmp_path: Path) -> None:
     """Whatever was written before a kill has the same bytes afterwards, under the same name."""
-    seconds = 15 * KILLS
-    votes = Votes(seconds=seconds, window_s=20, seed=random.randrange(1 << 30))
-    print(f"seed {votes.seed}")
-    key, released = key_file(tmp_path), tmp_path / "released"
-    finished = threading.Event()
-
-    def feed() -> None:
-        """For a little longer than all the kills take."""
-        for number, (probe, message) in enumerate(votes.in_turns()):
-            put_file(tmp_path, probe, message)
-            if number % (votes.probes * votes.shards) == 0:
-                time.sleep(1.2 * KILLS / seconds)
-        finished.set()
-
-    arguments = (f"file:{tmp_path}", *votes.options, "--expect-probes", 3, "--until-done", "--json")
-    arguments += ("--releases", released, "--state", tmp_path / "state", "--state-key-file", key)
-    feeder = threading.Thread(target=feed)
-    feeder.start()
-    written: dict[Path, bytes] = {}
+    votes = Votes(seconds=10 * (KILLS + 2), seed=random.randrange(1 << 30))
     rng = random.Random(votes.seed)
-    kills = 0
-    for _kill in range(KILLS):
-        process = start_counter(*arguments)
-        time.sleep(rng.uniform(0.3, 1.8))
-        kills += process.poll() is None
+    print(f"seed {votes.seed}")
+    turns, parts = votes.in_turns(), KILLS + 2
+    key, released = key_file(tmp_path), tmp_path / "released"
+    arguments = (
+        *(f"file:{tmp_path}", *votes.options, "--expect-probes", 3, "--until-done", "--json"),
+        *("--releases", released, "--state", tmp_path / "state", "--state-key-file", key),
+    )
+
+    def feed(part: int, until: float) -> None:
+        """Puts a part of the votes there, until a time."""
+        files = turns[part * len(turns) // parts : (part + 1) * len(turns) // parts]
+        for number, (probe, message) in enumerate(files):
+            put_file(tmp_path, probe, message)
+            time.sleep(max(until - time.monotonic(), 0) / (len(files) - number) / 2)
+        time.sleep(max(until - time.monotonic(), 0))
+
+    began, process = time.monotonic(), start_counter(*arguments)
+    feed(0, began)
+    while not contents(tmp_path / "answers"):
+        time.sleep(0.01)
+    usual = time.monotonic() - began  # from the start of a process to its first commit
+    written: dict[Path, bytes] = {}
+    for part in range(1, parts):
         process.kill()
         process.communicate()
         now = contents(tmp_path / "answers", released)
         assert all(now[path] == content for path, content in written.items())
         written = now
-    feeder.join()
-    assert finished.is_set()
-    with counter(*arguments) as process:
-        counts_of(process)
+        process = start_counter(*arguments)
+        feed(part, time.monotonic() + usual * rng.uniform(0.3, 1.7))
+        assert process.poll() is None or part == parts - 1
+    counts_of(process)
     now = contents(tmp_path / "answers", released)
     assert all(now[path] == content for path, content in written.items())
     assert answers_in(tmp_path) == votes.answers
     assert releases_in(released) == votes.releases
-    assert kills >= KILLS * 0.6
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "state").iterdir()}
     assert modes == {0o600}

@@ -75,8 +75,9 @@ def encode(message: Message) -> tuple[bytes, list[int]]:
     order = []
     for (kind, lo, hi), places in groups.items():
         out += struct.pack("<Q", lo)
-        out += (hi & (1 << 44) - 1 | hi >> 56 << 44 | kind << 52).to_bytes(7, "little")
-        out += leb128(len(places))
+        form = kind - 1 | (len(places) > 1) << 3
+        out += (hi & (1 << 44) - 1 | hi >> 56 << 44 | form << 52).to_bytes(7, "little")
+        out += leb128(len(places)) if len(places) > 1 else b""
         for i in places:
             vote = message.votes[i]
             out += (vote.t_ns - base).to_bytes(width, "little") + folded(vote.user)
@@ -96,16 +97,16 @@ def decode(data: bytes) -> Message:
         at += 15
         hi = upper & (1 << 44) - 1 | (upper >> 44 & 0xFF) << 56
         n = shift = 0
-        while True:
+        while upper >> 55:
             n |= (data[at] & 0x7F) << shift
             shift += 7
             at += 1
             if data[at - 1] < 0x80:
                 break
-        for _ in range(n):
+        for _ in range(n or 1):
             since = int.from_bytes(data[at : at + width], "little")
             low, high = struct.unpack_from("<IB", data, at + width)
-            votes.append(Vote(upper >> 52, base + since, high << 56 | low, lo, hi))
+            votes.append(Vote((upper >> 52 & 7) + 1, base + since, high << 56 | low, lo, hi))
             at += width + 5
     assert len(votes) == count
     assert at == len(data) - 8
@@ -142,6 +143,7 @@ class ShardOracle:
 
     def __post_init__(self) -> None:
         self.table = ZOracle(self.z, self.window_ns)
+        self.epochs = -1, -1  # that had votes about addresses: the last but one, the last
 
     def epoch(self, t_ns: int) -> int:
         return t_ns // self.rotate_ns if self.rotate_ns else 0
@@ -149,10 +151,12 @@ class ShardOracle:
     def decide(self, vote: Vote) -> bool:
         """Whether the vote's answer is yes."""
         epoch = self.epoch(vote.t_ns)
+        if vote.kind >= CLIENT and epoch != self.epochs[1]:
+            self.epochs = self.epochs[1], epoch
         if vote.kind == CLIENT:
             self.clients.add((epoch, vote.lo))
             return False
-        if vote.kind >= ADDR and self.clients & {(epoch, vote.lo), (epoch - 1, vote.lo)}:
+        if vote.kind >= ADDR and self.clients & {(e, vote.lo) for e in self.epochs}:
             return False
         if vote.kind == ADDR_CHECK:
             return True
@@ -162,7 +166,9 @@ class ShardOracle:
         return self.table.observe(vote.t_ns, vote.user & USER_BITS, attribute)
 
 
-def decide_all(oracle: ShardOracle, messages: Iterable[Message]) -> dict[tuple[int, int], list[bool]]:
+def decide_all(
+    oracle: ShardOracle, messages: Iterable[Message]
+) -> dict[tuple[int, int], list[bool]]:
     """The answers to messages whose votes are in their order there, by probe and sequence, when all
     are known before the first decision."""
     entries = [

@@ -38,7 +38,9 @@ intervals = st.lists(st.lists(drawn, max_size=6), min_size=1, max_size=12)
 probes_of = st.lists(intervals, min_size=1, max_size=4)
 
 
-def messages_of(probe: int, intervals: Iterable[list[tuple[int, int, int, int]]]) -> list[Message]:
+def messages_of(
+    probe: int, intervals: Iterable[list[tuple[int, int, int, int]]], settings: int = SETTINGS
+) -> list[Message]:
     """The messages of a probe, one an interval of ten; votes may lie a little in the next one."""
     messages = []
     for i, steps in enumerate(intervals):
@@ -46,8 +48,8 @@ def messages_of(probe: int, intervals: Iterable[list[tuple[int, int, int, int]]]
             Vote(kind, 10 * i + since, 0 if kind == CLIENT else HIGH | user, name, HIGH)
             for kind, since, user, name in steps
         ]
-        messages.append(decode(encode(Message(0, probe, i + 1, SETTINGS, 10 * (i + 1), votes))[0]))
-    return [*messages, Message(0, probe, len(messages) + 1, SETTINGS, END, [])]
+        messages.append(decode(encode(Message(0, probe, i + 1, settings, 10 * (i + 1), votes))[0]))
+    return [*messages, Message(0, probe, len(messages) + 1, settings, END, [])]
 
 
 @dataclass
@@ -91,8 +93,8 @@ class Counter:
         return sorted(found)
 
 
-def new_shard(**more: int) -> Counter:
-    return Counter(VoteShard(Z, WINDOW, rotate_ns=ROTATE, keep_releases=True, **more))
+def new_shard(rotate_ns: int = ROTATE) -> Counter:
+    return Counter(VoteShard(Z, WINDOW, rotate_ns=rotate_ns, keep_releases=True))
 
 
 def interleaved(draws: st.DataObject, probes: list[list[Message]]) -> list[Message]:
@@ -106,13 +108,14 @@ def interleaved(draws: st.DataObject, probes: list[list[Message]]) -> list[Messa
     return merged
 
 
-@given(probes_of, st.data())
+@given(probes_of, st.sampled_from([ROTATE, 15]), st.data())
 def test_in_order_it_is_one_table_over_all(
-    drawn: list[list[list[tuple[int, int, int, int]]]], data: st.DataObject
+    drawn: list[list[list[tuple[int, int, int, int]]]], rotate_ns: int, data: st.DataObject
 ) -> None:
     """Delays, duplicates and restarts between, as long as watermarks are true and all are there."""
-    probes = [messages_of(p, intervals) for p, intervals in enumerate(drawn)]
-    counter = new_shard()
+    settings = vote_settings(Z, WINDOW, rotate_ns)
+    probes = [messages_of(p, intervals, settings) for p, intervals in enumerate(drawn)]
+    counter = new_shard(rotate_ns)
     for messages in probes:
         counter.put(messages[0])  # all are known before the first decision
     rest = interleaved(data, [messages[1:] for messages in probes])
@@ -125,7 +128,7 @@ def test_in_order_it_is_one_table_over_all(
             counter.restore()
     counter.decide()
     assert counter.shard.watermark == END
-    expected = decide_all(ShardOracle(Z, WINDOW, ROTATE), counter.messages.values())
+    expected = decide_all(ShardOracle(Z, WINDOW, rotate_ns), counter.messages.values())
     for key, message in counter.messages.items():
         assert counter.answers[key] == expected.get(key, [])
         assert len(counter.answers[key]) == len(message.votes)
@@ -144,7 +147,9 @@ def test_whatever_comes_it_releases_no_more_than_there_was(
         lies = data.draw(st.lists(st.integers(-30, 30), min_size=20, max_size=20))
         probes.append(
             [
-                m if m.watermark_ns == END else replace(m, watermark_ns=max(0, m.watermark_ns + lie))
+                m
+                if m.watermark_ns == END
+                else replace(m, watermark_ns=max(0, m.watermark_ns + lie))
                 for m, lie in zip(messages_of(p, intervals), lies, strict=False)
             ]
         )
@@ -159,7 +164,9 @@ def test_whatever_comes_it_releases_no_more_than_there_was(
             case 1:
                 counter.decide(data.draw(st.integers(0, 150)))
             case 2:
-                counter.shard.forget_probe(data.draw(st.sampled_from([*counter.shard.known_probes])))
+                counter.shard.forget_probe(
+                    data.draw(st.sampled_from([*counter.shard.known_probes]))
+                )
             case 3:
                 counter.decide()
                 counter.restore()
@@ -182,7 +189,9 @@ def assert_nothing_beyond_the_union(counter: Counter) -> None:
             if not yes or vote.kind == 6:
                 continue
             shared = {
-                v.user for v in users[attribute_of(vote)] if vote.t_ns - WINDOW <= v.t_ns <= vote.t_ns
+                v.user
+                for v in users[attribute_of(vote)]
+                if vote.t_ns - WINDOW <= v.t_ns <= vote.t_ns
             }
             assert len(shared) >= Z
     assert sorted(counter.released) == counter.released_votes()
@@ -294,7 +303,7 @@ def test_a_watermark_or_a_vote_in_the_future_is_refused() -> None:
     assert shard.put(plain(2, 1, 150, votes_at(120)))
     assert shard.put(plain(1, 2, 180))
     assert shard.put(plain(2, 2, END))  # a probe that ends
-    assert shard.stats["ahead"] == 4
+    assert shard.stats["too_early"] == 4
     assert len(shard.decide()) == 4
 
 
@@ -303,7 +312,7 @@ def test_a_full_shard_refuses_all_but_the_probe_it_waits_for() -> None:
     shard.put(plain(1, 1, 10))
     shard.put(plain(2, 1, 30, votes_at(20, 15)))
     for _ in range(2):
-        with pytest.raises(CapacityError, match="18 votes wait for other probes|17 votes wait"):
+        with pytest.raises(CapacityError, match="votes wait for other probes"):
             shard.put(plain(2, 2, 40, votes_at(30, 15)))
     assert shard.put(plain(1, 2, 50, votes_at(20, 15)))
     assert len(shard.decide()) == 3
@@ -354,7 +363,9 @@ def test_while_a_probe_is_gone_no_address_of_its_epoch_is_shown() -> None:
     shard.put(plain(2, 2, 40))  # it is back, and nothing of it is missing
     shard.put(plain(1, 3, 45, addresses(40)))
     shard.put(plain(2, 3, 45))
-    answers = {a["sequence"]: a["answers"] for a in map(read_answers, shard.decide()) if a["probe"] == 1}
+    answers = {
+        a["sequence"]: a["answers"] for a in map(read_answers, shard.decide()) if a["probe"] == 1
+    }
     assert answers[3].tolist() == [False, False, True]
     assert shard.stats["client_addresses"] == Z
 
@@ -372,9 +383,11 @@ def test_dns_addresses_count_apart() -> None:
 
 def test_a_dump_that_is_damaged_is_refused() -> None:
     counter = new_shard()
-    counter.put(Message(0, 1, 1, SETTINGS, 10, [Vote(CLIENT, 1, 0, 5, HIGH), *votes_at(5), *votes_at(15)]))
+    counter.put(
+        Message(0, 1, 1, SETTINGS, 10, [Vote(CLIENT, 1, 0, 5, HIGH), *votes_at(5), *votes_at(15)])
+    )
+    counter.shard.decide()
     with pytest.raises(ConfigError, match="take answers and releases"):
-        counter.shard.decide()
         counter.shard.dump()
     counter.shard.releases()
     data = counter.shard.dump()

@@ -33,7 +33,7 @@ class Votes:
     Its answers are those of a list of all votes, walked through in order.
     """
 
-    z: int = 4
+    z: int = 5
     window_s: int = 20
     probes: int = 3
     shards: int = 4
@@ -72,7 +72,7 @@ class Votes:
         for second in range(self.seconds):
             times = sorted(rng.randrange(SECOND) for _vote in range(self.a_second))
             for t_ns in times:
-                name = min(int(rng.paretovariate(0.7)), self.names)
+                name = min(int(rng.paretovariate(0.3)), self.names)
                 lo, hi = hashed(name), hashed(name + 1000)
                 shard = hi * self.shards >> 64
                 t_ns += self.start_ns + second * SECOND

@@ -30,7 +30,10 @@ class Retired:
 RETIRED = [
     # decode_ahead is the new word; a number of packets or entries ahead is a prefetch distance.
     Retired(
-        "ahead", "decode_ahead", C, r"\w*(?:decode_ahead|DECODE_AHEAD)\w*|\w+_AHEAD|zn_seq_ahead"
+        "ahead",
+        "decode_ahead",
+        C,
+        r"\w*(?:decode_ahead|DECODE_AHEAD)\w*|\w+_AHEAD|zn_seq_ahead|max_ahead_ns",
     ),
     Retired("behind", "async_writer, after", C),
     Retired("intake", "packet decoder"),

@@ -189,9 +189,9 @@ def with_field(at: int, form: str, value: int) -> bytes:
         (56, "<B", 1),
         (56, "<B", 9),
         (57, "<B", 1),  # zeros
-        (78, "<B", 0x00),  # kind of the first group
-        (78, "<B", 0x90),
-        (79, "<B", 0),  # its votes
+        (78, "<B", 0x00),  # no count
+        (79, "<B", 0),  # counts
+        (79, "<B", 1),
         (79, "<B", 3),
         (79, "<H", 0x0082),  # 2 in two bytes
     ],
@@ -215,7 +215,8 @@ def test_behind_the_checksum_nothing_but_votes_comes_out() -> None:
     for _ in range(4000):
         body = bytearray(dice.choice(bodies))
         for _ in range(dice.randint(1, 4)):
-            body[dice.randrange(6, len(body))] = dice.choice((0, 1, 127, 128, 255, dice.getrandbits(8)))
+            at = dice.randrange(6, len(body))
+            body[at] = dice.choice((0, 1, 127, 128, 255, dice.getrandbits(8)))
         data = sealed(bytes(body))
         try:
             message = read(data)

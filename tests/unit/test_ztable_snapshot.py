@@ -69,7 +69,9 @@ def test_late_observations_may_be_decided_otherwise_but_seldom() -> None:
 def test_one_observation_is_a_batch_of_one() -> None:
     columns = stream(2000)
     singly, batch = ZTable(3, 10 * SECOND), ZTable(3, 10 * SECOND)
-    answers = [singly.observe_hashed(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+    answers = [
+        singly.observe_hashed(*row) for row in zip(*(c.tolist() for c in columns), strict=True)
+    ]
     assert answers == batch.observe_hashed_batch(*columns).tolist()
     assert singly.stats == batch.stats
 

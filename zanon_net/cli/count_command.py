@@ -41,7 +41,7 @@ def count_options() -> list[click.Parameter]:
 
 @click.command("count", cls=GroupedCommand, params=count_options(), epilog=EPILOG)
 def count_command(source: str, as_json: bool, quiet: bool, **options: Any) -> int:
-    """Decide for many probes which names at least z users share over all of them.
+    """Decide for many probes what z users share.
 
     Probes (`zanon-net run --count-at`) send hashed votes here, and have a bit for each. SOURCE is
     tls://HOST:PORT to listen on; file:DIR, a folder that they share; nats://HOST:PORT/STREAM or

@@ -124,7 +124,7 @@ cdef class VoteShard:
     def releases(self):
         """Times, users (40 bits), lo and hi of the votes released since the last call, as arrays.
 
-        Empty unless the shard was made with keep_releases.
+        Empty unless the shard has keep_releases.
         """
         cdef const zn_counted_vote *votes
         cdef size_t n, i
@@ -193,7 +193,7 @@ cdef class VoteShard:
 
         messages, votes: taken. decided: votes; late: those of them for a time that was decided
         already. client_addresses: votes for addresses that were, or may have been, a client's.
-        duplicates: messages that were taken before. gaps, ahead, no_room, malformed: messages
+        duplicates: messages that were taken before. gaps, too_early, no_room, malformed: messages
         rejected, because one before them is missing, they are too far ahead of other probes, too
         much is pending, or they are damaged or for another counter. probe_gone: times a probe was
         forgotten that had not ended. pending: votes and messages that wait. table: the counters of
@@ -243,7 +243,7 @@ cdef class VoteShard:
 
     @classmethod
     def load(cls, data):
-        """The shard that dump() made `data` of, with its settings and limits.
+        """The shard whose dump() gave `data`, with its settings and limits.
 
         Raises FormatError for what is no dump, a damaged one, or one of another version,
         CapacityError when memory is out.

@@ -355,7 +355,7 @@ cdef class ZTable:
 
     @classmethod
     def load(cls, data):
-        """The table that dump() made `data` of. On later observations in time order it decides as
+        """The table whose dump() gave `data`. On later observations in time order it decides as
         that one does, while neither reaches a cap; on late ones it may differ, and never releases
         what brute force would suppress.
 

@@ -5,6 +5,7 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,32 +27,36 @@ CHECK_S = 0.5  # between two looks for probes that are gone
 @dataclass(slots=True)
 class Admitted:
     """entries: of the next commit. sources: what each of them came out of; None: of no message.
-    refused: what is not counted, and why. sequences: the last of each probe and shard."""
+
+    refused: what is not counted, why, and how that is counted. warnings: texts by their subjects,
+    of each of which people read once a minute. sequences: the last of each probe and shard.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     sources: list[Received | None] = field(default_factory=list)
-    refused: list[tuple[Received, Refusal]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    refused: list[tuple[Received, Refusal, str]] = field(default_factory=list)
+    warnings: dict[str, str] = field(default_factory=dict)
     sequences: dict[tuple[int, int], int] = field(default_factory=dict)
+
+
+class Clocks(NamedTuple):
+    """time_ns: since the Unix epoch. seconds: that only grow."""
+
+    time_ns: Callable[[], int] = time.time_ns
+    seconds: Callable[[], float] = time.monotonic
 
 
 class Admission:
     """Looks at each message before it is counted.
 
-    clock_ns: the time now, in ns since the Unix epoch. clock_s: seconds that only grow.
+    last_seen: by probe, the seconds of the clock when a message of it was last counted.
     """
 
-    def __init__(
-        self,
-        settings: CounterSettings,
-        counter: Counter,
-        clock_ns: Callable[[], int] = time.time_ns,
-        clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._settings, self._counter = settings, counter
-        self._clock_ns, self._clock_s = clock_ns, clock_s
-        self.last_seen: dict[int, float] = dict.fromkeys(counter.watermarks(), clock_s())
-        self._check_due = clock_s()
+    def __init__(self, settings: CounterSettings, counter: Counter, clocks: Clocks) -> None:
+        self._settings, self._counter, self._clocks = settings, counter, clocks
+        now = clocks.seconds()
+        self.last_seen: dict[int, float] = dict.fromkeys(counter.watermarks(), now)
+        self._check_due = now
         self._behind_since: dict[int, float] = {}
         self._users: dict[str, _Quota] = {}
 
@@ -66,8 +71,9 @@ class Admission:
         for probe in lost:
             if self.last_seen.pop(probe, None) is not None:
                 self._drop(probe, "it began anew", admitted)
-        if self._clock_s() >= self._check_due:
-            self._check_due = self._clock_s() + CHECK_S
+        now = self._clocks.seconds()
+        if now >= self._check_due:
+            self._check_due = now + CHECK_S
             self._drop_silent(admitted)
             self._drop_slow(admitted)
         return admitted
@@ -104,21 +110,21 @@ class Admission:
     def _admit(self, item: Received, header: VotesHeader, admitted: Admitted) -> None:
         kind = COUNTED if self._has_quota(item, header) else UNCOUNTED
         if kind == UNCOUNTED:
-            admitted.warnings.append(
+            admitted.warnings[f"users {header.probe}"] = (
                 f"probe {header.probe:016x} has more users than --max-users-per-probe; votes of it"
                 " do not count"
             )
         admitted.entries.append(Entry(kind, item.message))
         admitted.sources.append(item)
-        self.last_seen[header.probe] = self._clock_s()
+        self.last_seen[header.probe] = self._clocks.seconds()
 
     def _refuse(self, item: Received, refusal: Refusal, name: str, admitted: Admitted) -> None:
         self._counter.tally[name] += 1
-        admitted.refused.append((item, refusal))
+        admitted.refused.append((item, refusal, name))
 
     def _lead_ns(self, item: Received, header: VotesHeader) -> int:
         """By how much a message is of the future, where that is too much; else 0."""
-        limit = self._clock_ns() + self._settings.max_skew_ns
+        limit = self._clocks.time_ns() + self._settings.max_skew_ns
         newest = header.latest
         if newest > limit:  # perhaps: the header has only a bound
             times = read_votes(plain_message(item.message))["t_ns"]
@@ -140,7 +146,7 @@ class Admission:
     # ---- probes that are gone --------------------------------------------------------------------
 
     def _drop_silent(self, admitted: Admitted) -> None:
-        now, patience = self._clock_s(), self._settings.probe_timeout_s
+        now, patience = self._clocks.seconds(), self._settings.probe_timeout_s
         for probe, seen in list(self.last_seen.items()):
             if now - seen > patience:
                 del self.last_seen[probe]
@@ -148,7 +154,7 @@ class Admission:
 
     def _drop_slow(self, admitted: Admitted) -> None:
         """A clock far behind would hold up the votes of all others, though its probe sends."""
-        now, limit = self._clock_s(), self._clock_ns() - self._settings.max_skew_ns
+        now, limit = self._clocks.seconds(), self._clocks.time_ns() - self._settings.max_skew_ns
         watermarks = self._counter.watermarks()
         slow = {
             probe for probe in self.last_seen if probe in watermarks and watermarks[probe] < limit
@@ -164,7 +170,7 @@ class Admission:
         if self._counter.waits_for(probe):
             admitted.entries.append(Entry(GONE, probe=probe))
             admitted.sources.append(None)
-            admitted.warnings.append(
+            admitted.warnings[f"gone {probe} {self._clocks.seconds()}"] = (
                 f"probe {probe:016x} is gone: {reason}; decisions go on without it"
             )
 

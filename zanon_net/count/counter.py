@@ -61,7 +61,7 @@ class Counter:
                 continue
             header = votes_header(entry.message)
             try:
-                self._put(entry, header)
+                outcome.answers += self._put(entry, header)
             except (FormatError, CapacityError) as error:
                 self.tally["refused_by_shard"] += 1
                 outcome.problems[place] = error
@@ -70,23 +70,33 @@ class Counter:
             if header.watermark == ENDED:
                 last.append(header)
         for shard in touched:
-            if self._is_complete(shard):
-                outcome.answers += self._shards[shard].decide()
+            outcome.answers += self._decide(shard)
         outcome.rows = self._rows.answered(outcome.answers)
         for header in last:
             self._end(header)
         self.offset = commit.end
         return outcome
 
-    def _put(self, entry: Entry, header: VotesHeader) -> None:
-        message, rows = self._rows.split(entry.message)
+    def _put(self, entry: Entry, header: VotesHeader) -> list[bytes]:
+        """Puts a message; answers where others had to be decided to make space for it."""
+        (message, rows), answers = self._rows.split(entry.message), []
         if entry.kind == UNCOUNTED:
             message, rows = _without_votes(header), None
             self.tally["uncounted"] += 1
-        is_new = self._shards[header.shard].put(message)
+        try:
+            is_new = self._shards[header.shard].put(message)
+        except CapacityError:
+            answers = self._decide(header.shard)
+            is_new = self._shards[header.shard].put(message)
         if is_new and rows is not None:
             self._rows.keep(rows)
         self._sequences[header.shard][header.probe] = header.sequence
+        return answers
+
+    def _decide(self, shard: int) -> list[bytes]:
+        if len(self._sequences[shard]) < self._settings.expect_probes:
+            return []
+        return list(self._shards[shard].decide())
 
     def _forget(self, probe: int) -> list[int]:
         """Decides without a probe from now on; returns the shards that had it."""
@@ -94,9 +104,6 @@ class Counter:
         for number in shards:
             self._shards[number].forget_probe(probe)
         return shards
-
-    def _is_complete(self, shard: int) -> bool:
-        return len(self._sequences[shard]) >= self._settings.expect_probes
 
     def _end(self, header: VotesHeader) -> None:
         ended = self._ended.setdefault(header.probe, set())

@@ -73,8 +73,8 @@ class FolderTransport(Transport):
                 received += [Received(message, path) for message in messages_in(data)]
             except FileNotFoundError:  # its probe has removed it
                 continue
-            except FormatError as error:
-                raise ZanonError(f"{path}: {error}; remove the file and start again") from None
+            except FormatError:
+                received.append(Received(b"", path))  # is refused and counted
             except OSError as error:
                 raise ZanonError(f"cannot read {path}: {error.strerror}") from None
             self._consumed.add(path)

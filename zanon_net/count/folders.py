@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder that probes and a counter share, and files that are whole when they appear.
 
-    counter.json                              what the counter says of itself
-    votes/PROBE/SHARD-SEQUENCE.znv            a message of votes; its probe removes it when answered
-    answers/PROBE/FIRST-LAST.zna              the answers of a commit; their probe removes the file
+counter.json                              what the counter says of itself
+votes/PROBE/SHARD-SEQUENCE.znv            a message of votes; its probe removes it when answered
+answers/PROBE/FIRST-LAST.zna              the answers of a commit; their probe removes the file
 """
 
 import json

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import ssl
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -42,7 +43,9 @@ from zanon_net.system.log_levels import NOTICE
 INTRODUCTION_S = 5.0  # for a client to show its certificate, and to say who it is
 WAITING_BYTES_MAX = 4 * BATCH_BYTES  # of messages that were read and not taken
 UNSENT_BYTES_MAX = 1 << 24  # of answers that a client does not read
-RETAINED_MAX = 1 << 16  # answers kept for a probe that did not say that it has them
+RETAINED_MAX = 1 << 16  # answers kept for a probe that did not say that it has them,
+RETAINED_S = 3600.0  # and for how long where it is not connected
+FINISHING_S, POLL_S = 5.0, 0.02
 
 _log = logging.getLogger("zanon_net")
 
@@ -86,6 +89,7 @@ class Listener(Transport):
         self._retained: dict[int, dict[Key, bytes]] = {}
         self._owners: dict[int, str] = {}
         self._lost: list[int] = []
+        self._left_s: dict[int, float] = {}
         context = None if tls is None else server_context(tls)
         self._thread = LoopThread("listener")
         try:
@@ -126,6 +130,7 @@ class Listener(Transport):
         with self._lock:
             for message in answers:
                 self._retain(message)
+            self._forget_long_gone()
         if answers:
             self._thread.call(self._send, answers)
 
@@ -159,6 +164,18 @@ class Listener(Transport):
             for message in answers:
                 self._retain(message)
 
+    def finish(self) -> None:
+        """See Transport: for the receipts of those that are connected."""
+        until = time.monotonic() + FINISHING_S
+        while self._has_unconfirmed() and time.monotonic() < until:
+            time.sleep(POLL_S)
+
+    def _has_unconfirmed(self) -> bool:
+        with self._lock:
+            return any(
+                kept and probe in self._connections for probe, kept in self._retained.items()
+            )
+
     def close(self) -> None:
         """See Transport."""
         self._thread.call(self._server.close)
@@ -170,6 +187,16 @@ class Listener(Transport):
         kept[header.key] = message
         if len(kept) > RETAINED_MAX:
             del kept[next(iter(kept))]
+
+    def _forget_long_gone(self) -> None:
+        """A probe that was not connected for so long suppressed what it waited for."""
+        now = time.monotonic()
+        for probe in list(self._retained):
+            if probe in self._connections:
+                self._left_s.pop(probe, None)
+            elif now - self._left_s.setdefault(probe, now) > RETAINED_S:
+                del self._retained[probe], self._left_s[probe]
+                self._owners.pop(probe, None)
 
     # ---- in the thread ---------------------------------------------------------------------------
 
@@ -223,7 +250,7 @@ class Listener(Transport):
             return "its --z, --window or --rotate are not those of the counter"
         with self._lock:
             if self._owners.setdefault(hello.probe, owner) != owner:
-                return "it came with another certificate before; give each probe a --probe of its own"
+                return "it came with another certificate before"
         return ""
 
     def _replace_former(self, connection: _Connection) -> None:

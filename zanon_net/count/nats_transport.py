@@ -27,6 +27,7 @@ from zanon_net.count.url import Place
 from zanon_net.errors import FormatError, ZanonError
 
 MESSAGES = 256  # fetched at once
+CONNECTING_S = 10.0
 PATIENCE_S = 60.0  # for a server that is away; the journal has what was not published
 
 POSITION = "sequence"
@@ -96,13 +97,12 @@ class NatsTransport(Transport):
     # ---- in the thread ---------------------------------------------------------------------------
 
     async def _connect(self) -> JetStreamContext:
-        client = await nats.connect(
+        connecting = nats.connect(
             f"nats://{self._place.address}",
-            max_reconnect_attempts=-1,
-            connect_timeout=5,
-            allow_reconnect=True,
+            max_reconnect_attempts=-1,  # the first attempt included
             error_cb=_say_nothing,
         )
+        client = await asyncio.wait_for(connecting, CONNECTING_S)
         stream = client.jetstream(timeout=5)
         name = self._place.name
         for stream_name, kind in ((name, "votes"), (f"{name}-answers", "answers")):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of records under AES-256-GCM: whoever lacks the key reads none, changes none, reorders none.
+"""Files of records under AES-256-GCM: none is read, changed or moved without it.
 
     4 magic "ZNCS"    2 version    2 zero    32 salt    then records: u32 length, sealed bytes
 
@@ -65,13 +65,13 @@ class SealedWriter:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with explained("write", path):
             self._fd = os.open(self._partial, flags, 0o600)
-            self.size = self._write(_HEADER.pack(MAGIC, VERSION, 0, salt))
+            self._write(_HEADER.pack(MAGIC, VERSION, 0, salt))
 
     def append(self, record: bytes) -> None:
         """Adds a record. After an error the file takes no more of them."""
         sealed = self._cipher.encrypt(_nonce(self._records), record, None)
         with explained("write", self.path):
-            self.size += self._write(_LENGTH.pack(len(sealed)) + sealed)
+            self._write(_LENGTH.pack(len(sealed)) + sealed)
         self._records += 1
 
     def sync(self) -> None:
@@ -100,18 +100,20 @@ class SealedWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         self.close()
         if error is not None:
             with suppress(OSError):
                 self._partial.unlink()  # a full disk needs the space
 
-    def _write(self, data: bytes) -> int:
+    def _write(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
             view = view[os.write(self._fd, view) :]
-        return len(data)
 
 
 def read_records(path: Path, key: bytes, *, may_be_torn: bool = False) -> Iterator[bytes]:

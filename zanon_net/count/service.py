@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zanon_net.count.admission import Admission, Admitted
+from zanon_net.count.admission import Admission, Admitted, Clocks
 from zanon_net.count.commits import Commit
 from zanon_net.count.counter import Counter, Outcome
 from zanon_net.count.facts import CounterFacts
@@ -28,7 +28,8 @@ if TYPE_CHECKING:  # its library is needed for it alone
 WAIT_S = 0.2  # for messages, and so for anything else that is due
 SNAPSHOTS_A_WINDOW = 12
 SNAPSHOT_SHARE = 0.05  # of the time that snapshots may take
-REPEATED_S = 60.0  # between two warnings of the same text
+REPEATED_S = 60.0  # between two warnings of one subject
+DEFAULT_CLOCKS = Clocks()
 
 _log = logging.getLogger("zanon_net")
 
@@ -54,32 +55,33 @@ class CounterService:
         transport: Transport,
         outputs: Outputs,
         on_tick: Callable[[Callable[[], CounterFacts]], None] = lambda _facts: None,
+        clocks: Clocks = DEFAULT_CLOCKS,
     ) -> None:
         self._settings, self._transport, self._outputs = settings, transport, outputs
-        self._on_tick = on_tick
+        self._on_tick, self._clocks = on_tick, clocks
         self._series = secrets.token_hex(8)
         self._warned: dict[str, float] = {}
         self._snapshot_due_s = 0.0
         self._snapshot_mark = 0
         self.counter = Counter(settings)
         self._recover()
-        self._admission = Admission(settings, self.counter)
+        self._admission = Admission(settings, self.counter, clocks)
 
     def run(self, interruption: Interruption, *, until_done: bool = False) -> None:
         """Counts. Raises ZanonError where a file or the network ends it."""
         while not interruption.requested and not (until_done and self.counter.is_done):
-            received = self._transport.take(WAIT_S)
-            self._step(received)
+            self.step(self._transport.take(WAIT_S))
             self._on_tick(self.facts)
+        self._transport.finish()
         self._keep_state()
 
     def facts(self) -> CounterFacts:
         """What there is to say of it now."""
         watermark = self.counter.watermark
-        now = time.monotonic()
+        now = self._clocks.seconds()
         return CounterFacts(
             counts=self.counter.stats(),
-            lag_s=None if watermark in (0, ENDED) else (time.time_ns() - watermark) / 1e9,
+            lag_s=None if watermark in (0, ENDED) else (self._clocks.time_ns() - watermark) / 1e9,
             last_seen_s={
                 f"{probe:016x}": now - seen for probe, seen in self._admission.last_seen.items()
             },
@@ -90,12 +92,13 @@ class CounterService:
 
     # ---- a commit --------------------------------------------------------------------------------
 
-    def _step(self, received: list[Received]) -> None:
+    def step(self, received: list[Received]) -> None:
+        """Counts what was received, and does whatever else is due."""
         admitted = self._admission.look_at(received, self._transport.take_lost())
-        for text in admitted.warnings:
-            self._warn(text)
-        for item, refusal in admitted.refused:
-            self._refuse(item, refusal)
+        for subject, text in admitted.warnings.items():
+            self._warn(subject, text)
+        for item, refusal, name in admitted.refused:
+            self._refuse(item, refusal, name)
         if admitted.entries:
             commit = Commit(self.counter.offset, admitted.entries, self._transport.positions)
             if self._outputs.state is not None:
@@ -118,17 +121,18 @@ class CounterService:
         for place, error in outcome.problems.items():
             item = admitted.sources[place]
             if item is not None:
-                self._refuse(item, Refusal(str(error), isinstance(error, FormatError)))
+                self._refuse(item, Refusal(str(error), isinstance(error, FormatError)), "shard")
 
-    def _refuse(self, item: Received, refusal: Refusal) -> None:
-        self._warn(f"a probe's votes are refused: {refusal.text}")
+    def _refuse(self, item: Received, refusal: Refusal, subject: str) -> None:
+        self._warn(subject, f"a probe's votes are refused: {refusal.text}")
         self._transport.refuse(item, refusal)
 
-    def _warn(self, text: str) -> None:
-        now = time.monotonic()
-        if now - self._warned.get(text, -REPEATED_S) >= REPEATED_S:
+    def _warn(self, subject: str, text: str) -> None:
+        """Says it, unless something was said of the subject lately."""
+        now = self._clocks.seconds()
+        if now - self._warned.get(subject, -REPEATED_S) >= REPEATED_S:
             self._warned = {old: at for old, at in self._warned.items() if now - at < REPEATED_S}
-            self._warned[text] = now
+            self._warned[subject] = now
             _log.warning("warning: %s", text)
 
     # ---- state -----------------------------------------------------------------------------------
@@ -167,5 +171,3 @@ class CounterService:
         self._outputs.state.write_snapshot(Snapshot(self.counter.offset, about, parts))
         ended = time.monotonic()
         self._snapshot_due_s = ended + (ended - began) / SNAPSHOT_SHARE
-
-

@@ -76,8 +76,8 @@ class StateFolder:
                 offset = commit.end
                 yield commit
 
-    def write_snapshot(self, snapshot: Snapshot) -> int:
-        """Writes a snapshot, begins the journal behind it, and returns bytes. Raises OutputError."""
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        """Writes a snapshot and begins the journal behind it. Raises OutputError."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
@@ -99,7 +99,6 @@ class StateFolder:
             file.publish()
         self._journal = journal
         self._remove_before(snapshot.offset)
-        return file.size
 
     def append(self, commit: Commit) -> None:
         """Adds a commit to the journal, and waits for the disk. Raises OutputError."""

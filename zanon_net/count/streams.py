@@ -13,7 +13,9 @@ from zanon_net.count.frames import length_of
 from zanon_net.errors import FormatError
 from zanon_net.system.signals import signals_blocked
 
-DEAD_AFTER_S = 15  # without an answer from the other machine's system, while there are bytes to send
+DEAD_AFTER_S = (
+    15  # without an answer from the other machine's system, while there are bytes to send
+)
 CLOSING_S = 2.0
 
 

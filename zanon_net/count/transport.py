@@ -65,6 +65,9 @@ class Transport(ABC):
     def load(self, dumped: bytes) -> None:  # noqa: B027
         """Takes up what `dump` gave; before `start`."""
 
+    def finish(self) -> None:  # noqa: B027
+        """Waits a little for what was published to arrive; there will be no more."""
+
     @abstractmethod
     def close(self) -> None:
         """Ends it; again is fine."""

@@ -10,7 +10,9 @@ from zanon_net.errors import ConfigError
 
 SCHEMES = ("file", "tls", "tcp", "nats", "kafka")
 WITH_NAME = ("nats", "kafka")
-_PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):([0-9]{1,5})(?:/([A-Za-z0-9_-]+))?")
+_PLACE = re.compile(
+    r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):([0-9]{1,5})(?:/([A-Za-z0-9_-]+))?"
+)
 PORT_MAX = 65535
 
 

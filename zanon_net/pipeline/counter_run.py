@@ -18,7 +18,7 @@ from zanon_net.count.service import CounterService, Outputs
 from zanon_net.count.settings import CounterSettings
 from zanon_net.count.transports import open_transport
 from zanon_net.count.url import Place
-from zanon_net.errors import MissingExtraError
+from zanon_net.errors import ConfigError, MissingExtraError
 from zanon_net.pipeline.counter_metrics import COUNTER_METRICS
 from zanon_net.pipeline.metrics import rounded
 from zanon_net.pipeline.metrics_outputs import MetricsOutputs
@@ -72,7 +72,12 @@ def _open_state(config: CountConfig, settings: CounterSettings) -> "StateFolder 
 
 
 def _open_releases(config: CountConfig) -> ReleaseFolder | None:
-    return None if config.releases is None else ReleaseFolder(Path(config.releases))
+    if config.releases is None:
+        return None
+    folder = Path(config.releases)
+    if config.state is None and any(folder.glob("*.npy")):
+        raise ConfigError(f"releases: {folder} holds those of another counter; give another folder")
+    return ReleaseFolder(folder)
 
 
 def _open_rows(config: CountConfig) -> RowFolder | None:

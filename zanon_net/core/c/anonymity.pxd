@@ -187,7 +187,8 @@ cdef extern from "anonymity/vote_message.h" nogil:
     size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, uint8_t *out,
                                  uint32_t *order)
     int zn_vote_header_read(zn_vote_header *header, zn_span message, zn_error *err)
-    int zn_votes_read(zn_counted_vote *out, const zn_vote_header *header, zn_span message, zn_error *err)
+    int zn_votes_read(zn_counted_vote *out, const zn_vote_header *header, zn_span message,
+                      zn_error *err)
     size_t zn_answers_bytes(uint32_t votes)
     void zn_answers_write(const zn_vote_header *header, const uint8_t *bits, uint8_t *out)
     int zn_answers_read(zn_vote_header *header, zn_span *bits, zn_span message, zn_error *err)
@@ -205,7 +206,7 @@ cdef extern from "anonymity/vote_shard.h" nogil:
         uint16_t shard
         c_bool keep_releases
     ctypedef struct zn_vote_shard_stats:
-        uint64_t messages, votes, decided, late, client_addresses, duplicates, gaps, ahead
+        uint64_t messages, votes, decided, late, client_addresses, duplicates, gaps, too_early
         uint64_t no_room, malformed, probe_gone
     ctypedef enum zn_vote_probe_state:
         ZN_PROBE_PRESENT

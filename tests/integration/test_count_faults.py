@@ -1,0 +1,390 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Probes that are silent, behind, ahead or lie, and states that cannot be used.
+
+None of it releases what the probes' users do not share, and each has a count and a line.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support.cli import COMMAND, ENVIRONMENT, LIMITING
+from support.counting import (
+    NAME,
+    SECOND,
+    START,
+    Votes,
+    answered,
+    answers_in,
+    counter,
+    counts_of,
+    hashed,
+    key_file,
+    put_file,
+)
+
+from zanon_net._core import VoteWriter
+from zanon_net.count.admission import Clocks
+from zanon_net.count.commits import Commit
+from zanon_net.count.frames import ENDED, Refusal
+from zanon_net.count.service import CounterService, Outputs
+from zanon_net.count.settings import CounterSettings
+from zanon_net.count.transport import Received, Transport
+
+HOUR = 3600 * SECOND
+Logged = pytest.LogCaptureFixture
+
+
+class Inbox(Transport):
+    """Takes nothing by itself; keeps what is published and refused."""
+
+    def __init__(self) -> None:
+        self.answers: list[bytes] = []
+        self.refusals: list[Refusal] = []
+
+    def take(self, timeout: float) -> list[Received]:
+        del timeout
+        return []
+
+    def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
+        del commit
+        self.answers += answers
+
+    def refuse(self, received: Received, refusal: Refusal) -> None:
+        del received
+        self.refusals.append(refusal)
+
+    def close(self) -> None:
+        pass
+
+
+class Desk:
+    """A counter of z = 2 and one shard, on a clock that the test sets."""
+
+    def __init__(self, **settings: object) -> None:
+        usual = {"z": 2, "window_ns": HOUR, "rotate_ns": HOUR, "probe_timeout_s": 30.0}
+        self.settings = CounterSettings(**{**usual, **settings})  # type: ignore[arg-type]
+        self.now_s = 0.0
+        clocks = Clocks(lambda: START + int(self.now_s * SECOND), lambda: self.now_s)
+        self.transport = Inbox()
+        self.service = CounterService(self.settings, self.transport, Outputs(), clocks=clocks)
+        self._writers: dict[int, VoteWriter] = {}
+
+    def message(self, probe: int, votes: dict[int, Sequence[int]], watermark_s: float) -> bytes:
+        """votes: the users that are seen with name 1, by the second at which they are."""
+        writer = self._writers.setdefault(probe, VoteWriter(probe, 0, self.settings.number))
+        for second, users in votes.items():
+            for user in users:
+                writer.add(NAME, START + second * SECOND, hashed(user), hashed(-1), hashed(-2))
+        mark = START + int(watermark_s * SECOND) if watermark_s != ENDED else ENDED
+        return bytes(writer.finish(mark))
+
+    def send(self, probe: int, votes: dict[int, Sequence[int]], watermark_s: float) -> bytes:
+        message = self.message(probe, votes, watermark_s)
+        self.put(message)
+        return message
+
+    def put(self, *messages: bytes) -> None:
+        self.service.step([Received(message) for message in messages])
+
+    def wait(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.service.step([])
+
+    @property
+    def answers(self) -> dict[tuple[int, int], list[bool]]:
+        return {(probe, key.sequence): bits for (probe, key), bits in self._answered().items()}
+
+    def _answered(self) -> dict[tuple[int, object], list[bool]]:
+        return answered(self.transport.answers)  # type: ignore[return-value]
+
+    def count(self, name: str) -> int:
+        return self.service.facts().counts.get(name, 0)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+def pair() -> Desk:
+    """One that waits for two probes at the start."""
+    return Desk(expect_probes=2)
+
+
+def test_a_silent_probe_leaves_the_minimum_and_its_votes_are_late(
+    pair: Desk, caplog: Logged
+) -> None:
+    pair.send(1, {1: [10]}, 5)
+    pair.send(2, {1: [20]}, 2)
+    pair.send(1, {6: [11]}, 50)
+    assert pair.answers == {(1, 1): [False], (2, 1): [True]}
+    pair.now_s = 25
+    pair.send(1, {}, 60)
+    pair.wait(10)
+    assert pair.answers[1, 2] == [True]
+    assert pair.count("probe_gone") == 1
+    assert "probe 0000000000000002 is gone: it is silent for 30 s" in caplog.text
+    pair.send(2, {3: [30, 31]}, 4)  # of before what is decided
+    pair.wait(0)
+    assert pair.count("late") == 2
+    pair.send(2, {70: [32]}, 80)  # has caught up, and counts again
+    pair.send(1, {75: [33]}, 80)
+    assert pair.answers[2, 3] == [True]
+
+
+def test_a_probe_whose_number_is_replaced_leaves_at_once(pair: Desk) -> None:
+    pair.send(1, {1: [10]}, 5)
+    pair.send(2, {1: [20]}, 2)
+    pair.transport.take_lost = lambda: [2]  # type: ignore[method-assign]
+    pair.wait(0)
+    assert pair.answers == {(1, 1): [False], (2, 1): [True]}
+    assert pair.count("probe_gone") == 1
+
+
+def test_a_probe_that_has_ended_is_not_waited_for(pair: Desk) -> None:
+    pair.send(1, {1: [10]}, ENDED)
+    pair.send(2, {2: [20]}, 3)
+    assert pair.answers == {(1, 1): [False], (2, 1): [True]}
+    pair.wait(100)
+    assert pair.count("probe_gone") == 1  # probe 2, which has not
+    assert pair.count("ended") == 1
+
+
+def test_a_clock_an_hour_ahead_is_refused(desk: Desk, caplog: Logged) -> None:
+    desk.send(1, {1: [10]}, 2)
+    wrong = desk.message(2, {3601: [20]}, 3602)
+    desk.put(wrong)
+    assert [refusal.is_final for refusal in desk.transport.refusals] == [False]
+    assert desk.count("refused_future") == 1
+    assert "its clock is 3602s ahead of the counter's" in caplog.text
+    assert "set both clocks by NTP" in caplog.text
+    desk.send(1, {4: [11]}, 5)
+    assert desk.answers == {(1, 1): [False], (1, 2): [True]}  # nobody waits for it
+
+
+def test_votes_of_the_future_under_a_harmless_watermark_are_refused(desk: Desk) -> None:
+    desk.put(desk.message(2, {0: [20], 7000: [21]}, 1))
+    assert desk.count("refused_future") == 1
+    assert desk.count("votes") == 0
+
+
+def test_a_clock_an_hour_behind_holds_nobody_up(pair: Desk, caplog: Logged) -> None:
+    pair.now_s = 7200
+    pair.send(1, {7199: [10]}, 7200)
+    pair.send(2, {3599: [20, 21]}, 3600)
+    for second in range(7201, 7240):
+        pair.now_s = second
+        pair.send(1, {}, second)
+        pair.send(2, {}, second - 3600)
+    assert pair.count("probe_gone") == 1
+    assert "its clock is behind by more than --max-skew" in caplog.text
+    assert pair.answers[1, 1] == [True]  # user 20 was at 3599: within the hour before 7199
+    assert caplog.text.count("is gone") == 1
+    pair.send(2, {3640: [30, 31, 32]}, 3641)
+    pair.send(1, {7240: [11]}, 7241)
+    assert pair.count("late") == 3
+
+
+def test_captures_are_of_the_past_and_no_probe_is_behind(pair: Desk) -> None:
+    pair.now_s = 100_000
+    pair.send(1, {7199: [10]}, 7200)
+    pair.send(2, {1: [20]}, 3)
+    for _second in range(50):
+        pair.now_s += 1
+        pair.send(1, {}, 7200)
+        pair.send(2, {}, 4)
+    assert pair.count("probe_gone") == 0
+
+
+def test_what_was_sent_already_counts_once(desk: Desk) -> None:
+    first = desk.send(1, {1: [10]}, 2)
+    desk.put(first, first)
+    desk.put(first)
+    assert desk.count("duplicates_resent") == 3
+    assert desk.count("votes") == 1
+    assert len(desk.transport.answers) == 1
+
+
+def test_a_gap_is_refused_until_it_is_closed(desk: Desk) -> None:
+    messages = [desk.message(1, {second: [second]}, second + 1) for second in range(3)]
+    desk.put(messages[0])
+    desk.put(messages[2])
+    assert desk.count("refused_gap") == 1
+    assert not desk.transport.refusals[0].is_final
+    desk.put(messages[1], messages[2])
+    assert desk.count("votes") == 3
+
+
+def test_damage_and_other_settings_are_refused(desk: Desk) -> None:
+    good = desk.message(1, {1: [10]}, 2)
+    for at in range(0, len(good), 7):
+        bad = bytearray(good)
+        bad[at] ^= 0x20
+        desk.put(bytes(bad))
+    desk.put(b"", b"ZNVM", good[:-1])
+    other = VoteWriter(1, 0, desk.settings.number + 1)
+    desk.put(other.finish(START))
+    assert desk.count("votes") == 0
+    assert desk.count("refused_settings") >= 1
+    assert desk.count("refused_format") >= 3
+    desk.put(good)
+    assert desk.count("votes") == 1
+
+
+def test_a_shard_that_is_not_there_is_refused(desk: Desk) -> None:
+    desk.put(VoteWriter(1, 1, desk.settings.number).finish(START))
+    assert "the counter has 1" in desk.transport.refusals[0].text
+
+
+def test_more_users_than_a_probe_may_have_do_not_count(caplog: Logged) -> None:
+    desk = Desk(max_users_per_probe=3)
+    desk.send(1, {1: [10, 11]}, 2)
+    desk.send(1, {2: [12, 13, 14]}, 3)  # would be five
+    desk.send(1, {3: [11, 12]}, 4)
+    assert desk.answers == {(1, 1): [False, True], (1, 2): [], (1, 3): [True, True]}
+    assert desk.count("uncounted") == 1
+    assert "has more users than --max-users-per-probe" in caplog.text
+    assert desk.count("votes") == 4
+
+
+def test_a_probe_far_ahead_has_to_wait() -> None:
+    desk = Desk(max_pending=10, expect_probes=2)
+    desk.send(2, {0: [1]}, 1)
+    messages = [desk.message(1, {second: [second] * 4}, second + 1) for second in range(2, 9)]
+    for message in messages:
+        desk.put(message)
+    refused = len(desk.transport.refusals)
+    assert refused
+    assert not any(refusal.is_final for refusal in desk.transport.refusals)
+    desk.send(2, {}, 100)
+    desk.put(*messages)
+    assert desk.count("votes") == 1 + 4 * 7
+
+
+def test_nothing_is_decided_before_the_expected_probes_have_come() -> None:
+    desk = Desk(expect_probes=2)
+    desk.send(1, {1: [10, 11]}, 5)
+    desk.send(1, {2: [12]}, 6)
+    assert desk.answers == {}
+    assert desk.service.facts().probes_missing == 1
+    desk.send(2, {1: [20]}, 6)
+    assert desk.answers == {(1, 1): [False, True], (1, 2): [True], (2, 1): [True]}
+
+
+# ---- states --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def votes() -> Votes:
+    return Votes(probes=2, shards=1, seconds=20)
+
+
+class Kept:
+    """A counter's folder whose state has counted half of the votes."""
+
+    def __init__(self, folder: Path, votes: Votes) -> None:
+        self.folder, self.votes = folder, votes
+        self.state, self.key = folder / "state", key_file(folder)
+        turns = votes.in_turns()
+        for probe, message in turns[: len(turns) // 2]:
+            put_file(folder, probe, message)
+        with counter(*self.arguments, "--json") as process:
+            self._wait_for_answers()
+            process.terminate()
+            counts_of(process)
+        for probe, message in turns[len(turns) // 2 :]:
+            put_file(folder, probe, message)
+
+    def _wait_for_answers(self) -> None:
+        for _try in range(300):
+            if len(list((self.folder / "answers").glob("*/*.zna"))) >= 2:
+                return
+            time.sleep(0.05)
+        pytest.fail("no answer came")
+
+    @property
+    def arguments(self) -> list[object]:
+        return [
+            *(f"file:{self.folder}", *self.votes.options, "--expect-probes", 2),
+            *("--state", self.state, "--state-key-file", self.key),
+        ]
+
+    def fails(self, *arguments: object) -> str:
+        """The line of a counter that cannot take the state up."""
+        with counter(*(arguments or self.arguments)) as process:
+            out, err = process.communicate(timeout=30)
+        assert (out, process.returncode) == ("", 1), err
+        assert err.count("\n") == 1
+        return err
+
+    def completes(self) -> None:
+        with counter(*self.arguments, "--until-done") as process:
+            _out, err = process.communicate(timeout=30)
+        assert process.returncode == 0, err
+        assert answers_in(self.folder) == self.votes.answers
+
+
+@pytest.fixture
+def kept(tmp_path: Path, votes: Votes) -> Kept:
+    return Kept(tmp_path, votes)
+
+
+def test_a_state_that_cannot_be_used_is_named_and_stays(kept: Kept) -> None:
+    (snapshot,) = kept.state.glob("*.snapshot")
+    content = snapshot.read_bytes()
+    assert "with --z 4; give that" in kept.fails(*kept.arguments, "--z", 5)
+    other = kept.folder / "other"
+    other.mkdir()
+    line = kept.fails(*kept.arguments, "--state-key-file", key_file(other))
+    assert "was written with another key" in line
+    version = bytearray(content)
+    version[4] = 2
+    snapshot.write_bytes(version)
+    assert "is of version 2 of the counter's state" in kept.fails()
+    damaged = bytearray(content)
+    damaged[-1] ^= 1
+    snapshot.write_bytes(damaged)
+    assert "is damaged" in kept.fails()
+    snapshot.write_bytes(content[:-40])
+    assert "is damaged" in kept.fails()
+    snapshot.write_bytes(content)
+    with counter(*kept.arguments):
+        time.sleep(1.5)
+        assert "another counter uses" in kept.fails()
+    kept.completes()
+
+
+def test_nothing_in_the_state_can_be_read(kept: Kept) -> None:
+    secrets = [hashed(number).to_bytes(8, "little") for number in range(3000)]
+    for path in kept.state.iterdir():
+        content = path.read_bytes()
+        assert not any(secret in content for secret in secrets)
+
+
+def test_a_full_disk_at_the_state_ends_it_with_nothing_published(kept: Kept) -> None:
+    """A limit on files stands for the disk: the same error, but for its number."""
+    before = {path: path.read_bytes() for path in (kept.folder / "answers").rglob("*.zna")}
+    limit = max(path.stat().st_size for path in kept.state.iterdir()) + 200
+    command = [sys.executable, "-c", LIMITING, str(limit), *COMMAND, "count"]
+    process = subprocess.run(
+        [*command, *map(str, kept.arguments)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert process.returncode == 1
+    assert process.stderr.count("\n") == 1
+    assert "cannot write" in process.stderr
+    assert "the limit on file sizes is reached" in process.stderr
+    after = {path: path.read_bytes() for path in (kept.folder / "answers").rglob("*.zna")}
+    assert after == before
+    assert not list(kept.state.glob("*.partial"))
+    kept.completes()

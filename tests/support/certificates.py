@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A certificate authority for tests, and certificates of it."""
+
+import datetime
+import ipaddress
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from zanon_net.count.tls import TlsFiles
+
+
+class Authority:
+    """Writes PEM files into a folder: ca.pem, and NAME.pem and NAME.key of each certificate."""
+
+    def __init__(self, folder: Path, name: str = "ca") -> None:
+        self._folder, self._name = folder, _named(name)
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        certificate = self._build(self._name, self._key).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        )
+        self.path = folder / f"{name}.pem"
+        self.path.write_bytes(_pem(certificate.sign(self._key, hashes.SHA256())))
+
+    def certify(self, name: str) -> TlsFiles:
+        """A certificate for this name, and for 127.0.0.1."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        host = x509.SubjectAlternativeName(
+            [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        )
+        certificate = self._build(_named(name), key).add_extension(host, critical=False)
+        cert_path, key_path = self._folder / f"{name}.pem", self._folder / f"{name}.key"
+        cert_path.write_bytes(_pem(certificate.sign(self._key, hashes.SHA256())))
+        key_path.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+        return TlsFiles(cert_path, key_path, self.path)
+
+    def _build(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey
+    ) -> x509.CertificateBuilder:
+        now = datetime.datetime.now(datetime.UTC)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(hours=1))
+            .not_valid_after(now + datetime.timedelta(days=1))
+        )
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
