@@ -296,9 +296,11 @@ int zn_engine_count_begin(zn_engine *e, unsigned shards, zn_error *err)
 
 int zn_engine_count_cut(zn_engine *e, zn_error *err)
 {
+    /* A program that waits feeds nothing until what is asked at this very time is answered. */
+    int64_t watermark_ns = e->batched == 0 && e->votes.n == 0 ? now_of(e) + 1 : 0;
     if (!e->clock.started || e->asker.watermark_ns == ZN_VOTE_WATERMARK_END)
         return 0;
-    return zn_asker_cut(&e->asker, now_of(e), 0, err);
+    return zn_asker_cut(&e->asker, now_of(e), watermark_ns, err);
 }
 
 zn_span zn_engine_count_messages(const zn_engine *e)
@@ -326,6 +328,8 @@ static bool is_crowded(const zn_engine *e)
 bool zn_engine_asks_too_much(const zn_engine *e)
 {
     int64_t since_ns = zn_asker_waits_since(&e->asker);
+    if (e->batched != 0) /* the votes of a batch are asked about at its end */
+        return false;
     return is_crowded(e) || (since_ns != INT64_MAX && now_of(e) - since_ns > e->count_hold_ns);
 }
 

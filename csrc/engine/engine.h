@@ -76,8 +76,8 @@ uint64_t zn_engine_count_probe(const zn_engine *e, uint64_t *settings);
 /* Sets the counter's number of shards, before the first frame: without it every answer is no.
  * Returns 0, or a negative zn_err. */
 int zn_engine_count_begin(zn_engine *e, unsigned shards, zn_error *err);
-/* Makes messages although none are due, which tells the counter that the probe is there. Returns 0,
- * or a negative zn_err. */
+/* Makes messages although none are due: the counter can decide all that was asked, and knows that
+ * the probe is there. Returns 0, or a negative zn_err. */
 int zn_engine_count_cut(zn_engine *e, zn_error *err);
 /* Returns the messages that are ready, until zn_engine_count_sent. */
 zn_span zn_engine_count_messages(const zn_engine *e);

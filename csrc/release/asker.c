@@ -11,7 +11,7 @@
 struct zn_sent {
     zn_sent *after;
     uint64_t sequence;
-    uint64_t last; /* the latest of its steps, plus one */
+    uint64_t last; /* the first step after it */
     uint32_t n;
     uint64_t step[];
 };
@@ -97,12 +97,10 @@ static bool note_sent(zn_asker *a, zn_asked_shard *shard, uint32_t n)
     if (sent == NULL)
         return false;
     sent->sequence = shard->sequence;
+    sent->last = a->next;
     sent->n = n;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         sent->step[i] = shard->steps[a->order[i]];
-        if (sent->step[i] != ZN_STEP_OF_NONE && sent->step[i] >= sent->last)
-            sent->last = sent->step[i] + 1;
-    }
     if (shard->last == NULL)
         shard->first = sent;
     else
@@ -148,7 +146,7 @@ static void cut_shard(zn_asker *a, unsigned number)
     uint32_t votes = shard->writer.votes;
     size_t most = zn_vote_writer_bytes(&shard->writer), n;
     uint8_t *at = (uint8_t *)zn_text_reserve(&a->ready, LENGTH_BYTES + most);
-    while (shard->first != NULL && shard->first->last <= a->first) /* its steps were given up */
+    while (shard->first != NULL && shard->first->last < a->first) /* its steps were given up */
         forget_first(shard);
     if (at == NULL) {
         a->failed = true;

@@ -318,7 +318,7 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def count_cut(self):
-        """Makes messages although none are due, which tells the counter that the probe is there."""
+        """Makes messages although none are due: the counter can decide all that was asked."""
         cdef zn_error err
         memset(&err, 0, sizeof(err))
         self._enter()

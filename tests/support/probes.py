@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Several engines that are probes, and a counter of all of them, in one process."""
+
+import heapq
+import random
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from support.engine import LOGS, SETTINGS, Outcome, Taker, feed, make_engine
+from support.packets import SECOND, Frame, Udp, merged
+from zanon_net._core import VoteShard
+
+Portions = list[list[Frame]]
+Network = Callable[[bytes], bytes | None]
+"""What becomes of a message on its way: None loses it."""
+
+
+def alone(frames: Sequence[Frame]) -> list[Frame]:
+    """The frames in order of time, no two of the same time."""
+    last, placed = 0, []
+    for frame in sorted(frames, key=lambda frame: frame.t_ns):
+        last = max(frame.t_ns, last + 1)
+        placed.append(replace(frame, t_ns=last))
+    return placed
+
+
+def portions(talks: Sequence[tuple[int, Sequence[Frame]]], probes: int) -> Portions:
+    """The frames of each probe, from talks with the number of the probe that sees them.
+
+    Each probe sees a last datagram at the end, so that their clocks end together, no two frames
+    have the same time.
+    """
+    end = max((frame.t_ns for _probe, talk in talks for frame in talk), default=SECOND)
+    ends = [
+        Udp(f"10.7.250.{n}", f"198.51.100.{200 + n}", (9, 9), end).send(b"end").frames
+        for n in range(probes)
+    ]
+    all_talks = [*talks, *enumerate(ends)]
+    numbered = [(frame, probe) for probe, talk in all_talks for frame in talk]
+    numbered.sort(key=lambda item: item[0].t_ns)
+    frames = alone([frame for frame, _probe in numbered])
+    parts: Portions = [[] for _ in range(probes)]
+    for frame, (_old, probe) in zip(frames, numbered, strict=True):
+        parts[probe].append(frame)
+    return parts
+
+
+@dataclass
+class Probes:
+    """Probes and the shards of their counter. `settings` are those of one run."""
+
+    count: int
+    settings: dict[str, Any]
+    shards: int = 1
+    engines: list[Any] = field(default_factory=list)
+    sent: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Opens all."""
+        settings = SETTINGS | self.settings
+        rotate_ns = settings.get("rotate_ns", settings["window_ns"])
+        self.counter = [
+            VoteShard(settings["z"], settings["window_ns"], rotate_ns=rotate_ns, shard=n)
+            for n in range(self.shards)
+        ]
+        for n in range(self.count):
+            engine = make_engine(**self.settings, count_probe=f"probe-{n}")
+            engine.count_begin(self.shards)
+            self.engines.append(engine)
+        self.takers = [Taker(engine) for engine in self.engines]
+        self.by_number = {engine.count_probe[0]: n for n, engine in enumerate(self.engines)}
+        self.waiting: list[deque[bytes]] = [deque() for _ in range(self.count)]
+
+    def collect(self, n: int) -> None:
+        """Queues what a probe has to send."""
+        messages = self.engines[n].count_messages()
+        self.sent += messages
+        self.waiting[n].extend(messages)
+
+    def deliver(self, n: int) -> None:
+        """Takes one message of a probe to the counter, and brings all answers."""
+        if self.waiting[n]:
+            message = self.waiting[n].popleft()
+            shard = int.from_bytes(message[6:8], "little")
+            counter = self.counter[shard]
+            assert counter.put(message)
+            if len(counter.known_probes) == self.count:  # all have said from when on they count
+                self.answer(counter.decide())
+
+    def answer(self, answers: Sequence[bytes]) -> None:
+        """Brings answers to their probes."""
+        for answer in answers:
+            n = self.by_number[int.from_bytes(answer[8:16], "little")]
+            self.engines[n].count_answer(answer)
+
+    def feed(self, n: int, frames: Sequence[Frame]) -> None:
+        """A batch of a probe."""
+        feed(self.engines[n], frames)
+        self.take(n)
+
+    def take(self, n: int) -> None:
+        """Writes what is answered."""
+        self.engines[n].flush()
+        self.takers[n].take()
+        while self.engines[n].waiting:
+            self.engines[n].flush()
+            self.takers[n].take()
+        self.collect(n)
+
+    def finish(self) -> list[Outcome]:
+        """Ends all inputs and waits for all answers."""
+        for n, engine in enumerate(self.engines):
+            while engine.finish():
+                self.takers[n].take()
+            self.collect(n)
+        while any(self.waiting):
+            for n in range(self.count):
+                self.deliver(n)
+        for n, engine in enumerate(self.engines):
+            self.take(n)
+            assert engine.count_waiting == 0
+        return [taker.outcome() for taker in self.takers]
+
+
+def counted(
+    parts: Portions, settings: dict[str, Any], *, batch: int = 64, shards: int = 1, seed: int = 0
+) -> tuple[list[Outcome], Probes]:
+    """Runs the portions as probes, which advance and send at random."""
+    chance = random.Random(seed)
+    probes = Probes(len(parts), settings, shards)
+    at = [0] * len(parts)
+    while any(at[n] < len(part) for n, part in enumerate(parts)):
+        n = chance.randrange(len(parts))
+        probes.feed(n, parts[n][at[n] : at[n] + batch])
+        at[n] += batch
+        for m in range(len(parts)):
+            for _ in range(chance.randrange(4)):
+                probes.deliver(m)
+        probes.take(chance.randrange(len(parts)))
+    return probes.finish(), probes
+
+
+def lines(outcomes: Sequence[Outcome]) -> dict[str, Counter[bytes]]:
+    """The lines of each text output, over all outcomes, without headers of the second and on."""
+    found: dict[str, Counter[bytes]] = {}
+    for output in LOGS:
+        counter: Counter[bytes] = Counter()
+        for outcome in outcomes:
+            counter.update(outcome.text[output].splitlines())
+        found[output] = counter
+    return found
