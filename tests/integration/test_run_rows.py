@@ -17,6 +17,7 @@ from zanon_net.count.folders import CounterFolder
 from zanon_net.keys import new_reader_key
 
 RULES = ("--z", "5", "--window", "1h")
+PATIENT = ("--count-hold", "1h")  # of packet time: the run waits for answers at its end
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_the_reader_gets_the_observations(
 ) -> None:
     sealed = tmp_path / "sealed"
     with counting(tmp_path, "--mode", "sealed", "--sealed-out", sealed):
-        mode = ("--count-mode", "sealed", "--reader-key", f"{reader}.pub")
+        mode = ("--count-mode", "sealed", "--reader-key", f"{reader}.pub", *PATIENT)
         written = probe(demo_pcap, tmp_path, key_file, *mode)
     opened = tmp_path / "opened.jsonl"
     assert run_main("unseal", "--reader-key", reader, sealed, "--out", opened) == 0
@@ -63,7 +64,7 @@ def test_the_centre_gets_most_observations_and_no_other(
 ) -> None:
     opened = tmp_path / "opened"
     with counting(tmp_path, "--mode", "threshold", "--observations-out", opened):
-        written = probe(demo_pcap, tmp_path, key_file, "--count-mode", "threshold")
+        written = probe(demo_pcap, tmp_path, key_file, "--count-mode", "threshold", *PATIENT)
     lines = Counter(
         line for path in opened.glob("*.jsonl") for line in path.read_bytes().splitlines()
     )
