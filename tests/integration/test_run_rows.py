@@ -103,7 +103,7 @@ def test_no_name_leaves_a_probe_in_clear(
     [
         (["--count-mode", "sealed"], "needs a counter"),
         (["--reader-key", "x"], "is for --count-mode sealed"),
-        (["--count-mode", "open"], "must be ask, sealed or threshold"),
+        (["--count-mode", "open"], "is not one of"),
     ],
 )
 def test_a_wrong_mode_is_one_line(
@@ -123,9 +123,9 @@ def test_other_reader_keys_are_one_line(
 ) -> None:  # fmt: skip
     place = ("--count-at", f"file:{tmp_path}", "--probe", "north", "--key-file", key_file)
     mode = ("--count-mode", "sealed", "--reader-key")
-    for wrong, says in ((reader, "secret key"), (tmp_path / "none", "cannot read")):
+    for wrong, says, code in ((reader, "secret key", 2), (tmp_path / "none", "cannot read", 1)):
         arguments = (*RULES, *place, *mode, wrong, "--out", tmp_path / "out")
-        assert run_main("run", demo_pcap, *arguments) == 2
+        assert run_main("run", demo_pcap, *arguments) == code
         assert says in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -140,8 +140,8 @@ def test_unseal_refuses_what_it_cannot_use(
     noise.write_bytes(b"\xff" * 500)
     folder.mkdir()
     for source, says, code in (
-        (tmp_path / "missing.zns", "cannot read", 2),
-        (folder, "holds no file of sealed rows", 2),
+        (tmp_path / "missing.zns", "cannot read", 1),
+        (folder, "holds no file of sealed rows", 1),
         (noise, "holds no sealed rows", 1),
     ):
         out = tmp_path / f"out-{source.name}"

@@ -45,10 +45,12 @@ ROWS = (
     _count(
         name="count_mode",
         type=one_of(probe_rules.MODES, "must be ask, sealed or threshold"),
-        default="ask",
+        default=None,
+        usual="ask",
         help="What goes to the counter with a vote: nothing that tells a name, or the observation,"
         " sealed to a reader, or under a key that z users' shares give.",
         about="ask, or observations go with votes: sealed to a reader, or under a threshold key",
+        example="sealed",
         check=probe_rules.check_mode,
         core="count_rows",
         core_value=probe_rules.core_rows,

@@ -31,14 +31,14 @@ def check_counter(settings: Settings) -> dict[str, Any]:
 
 def check_mode(settings: Settings) -> dict[str, Any]:
     """A mode needs a counter, and sealed a reader."""
-    mode, reader = settings["count_mode"], settings["reader_key"]
+    mode, reader = settings["count_mode"] or "ask", settings["reader_key"]
     if mode != "ask" and settings["count_at"] is None:
         reject("count_mode", f"is {mode}, which needs a counter; give --count-at, too")
     if mode == "sealed" and reader is None:
         reject("reader_key", "is missing; sealed needs the public key of a reader")
     if mode != "sealed" and reader is not None:
         reject("reader_key", "is for --count-mode sealed; leave it out")
-    return {}
+    return {"count_mode": mode}
 
 
 def check_probe(settings: Settings) -> None:

@@ -227,7 +227,7 @@ class CountSettings(View):
 
     count_at: str | None = RUN["count_at"].default
     probe: str | None = RUN["probe"].default
-    count_mode: str = RUN["count_mode"].default
+    count_mode: str | None = RUN["count_mode"].default
     reader_key: str | os.PathLike[str] | None = RUN["reader_key"].default
     threshold_epochs: int = RUN["threshold_epochs"].default
     count_tls_cert: str | os.PathLike[str] | None = RUN["count_tls_cert"].default
