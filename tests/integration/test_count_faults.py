@@ -338,7 +338,7 @@ def kept(tmp_path: Path, votes: Votes) -> Kept:
 def test_a_state_that_cannot_be_used_is_named_and_stays(kept: Kept) -> None:
     (snapshot,) = kept.state.glob("*.snapshot")
     content = snapshot.read_bytes()
-    assert "with --z 4; give that" in kept.fails(*kept.arguments, "--z", 5)
+    assert "with --z 5; give that" in kept.fails(*kept.arguments, "--z", 6)
     other = kept.folder / "other"
     other.mkdir()
     line = kept.fails(*kept.arguments, "--state-key-file", key_file(other))

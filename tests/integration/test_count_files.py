@@ -19,10 +19,12 @@ from support.counting import (
     start_counter,
 )
 
-from zanon_net._core import read_answers
+from zanon_net._core import read_answers, write_answers
 from zanon_net.count.client import connect
+from zanon_net.count.commits import Commit
+from zanon_net.count.folder_transport import FolderTransport
 from zanon_net.count.folders import CounterFolder
-from zanon_net.count.frames import Key
+from zanon_net.count.frames import Key, Welcome
 
 KILLS = int(os.environ.get("ZANON_COUNT_KILLS", "5"))
 
@@ -63,6 +65,25 @@ def test_files_that_hold_no_votes_are_counted_and_end_nothing(votes: Votes, tmp_
         counts = counts_of(process)
     assert counts["refused_format"] == 3  # an empty file has no message
     assert answers_in(tmp_path) == votes.answers
+
+
+def test_files_that_killed_probes_left_are_removed(tmp_path: Path) -> None:
+    votes = Votes(probes=1, shards=1, seconds=3)
+    for probe, message in votes.in_turns():
+        put_file(tmp_path, probe, message)
+    transport = FolderTransport(tmp_path, Welcome(1, votes.settings), max_age_s=100)
+    received = transport.take(0)
+    assert len(received) == 3
+    transport.publish(Commit(0, []), [write_answers(0, 1, 1, votes.settings, [True])])
+    put_file(tmp_path, 2, votes.messages[1][0])  # was not read yet
+    files = CounterFolder(tmp_path)
+    there = [*files.votes.rglob("*.znv"), *files.answers.rglob("*.zna")]
+    for path in there[1:]:
+        os.utime(path, (0, 0))
+    transport._removal_due_s = 0  # a minute later
+    assert len(transport.take(0)) == 1
+    left = {*files.votes.rglob("*.znv"), *files.answers.rglob("*.zna")}
+    assert left == {path for path in there if path == there[0] or path.parent.name == f"{2:016x}"}
 
 
 def test_a_client_has_each_answer_once_and_removes_the_files(votes: Votes, tmp_path: Path) -> None:

@@ -63,6 +63,12 @@ class FileClient(CountClient):
 
     def close(self) -> None:
         """See CountClient."""
+        for key in self._unanswered:
+            (self._votes / self._folder.votes_name(key)).unlink(missing_ok=True)
+        self._unanswered.clear()
+        for folder in (self._votes, self._incoming):
+            with suppress(OSError):  # the counter may write another answer there
+                folder.rmdir()
 
     def _read_answers(self) -> list[bytes]:
         expected = []

@@ -17,28 +17,36 @@ from zanon_net.errors import FormatError, ZanonError
 from zanon_net.system.file_errors import explained
 
 POLL_S = 0.1
+REMOVAL_S = 60.0  # between two looks for files that nobody waits for
 
 
 class FolderTransport(Transport):
     """Reads each file of votes once; the probes remove them when they are answered.
 
     A counter that starts again reads what is left, and knows what it has counted already.
-    answers: where the answers go, if not into the same folder.
+    answers: where the answers go, if not into the same folder. max_age_s: older files belong to
+    probes that do not come back, and are removed.
     """
 
-    def __init__(self, folder: Path, welcome: Welcome, answers: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path, welcome: Welcome, max_age_s: float, answers: Path | None = None
+    ) -> None:
         self._folder = CounterFolder(folder)
         self._answers = self._folder.answers if answers is None else answers
         for path in (self._folder.votes, self._answers):
             with explained("make", path):
                 path.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
         self._folder.write_welcome(welcome)
+        self._max_age_s, self._removal_due_s = max_age_s, 0.0
         self._consumed: set[object] = set()
         self._waiting: Iterator[Path] = iter(())
 
     def take(self, timeout: float) -> list[Received]:
         """See Transport."""
         until = time.monotonic() + timeout
+        if time.monotonic() >= self._removal_due_s:
+            self._removal_due_s = time.monotonic() + REMOVAL_S
+            self._remove_old()
         received = self._read()
         while not received:
             self._waiting = self._look()
@@ -82,6 +90,13 @@ class FolderTransport(Transport):
             if size >= BATCH_BYTES:
                 break
         return received
+
+    def _remove_old(self) -> None:
+        read = [path for path in self._folder.votes.glob("*/*.znv") if path in self._consumed]
+        for path in (*read, *self._answers.glob("*/*.zna")):
+            with suppress(OSError):
+                if path.stat().st_mtime < time.time() - self._max_age_s:
+                    path.unlink()
 
     def _look(self) -> Iterator[Path]:
         """Files that were not read yet; of each probe in order, and the probes in turn."""

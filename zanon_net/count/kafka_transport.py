@@ -70,14 +70,16 @@ class KafkaTransport(Transport):
         """See Transport."""
         received = []
         for record in self._consumer.consume(RECORDS, timeout):
-            if record.error() is not None:
-                self._check(record.error())
+            partition, offset, error = record.partition(), record.offset(), record.error()
+            if error is not None or partition is None or offset is None:
+                self._check(error)
                 continue
-            self._positions[record.partition()] = record.offset() + 1
+            self._positions[partition] = offset + 1
+            frames = record.value() or b""
             try:
-                received += [Received(votes) for votes in messages_in(record.value() or b"")]
+                received += [Received(votes) for votes in messages_in(frames)]
             except FormatError:
-                received.append(Received(record.value()))  # refused and counted as it is
+                received.append(Received(frames))  # refused and counted as it is
         return received
 
     def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
@@ -106,9 +108,9 @@ class KafkaTransport(Transport):
             [TopicPartition(self._place.name, *place) for place in self._positions.items()]
         )
 
-    def _check(self, error: KafkaError) -> None:
-        """Ends the counter where waiting does not help: what was not counted may be gone."""
-        if error.fatal() or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+    def _check(self, error: KafkaError | None) -> None:
+        """Ends the counter where waiting does not help."""
+        if error and (error.fatal() or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
             raise self._problem()
 
     def _problem(self) -> ZanonError:

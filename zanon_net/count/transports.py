@@ -29,7 +29,7 @@ def open_transport(place: Place, config: CountConfig, welcome: Welcome) -> Trans
             from zanon_net.count.folder_transport import FolderTransport
 
             answers = None if config.out is None else Path(config.out)
-            return FolderTransport(Path(place.folder), welcome, answers)
+            return FolderTransport(Path(place.folder), welcome, _max_age_s(config), answers)
         case "nats":
             _need("nats", "nats-py", "nats")
             from zanon_net.count.nats_transport import NatsTransport
@@ -46,7 +46,7 @@ def open_transport(place: Place, config: CountConfig, welcome: Welcome) -> Trans
 
 
 def _max_age_s(config: CountConfig) -> float:
-    """For how long a broker has to keep votes: as long as they may still count."""
+    """For how long votes may still count, and answers may still be waited for."""
     return (config.window_ns + int(config.max_skew) + int(config.probe_timeout)) * 1e-9
 
 
