@@ -179,8 +179,9 @@ def print_costs(repeat: int) -> None:
     plain, rows = message_of(100), [ROW % i for i in range(BATCH)]
     seal = nanoseconds(lambda: sealer.attach(plain, rows), BATCH, repeat)
     renew = nanoseconds(sealer.renew, 1, 20)
-    sealed, shared = len(sealer.attach(plain, rows)), len(
-        ThresholdSealer(KEY, z=Z, window_ns=WINDOW_NS).attach(plain, rows)
+    sealed, shared = (
+        len(sealer.attach(plain, rows)),
+        len(ThresholdSealer(KEY, z=Z, window_ns=WINDOW_NS).attach(plain, rows)),
     )
     print(f"\nsealed: {seal:.0f} ns a row, {renew / 1000:.0f} us for the keys of an interval")
     print(

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Key files: one line of 32 random bytes in base64 that only its owner may read; and the two files of
-a reader of sealed rows."""
+"""Key files: one line of 32 random bytes in base64 that only its owner may read; and the two files
+of a reader of sealed rows."""
 
 import base64
 import os

@@ -7,11 +7,11 @@
 #define MESSAGE_VOTES (UINT32_C(1) << 16) /* most in a message; then another one begins */
 #define LENGTH_BYTES 4
 #define ROW_LENGTH_BYTES 2
+#define SENT_MOST 4096u /* unanswered messages of a shard that are known: those of an hour */
 
 struct zn_sent {
     zn_sent *after;
     uint64_t sequence;
-    uint64_t last; /* the first step after it */
     uint32_t n;
     uint64_t step[];
 };
@@ -35,6 +35,7 @@ static void forget_first(zn_asked_shard *shard)
     shard->first = sent->after;
     if (shard->first == NULL)
         shard->last = NULL;
+    shard->sent_count--;
     zn_heap_free(sent);
 }
 
@@ -97,7 +98,6 @@ static bool note_sent(zn_asker *a, zn_asked_shard *shard, uint32_t n)
     if (sent == NULL)
         return false;
     sent->sequence = shard->sequence;
-    sent->last = a->next;
     sent->n = n;
     for (uint32_t i = 0; i < n; i++)
         sent->step[i] = shard->steps[a->order[i]];
@@ -106,6 +106,7 @@ static bool note_sent(zn_asker *a, zn_asked_shard *shard, uint32_t n)
     else
         shard->last->after = sent;
     shard->last = sent;
+    shard->sent_count++;
     return true;
 }
 
@@ -146,7 +147,7 @@ static void cut_shard(zn_asker *a, unsigned number)
     uint32_t votes = shard->writer.votes;
     size_t most = zn_vote_writer_bytes(&shard->writer), n;
     uint8_t *at = (uint8_t *)zn_text_reserve(&a->ready, LENGTH_BYTES + most);
-    while (shard->first != NULL && shard->first->last < a->first) /* its steps were given up */
+    if (shard->sent_count == SENT_MOST)
         forget_first(shard);
     if (at == NULL) {
         a->failed = true;
@@ -211,7 +212,7 @@ static void take_bits(zn_asker *a, const zn_sent *sent, zn_span bits)
     }
 }
 
-/* Removes and returns the message of that number; NULL: its steps were given up. */
+/* Removes and returns the message of that number; NULL: it is long forgotten. */
 static zn_sent *take_sent(zn_asked_shard *shard, uint64_t sequence)
 {
     zn_sent *before = NULL, *sent = shard->first;
@@ -225,6 +226,7 @@ static zn_sent *take_sent(zn_asked_shard *shard, uint64_t sequence)
         before->after = sent->after;
     if (shard->last == sent)
         shard->last = before;
+    shard->sent_count--;
     return sent;
 }
 

@@ -62,6 +62,7 @@ typedef struct zn_asked_shard {
     zn_text rows;          /* of its votes, where rows go with them */
     uint32_t *row_end;     /* of each vote: where its row ends there */
     zn_sent *first, *last; /* its unanswered messages */
+    uint32_t sent_count;
 } zn_asked_shard;
 
 typedef struct zn_asker {

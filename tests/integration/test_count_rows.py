@@ -117,9 +117,7 @@ def canaries_in(parts: Iterable[bytes]) -> set[bytes]:
     return {name for part in parts for name in CANARY.findall(part)}
 
 
-def test_a_counter_of_sealed_rows_knows_no_name(
-    votes: Votes, seal: Attach, tmp_path: Path
-) -> None:
+def test_a_counter_of_sealed_rows_knows_no_name(votes: Votes, seal: Attach, tmp_path: Path) -> None:
     """Neither in memory, nor on disk, nor in what it prints."""
     sent = put_all(tmp_path / "votes", votes, seal)
     assert not canaries_in([sent])

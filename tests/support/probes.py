@@ -2,20 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several engines that are probes, and a counter of all of them, in one process."""
 
-import heapq
 import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from support.engine import LOGS, SETTINGS, Outcome, Taker, feed, make_engine
-from support.packets import SECOND, Frame, Udp, merged
+from support.packets import SECOND, Frame, Udp
 from zanon_net._core import VoteShard
 
 Portions = list[list[Frame]]
-Network = Callable[[bytes], bytes | None]
-"""What becomes of a message on its way: None loses it."""
 
 
 def alone(frames: Sequence[Frame]) -> list[Frame]:
@@ -30,8 +27,8 @@ def alone(frames: Sequence[Frame]) -> list[Frame]:
 def portions(talks: Sequence[tuple[int, Sequence[Frame]]], probes: int) -> Portions:
     """The frames of each probe, from talks with the number of the probe that sees them.
 
-    Each probe sees a last datagram at the end, so that their clocks end together, no two frames
-    have the same time.
+    Each probe sees a datagram at the end, so that their clocks end together. No two frames have
+    the same time.
     """
     end = max((frame.t_ns for _probe, talk in talks for frame in talk), default=SECOND)
     ends = [
@@ -143,12 +140,11 @@ def counted(
     return probes.finish(), probes
 
 
-def lines(outcomes: Sequence[Outcome]) -> dict[str, Counter[bytes]]:
-    """The lines of each text output, over all outcomes, without headers of the second and on."""
-    found: dict[str, Counter[bytes]] = {}
-    for output in LOGS:
-        counter: Counter[bytes] = Counter()
-        for outcome in outcomes:
-            counter.update(outcome.text[output].splitlines())
-        found[output] = counter
+def lines(outcomes: Sequence[Outcome], output: str) -> Counter[bytes]:
+    """The lines of a text output over all outcomes, each header once."""
+    found: Counter[bytes] = Counter()
+    for n, outcome in enumerate(outcomes):
+        text = outcome.text[output].splitlines()
+        has_header = output.startswith("log") or output == "csv"
+        found.update(text[1:] if n and has_header else text)
     return found

@@ -203,7 +203,9 @@ def test_other_texts_are_no_public_key(content: bytes, says: str) -> None:
 
 
 def test_a_secret_key_in_place_of_the_public_one_is_named(reader: Path) -> None:
-    with pytest.raises(ConfigError, match=r"secret key: give the file beside it that ends in \.pub"):
+    with pytest.raises(
+        ConfigError, match=r"secret key: give the file beside it that ends in \.pub"
+    ):
         _core.reader_public_key(reader.read_bytes())
 
 

@@ -48,7 +48,9 @@ def check_probe(settings: Settings) -> None:
     if settings["key_file"] is None:
         reject("count_at", "all probes need the same key; give it with key_file (--key-file)")
     if settings["z"] == 1:
-        reject("z", "is 1: every name is released, so there is nothing to count; leave out count_at")
+        reject(
+            "z", "is 1: every name is released, so there is nothing to count; leave out count_at"
+        )
     if follows_stream(settings):
         reject("target_p", "needs counts, which a counter tells no probe; give a fixed z")
     if settings["popularity"] is not None:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of sealed rows that a counter released: written by `count --sealed-out`, read by `unseal`.
 
-    u32 length, then a frame of that many bytes, and so on; little endian:
-    0 4 magic "ZNSR"    4 1 version    5 1 zero    6 2 shard    8 8 probe    16 8 sequence
-    24 4 index          28 4 zero      32 32 the probe's public key          64 the sealed row
+u32 length, then a frame of that many bytes, and so on; little endian:
+0 4 magic "ZNSR"    4 1 version    5 1 zero    6 2 shard    8 8 probe    16 8 sequence
+24 4 index          28 4 zero      32 32 the probe's public key          64 the sealed row
 """
 
 import struct

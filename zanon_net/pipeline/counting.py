@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from zanon_net._core import PacketEngine
 from zanon_net.config.settings import Config
-from zanon_net.pipeline.vote_sealing import VoteSealer, sealer_of
 from zanon_net.errors import FormatError, ZanonError
+from zanon_net.pipeline.vote_sealing import VoteSealer, sealer_of
 from zanon_net.system.signals import Interruption
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a probe attaches to its votes: nothing, or observations that the counter cannot open alone."""
+"""What a probe attaches to its votes: nothing, or observations that no counter opens alone."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Engines that are probes, whose votes a counter decides: logs, clients, silence, and secrets."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.engine import LOGS, run
+from support.packets import HOUR, MINUTE, SECOND, START, Frame, merged, user, visit
+from support.probes import Portions, Probes, counted, lines, portions
+
+from zanon_net.errors import ConfigError, FormatError
+
+TURNCOAT = "203.0.113.5"
+CANARY = b"canary-7f3a.example"
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    path = tmp_path_factory.mktemp("key") / "zanon.key"
+    path.write_text("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n")
+    path.chmod(0o600)
+    return {"z": 5, "window_ns": MINUTE, "rotate_ns": MINUTE // 2, "key_file": str(path)}
+
+
+def traffic(visits: int = 400, *, seed: int = 1) -> Portions:
+    """Visits of 40 users to 30 servers over ten minutes, at four probes."""
+    chance = random.Random(seed)
+    talks: list[tuple[int, list[Frame]]] = []
+    for _ in range(visits):
+        who, where = chance.randrange(40), min(int(chance.paretovariate(0.8)), 29)
+        t_ns = START + chance.randrange(600 * SECOND)
+        host, server = b"h%d.example" % where, f"198.51.100.{where}"
+        talks.append((who % 4, visit(user(who), host, t_ns, server)))
+    return portions(talks, 4)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"order": 0, "split_ns": 2 * MINUTE, "workers": 2},
+        {"shards": 4, "batch": 1},
+        {"dn_hunter": True, "exact": True, "columns": ("core", "layer7", "e2e", "options")},
+    ],
+    ids=["plain", "minutes and periods", "shards", "columns"],
+)
+def test_probes_write_what_one_run_writes(
+    chosen: dict[str, Any], more: dict[str, Any]
+) -> None:
+    parts = traffic()
+    own = {name: more[name] for name in ("shards", "batch") if name in more}
+    core = chosen | {name: value for name, value in more.items() if name not in own}
+    one = run(merged(parts), **core)
+    outcomes, _probes = counted(parts, core, **own)
+    for output in LOGS:
+        assert lines(outcomes, output) == lines([one], output), output
+    counts: Counter[str] = Counter()
+    for outcome in outcomes:
+        counts.update(outcome.stats)
+    own_counts = {"questions", "records_held", "observations_held"}
+    assert {k: v for k, v in one.stats.items() if k not in own_counts} == {
+        k: counts[k] for k in one.stats if k not in own_counts
+    }
+    assert one.stats["released"] > 100
+    assert counts["questions"] > counts["observations"]
+
+
+def test_a_client_at_one_probe_is_no_server_at_another(chosen: dict[str, Any]) -> None:
+    talks = [(0, visit(TURNCOAT, b"x.example", START))]
+    talks += [(1, visit(user(n), b"a.example", START + n * SECOND, TURNCOAT)) for n in range(1, 20)]
+    outcomes, probes = counted(portions(talks, 2), chosen)
+    assert outcomes[1].stats["released"] > 10
+    assert TURNCOAT.encode() not in b"".join(outcome.everything() for outcome in outcomes)
+    without, _probes = counted(portions(talks[1:], 2), chosen)
+    assert TURNCOAT.encode() in without[1].everything()
+    assert not any(TURNCOAT.encode() in message for message in probes.sent)
+
+
+def test_an_epoch_later_a_client_may_be_a_server(chosen: dict[str, Any]) -> None:
+    epoch = chosen["rotate_ns"]
+    later = START + 3 * epoch
+    talks = [(0, visit(TURNCOAT, b"x.example", START))]
+    talks += [(0, visit(user(99), b"b.example", START + n * epoch)) for n in range(4)]
+    talks += [(1, visit(user(n), b"a.example", later + n * SECOND, TURNCOAT)) for n in range(20)]
+    parts = portions(talks, 2)
+    outcomes, _probes = counted(parts, chosen)
+    assert lines(outcomes, "jsonl") == lines([run(merged(parts), **chosen)], "jsonl")
+    assert TURNCOAT.encode() in outcomes[1].everything()
+
+
+def test_a_flow_over_epochs_keeps_its_servers_past(chosen: dict[str, Any]) -> None:
+    epoch = chosen["rotate_ns"]
+    talks = [(1, visit(user(n), b"a.example", START + n * SECOND, TURNCOAT)) for n in range(9)]
+    long = visit(user(30), b"a.example", START + 9 * SECOND, TURNCOAT)
+    at = START + 4 * epoch
+    slow = [*long[:6], *(replace(f, t_ns=at + n * SECOND) for n, f in enumerate(long[6:]))]
+    talks += [(1, slow), (0, visit(TURNCOAT, b"x.example", START + epoch + SECOND))]
+    talks += [(n % 2, visit(user(40), b"b.example", START + n * epoch)) for n in range(6)]
+    parts = portions(talks, 2)
+    outcomes, _probes = counted(parts, chosen, batch=1)
+    one = run(merged(parts), batch=1, **chosen)
+    assert lines(outcomes, "jsonl") == lines([one], "jsonl")
+    servers = {flow["t_start_ns"]: flow["server"] for flow in one.flows if flow["name"]}
+    assert servers[max(t_ns for t_ns in servers if t_ns < START + 10 * SECOND)] is None
+    assert TURNCOAT in servers.values()
+
+
+def test_silence_suppresses_and_the_run_goes_on(chosen: dict[str, Any]) -> None:
+    parts = traffic()
+    probes = Probes(4, chosen)
+    for n, part in enumerate(parts):
+        probes.feed(n, part)
+        assert probes.engines[n].asks_too_much
+        while probes.engines[n].finish():
+            probes.take(n)
+        while probes.engines[n].give_up(True):
+            probes.take(n)
+        probes.take(n)
+    outcomes = [taker.outcome() for taker in probes.takers]
+    one = run(merged(parts), **chosen)
+    assert sum(outcome.stats["released"] for outcome in outcomes) == 0
+    assert sum(outcome.stats["records"] for outcome in outcomes) == one.stats["records"]
+    for outcome in outcomes:
+        assert b"example" not in outcome.everything()
+        assert outcome.stats["suppressed_unanswered"] == outcome.stats["observations"]
+        assert outcome.stats["questions_unanswered"] > outcome.stats["observations"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_late_answers_release_nothing_else(chosen: dict[str, Any], seed: int) -> None:
+    """Whatever is given up, no more is released than by one run."""
+    chance, parts = random.Random(seed), traffic(seed=seed)
+    core = chosen | {"count_hold_ns": chance.choice([0, SECOND, 20 * SECOND])}
+    probes, at = Probes(4, core), [0] * 4
+    while any(at[n] < len(part) for n, part in enumerate(parts)):
+        n = chance.randrange(4)
+        probes.feed(n, parts[n][at[n] : at[n] + 32])
+        at[n] += 32
+        for m in range(4):
+            if chance.random() < 0.5:
+                probes.deliver(m)
+            if chance.random() < 0.1:
+                probes.engines[m].give_up(chance.random() < 0.3)
+            probes.take(m)
+    outcomes = probes.finish()
+    one = run(merged(parts), **core)
+    observed = lines(outcomes, "observations")
+    assert observed <= lines([one], "observations")
+    assert 0 < observed.total() < lines([one], "observations").total()
+    assert sum(o.stats["questions_unanswered"] for o in outcomes) > 0
+    servers = [Counter(f["server"] for f in o.flows if f["server"]) for o in (*outcomes, one)]
+    assert sum(servers[:-1], Counter()) <= servers[-1]
+
+
+def test_no_name_leaves_a_probe(chosen: dict[str, Any]) -> None:
+    talks = [
+        (n % 2, visit(user(n), CANARY, START + n * SECOND, f"198.51.100.{n}")) for n in range(9)
+    ]
+    outcomes, probes = counted(portions(talks, 2), chosen)
+    assert any(CANARY in outcome.everything() for outcome in outcomes)
+    dumps = [counter.dump() for counter in probes.counter]
+    for sent in (*probes.sent, *dumps):
+        assert CANARY not in sent
+        assert b"canary" not in sent
+        assert bytes([10, 7, 0]) not in sent
+
+
+def test_bad_answers_are_refused(chosen: dict[str, Any]) -> None:
+    probes = Probes(1, chosen)
+    engine = probes.engines[0]
+    with pytest.raises(FormatError):
+        engine.count_answer(b"no answer")
+    probes.feed(0, traffic()[0])
+    probes.deliver(0)
+    other = Probes(1, chosen)
+    other.feed(0, traffic()[0])
+    for message in other.engines[0].count_messages() + list(other.waiting[0]):
+        assert other.counter[0].put(message)
+    answers = other.counter[0].decide()
+    assert answers
+    for answer in answers:
+        with pytest.raises(FormatError, match="did not ask"):
+            engine.count_answer(answer)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"key_file": None}, "key file"),
+        ({"z": 1}, "nothing to count"),
+        ({"z_max": 9}, "counts"),
+        ({"popularity": True}, "counts"),
+        ({"outputs": ("packets",)}, "packets"),
+    ],
+)
+def test_what_a_counter_cannot_decide_is_refused(
+    chosen: dict[str, Any], wrong: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(ConfigError, match=text):
+        Probes(1, chosen | wrong)
+
+
+def test_shards_are_a_power_of_two(chosen: dict[str, Any]) -> None:
+    probes = Probes(1, chosen)
+    with pytest.raises(ConfigError, match="already"):
+        probes.engines[0].count_begin(1)
+    assert HOUR > chosen["window_ns"]
