@@ -36,7 +36,10 @@ KEY = bytes(range(32))
 Z, WINDOW_NS, USERS, PROBES = 5, 600 * 10**9, 50_000, 4
 NAMES, EXPONENT = 36_000_000, 1.15
 RATE = 833
-ROW = b'{"t_ns":1700000000000000000,"client":"10.123.45.67","name":"%08d.example","name_source":"tls"}'
+ROW = (
+    b'{"t_ns":1700000000000000000,"client":"10.123.45.67",'
+    b'"name":"%08d.example","name_source":"tls"}'
+)
 BATCH = 10_000
 
 

@@ -240,7 +240,7 @@ def test_a_restored_counter_of_shares_goes_on(votes: Votes, tmp_path: Path) -> N
             end = ("--expect-probes", votes.probes, *(("--until-done",) if is_last else ()))
             process = start_counter(f"file:{folder}", *votes.options, *end, *state, *mode)
             if not is_last:
-                wait_until(lambda: any((folder / "released").glob("*.jsonl")))
+                wait_until(lambda out=folder / "released": any(out.glob("*.jsonl")))  # type: ignore[misc]
                 time.sleep(0.5)
                 process.terminate()
             _out, err = process.communicate(timeout=120)

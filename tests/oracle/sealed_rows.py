@@ -25,11 +25,11 @@ class Place(NamedTuple):
     probe: int
     shard: int
     sequence: int
-    index: int
+    number: int
 
 
 def _bound(place: Place) -> bytes:
-    widths = ((place.probe, 8), (place.sequence, 8), (place.shard, 2), (place.index, 4))
+    widths = ((place.probe, 8), (place.sequence, 8), (place.shard, 2), (place.number, 4))
     return b"".join(value.to_bytes(n, "little") for value, n in widths)
 
 
@@ -44,12 +44,12 @@ def _nonce(base: bytes, index: int) -> bytes:
 
 def seal(key: bytes, base: bytes, place: Place, row: bytes) -> bytes:
     """A row as crypto/row_cipher seals it."""
-    return AESGCM(key).encrypt(_nonce(base, place.index), _padded(row), _bound(place))
+    return AESGCM(key).encrypt(_nonce(base, place.number), _padded(row), _bound(place))
 
 
 def unseal(key: bytes, base: bytes, place: Place, sealed: bytes) -> bytes:
     """The row; InvalidTag where it was not sealed so."""
-    plain = AESGCM(key).decrypt(_nonce(base, place.index), sealed, _bound(place))
+    plain = AESGCM(key).decrypt(_nonce(base, place.number), sealed, _bound(place))
     row = plain[2 : 2 + int.from_bytes(plain[:2], "little")]
     assert plain == _padded(row)
     return row

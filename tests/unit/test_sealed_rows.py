@@ -16,7 +16,7 @@ from zanon_net import _core
 from zanon_net.errors import ConfigError, FormatError
 
 NONE = bytes(12)
-MESSAGE = Place(probe=0x0123456789ABCDEF, shard=7, sequence=99, index=0)
+MESSAGE = Place(probe=0x0123456789ABCDEF, shard=7, sequence=99, number=0)
 ROW = b'{"t_ns":1,"client":"10.0.0.1","name":"canary.example","name_source":"tls"}'
 
 
@@ -41,8 +41,8 @@ def private_key(reader: Path) -> X25519PrivateKey:
     return key
 
 
-def place_of(index: int) -> Place:
-    return MESSAGE._replace(index=index)
+def place_of(number: int) -> Place:
+    return MESSAGE._replace(number=number)
 
 
 def message_of(votes: int) -> bytes:
@@ -64,7 +64,7 @@ def sealed_by(reader: Path, rows: list[bytes | None]) -> tuple[bytes, list[bytes
 
 def opened_by(reader: Path, key: bytes, place: Place, sealed: bytes) -> bytes | None:
     opener = _core.RowOpener(reader)
-    return opener.unseal(key, place.probe, place.shard, place.sequence, place.index, sealed)
+    return opener.unseal(key, place.probe, place.shard, place.sequence, place.number, sealed)
 
 
 def test_the_files_are_those_of_other_programs(reader: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_secret_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "open"
     path.write_bytes(_core.reader_key_new()[0])
     path.chmod(0o640)
-    with pytest.raises(ConfigError, match="reader key file .* is open to other users"):
+    with pytest.raises(ConfigError, match=r"reader key file .* is open to other users"):
         _core.RowOpener(path)
 
 

@@ -4,7 +4,7 @@
 
 u32 length, then a frame of that many bytes, and so on; little endian:
 0 4 magic "ZNSR"    4 1 version    5 1 zero    6 2 shard    8 8 probe    16 8 sequence
-24 4 index          28 4 zero      32 32 the probe's public key          64 the sealed row
+24 4 number of vote 28 4 zero      32 32 the probe's public key          64 the sealed row
 """
 
 import struct
@@ -22,12 +22,12 @@ _HEADER = struct.Struct(f"<4sBxHQQI4x{KEY_BYTES}s")
 
 
 class Place(NamedTuple):
-    """Where the vote of a row stands: in which message, and which one of it."""
+    """Where the vote of a row stands: in which message, and which one of it, from 0 on."""
 
     probe: int
     shard: int
     sequence: int
-    index: int
+    number: int
 
 
 class SealedRow(NamedTuple):
@@ -40,8 +40,8 @@ class SealedRow(NamedTuple):
 
 def frame_of(row: SealedRow) -> bytes:
     """The frame, with its length before it."""
-    probe, shard, sequence, index = row.place
-    header = _HEADER.pack(MAGIC, VERSION, shard, probe, sequence, index, row.probe_key)
+    probe, shard, sequence, number = row.place
+    header = _HEADER.pack(MAGIC, VERSION, shard, probe, sequence, number, row.probe_key)
     return _LENGTH.pack(len(header) + len(row.sealed)) + header + row.sealed
 
 
@@ -58,9 +58,9 @@ def rows_in(file: BinaryIO) -> Iterator[SealedRow]:
 
 
 def _row_of(frame: bytes) -> SealedRow:
-    magic, version, shard, probe, sequence, index, key = _HEADER.unpack_from(frame)
+    magic, version, shard, probe, sequence, number, key = _HEADER.unpack_from(frame)
     if magic != MAGIC:
         raise FormatError("holds no sealed rows, or is damaged")
     if version != VERSION:
         raise FormatError(f"has version {version} of sealed rows, and only {VERSION} is known")
-    return SealedRow(Place(probe, shard, sequence, index), key, frame[_HEADER.size :])
+    return SealedRow(Place(probe, shard, sequence, number), key, frame[_HEADER.size :])

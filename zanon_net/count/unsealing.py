@@ -80,5 +80,5 @@ def _rows_of(path: Path, warn: Callable[[str], None], counts: Unsealed) -> Itera
 
 
 def _open(opener: RowOpener, row: SealedRow) -> bytes | None:
-    probe, shard, sequence, index = row.place
-    return opener.unseal(row.probe_key, probe, shard, sequence, index, row.sealed)
+    probe, shard, sequence, number = row.place
+    return opener.unseal(row.probe_key, probe, shard, sequence, number, row.sealed)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a probe attaches to its votes: nothing, or observations that no counter opens alone."""
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -71,7 +72,8 @@ def sealer_of(config: Config) -> VoteSealer:
         assert count.reader_key is not None, "the mode was checked"
         return SealedRows(read_reader_key(Path(count.reader_key)))
     if count.count_mode == "threshold":
-        keys = Keys(_ANY_EPOCH_NS, config.addresses.key_file)
+        assert config.addresses.key_file is not None, "the settings were checked"
+        keys = Keys(_ANY_EPOCH_NS, os.fspath(config.addresses.key_file))
         return SharedRows(
             ThresholdSealer(
                 keys.derive_shared(SHARES_LABEL, 0, 32),
