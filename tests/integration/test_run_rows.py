@@ -13,7 +13,11 @@ from support.cli import run_main
 from support.counting import counter
 from support.demo import read_truth
 
+from zanon_net.config.count_settings import CountConfig
+from zanon_net.count.file_client import FileClient
 from zanon_net.count.folders import CounterFolder
+from zanon_net.count.frames import Welcome
+from zanon_net.count.settings import CounterSettings
 from zanon_net.keys import new_reader_key
 
 RULES = ("--z", "5", "--window", "1h")
@@ -74,14 +78,24 @@ def test_the_centre_gets_most_observations_and_no_other(
 
 @pytest.mark.parametrize("mode", ["sealed", "threshold"])
 def test_no_name_leaves_a_probe_in_clear(
-    demo_pcap: Path, demo_truth: Path, key_file: str, reader: Path, tmp_path: Path, mode: str
+    demo_pcap: Path,
+    demo_truth: Path,
+    key_file: str,
+    reader: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: str,
 ) -> None:
-    """Of a run whose counter never answers: its messages lie there for all to see."""
-    files = CounterFolder(tmp_path)
-    from zanon_net.config.count_settings import CountConfig
-    from zanon_net.count.frames import Welcome
-    from zanon_net.count.settings import CounterSettings
+    """Of a run whose counter never answers: all that it sends."""
+    messages: list[bytes] = []
+    send = FileClient.send
 
+    def overheard(client: FileClient, message: bytes) -> None:
+        messages.append(message)
+        send(client, message)
+
+    monkeypatch.setattr(FileClient, "send", overheard)
+    files = CounterFolder(tmp_path)
     settings = CounterSettings.of(CountConfig(z=5, window="1h"))
     files.write_welcome(Welcome(1, settings.number))
     more: Sequence[object] = ("--reader-key", f"{reader}.pub") if mode == "sealed" else ()
@@ -92,7 +106,7 @@ def test_no_name_leaves_a_probe_in_clear(
         *("--count-mode", mode, *more, "--count-hold", "1s", "--count-wait", "1s"),
     )
     assert not written
-    sent = b"".join(path.read_bytes() for path in files.votes.rglob("*.znv"))
+    sent = b"".join(messages)
     assert len(sent) > 10_000
     names = {str(line["name"]).encode() for line in read_truth(demo_truth) if line["name"]}
     assert not {name for name in names if len(name) > 5 and name in sent}
