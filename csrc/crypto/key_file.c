@@ -43,8 +43,8 @@ static int open_checked(const char *path, const zn_key_file_kind *kind, zn_error
                      kind->name, path, kind->make);
     else if (st.st_uid != geteuid() && st.st_uid != 0)
         rc = zn_fail(err, ZN_ERR_CONFIG, 0,
-                     "%s %.120s belongs to another user; make your own with `%s`", kind->name,
-                     path, kind->make);
+                     "%s %.120s belongs to another user; make your own with `%s`", kind->name, path,
+                     kind->make);
     else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0 && !is_credential(path, &st))
         rc = zn_fail(err, ZN_ERR_CONFIG, 0,
                      "%s %.120s is open to other users; run `chmod 600 FILE` on it", kind->name,

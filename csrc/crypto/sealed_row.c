@@ -27,7 +27,7 @@ static const uint8_t no_nonce[ZN_ROW_NONCE_BYTES];
 /* What both sides derive message keys from. */
 typedef struct agreement {
     uint8_t shared[ZN_X25519_BYTES];
-    uint8_t key[ZN_ROW_KEY_BYTES]; /* while it is made */
+    uint8_t key[ZN_ROW_KEY_BYTES];                           /* while it is made */
     uint8_t probe[ZN_X25519_BYTES], reader[ZN_X25519_BYTES]; /* public keys */
     EVP_KDF *kdf;
     EVP_KDF_CTX *context;
@@ -132,8 +132,7 @@ static int open_agreement(agreement *with, zn_error *err)
     with->kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
     if (with->kdf != NULL)
         with->context = EVP_KDF_CTX_new(with->kdf);
-    return with->context != NULL ? 0
-                                 : zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto offers no HKDF");
+    return with->context != NULL ? 0 : zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto offers no HKDF");
 }
 
 static void close_agreement(agreement *with)

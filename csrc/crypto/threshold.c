@@ -208,8 +208,8 @@ static bool make(zn_threshold *s, const zn_threshold_group *group, zn_f127 *coef
     static const uint8_t counter[16];
     uint8_t seed[DIGEST_BYTES], *bytes = (uint8_t *)coefficients;
     int n = (int)(s->rule.z * sizeof *coefficients), written = 0;
-    bool ok = seed_of(s, group, seed) &&
-              EVP_EncryptInit_ex2(s->stream, s->ctr, seed, counter, NULL) == 1;
+    bool ok =
+        seed_of(s, group, seed) && EVP_EncryptInit_ex2(s->stream, s->ctr, seed, counter, NULL) == 1;
     zn_wipe(seed, sizeof seed);
     memset(bytes, 0, (size_t)n);
     if (!ok || EVP_EncryptUpdate(s->stream, bytes, &written, bytes, n) != 1 || written != n)
@@ -235,8 +235,8 @@ static size_t place_of(zn_threshold *s, const zn_threshold_group *group)
         k->group.id.hi == group->id.hi)
         return at;
     k->group = *group;
-    k->live = make(s, group, coefficients) &&
-              zn_threshold_row_key(group, coefficients[0], k->row_key);
+    k->live =
+        make(s, group, coefficients) && zn_threshold_row_key(group, coefficients[0], k->row_key);
     return k->live ? at : s->kept_count;
 }
 
@@ -257,8 +257,7 @@ size_t zn_threshold_seal(zn_threshold *s, const zn_threshold_vote *vote, zn_span
         place = place_of(s, &group);
         if (place == s->kept_count)
             return 0;
-        at = write_number(at,
-                          zn_shamir_share(s->coefficients + place * s->rule.z, s->rule.z, x));
+        at = write_number(at, zn_shamir_share(s->coefficients + place * s->rule.z, s->rule.z, x));
     }
     if (row.n == 0)
         return (size_t)(at - out);

@@ -91,7 +91,6 @@ typedef struct zn_threshold_vote {
 /* Writes the attachment of a vote into out, with a row where row.n is not 0: at most
  * ZN_ATTACHMENT_MAX bytes. Returns its length, or 0 for a row that is too long or when libcrypto
  * fails. */
-size_t zn_threshold_seal(zn_threshold *s, const zn_threshold_vote *vote, zn_span row,
-                         uint8_t *out);
+size_t zn_threshold_seal(zn_threshold *s, const zn_threshold_vote *vote, zn_span row, uint8_t *out);
 
 #endif

@@ -437,8 +437,7 @@ static uint8_t *put(uint8_t *at, uint64_t value, size_t bytes)
     return at;
 }
 
-static uint8_t *dump_group(const zn_threshold_shard *s, int64_t number, const group *g,
-                           uint8_t *at)
+static uint8_t *dump_group(const zn_threshold_shard *s, int64_t number, const group *g, uint8_t *at)
 {
     at = put(at, (uint64_t)number, 8);
     at = put(put(at, g->id.lo, 8), g->id.hi, 8);
@@ -489,8 +488,8 @@ static bool load_content(zn_threshold_shard *s, group *g, zn_cursor *c, bool rec
         uint64_t x = cursor_le64(c), y[2];
         y[0] = cursor_le64(c);
         y[1] = cursor_le64(c);
-        if (!zn_cursor_ok(c) || x < 1 || x > ZN_THRESHOLD_POINT_MAX ||
-            y[1] > UINT64_MAX >> 1 || has_point(s, g, x, y) || !put_point(s, g, x, y))
+        if (!zn_cursor_ok(c) || x < 1 || x > ZN_THRESHOLD_POINT_MAX || y[1] > UINT64_MAX >> 1 ||
+            has_point(s, g, x, y) || !put_point(s, g, x, y))
             return false;
     }
     return true;

@@ -273,8 +273,7 @@ void zn_asker_put(zn_asker *a, zn_step step)
 
 void zn_asker_ask(zn_asker *a, zn_step step, zn_counted_kind kind, zn_id id, uint64_t user)
 {
-    zn_counted_vote vote = {
-        .t_ns = step.t_ns, .user = user, .id = id, .kind = (uint8_t)kind};
+    zn_counted_vote vote = {.t_ns = step.t_ns, .user = user, .id = id, .kind = (uint8_t)kind};
     step.asked = a->shard_count != 0;
     if (step.asked && !a->muted) {
         add_vote(a, &vote, a->next);

@@ -231,8 +231,7 @@ static void ask_resolution(zn_gate *g, const zn_flow *f, zn_step step)
     zn_asker_ask(g->asker, step, ZN_COUNTED_PEEK,
                  zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)), 0);
     /* the clients of older epochs are forgotten */
-    if (from->resolver_internal || epoch + 1 < g->clients.epoch ||
-        carries_another(&from->resolver))
+    if (from->resolver_internal || epoch + 1 < g->clients.epoch || carries_another(&from->resolver))
         return;
     step.kind = ZN_STEP_RESOLVER;
     zn_asker_ask(g->asker, step, apart ? ZN_COUNTED_DNS_ADDR_PEEK : ZN_COUNTED_ADDR_PEEK,
@@ -266,8 +265,8 @@ static void answer_vote(zn_gate *g, const zn_step *step, bool yes)
                  .flow = step->flow,
                  .entry = step->entry,
                  .kind = (zn_vote_kind)step->vote};
-    zn_stat why = step->answer == ZN_ANSWER_NO ? ZN_STAT_SUPPRESSED_BELOW_Z
-                                               : ZN_STAT_SUPPRESSED_UNANSWERED;
+    zn_stat why =
+        step->answer == ZN_ANSWER_NO ? ZN_STAT_SUPPRESSED_BELOW_Z : ZN_STAT_SUPPRESSED_UNANSWERED;
     zn_gate_finish(g, &v, yes, why, yes ? ZN_ALL_OUTPUTS : 0);
 }
 
