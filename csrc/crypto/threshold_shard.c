@@ -169,11 +169,17 @@ static void close_epoch(zn_threshold_shard *s, epoch *e)
     e->epoch = NO_EPOCH;
 }
 
+static epoch *place_of(zn_threshold_shard *s, int64_t number)
+{
+    int64_t n = (int64_t)s->ring_count;
+    return &s->ring[(number % n + n) % n];
+}
+
 /* The place of an epoch, which is opened where it is new; NULL for one that is over. */
 static epoch *epoch_at(zn_threshold_shard *s, int64_t number)
 {
     int64_t n = (int64_t)s->ring_count;
-    epoch *e = &s->ring[(number % n + n) % n];
+    epoch *e = place_of(s, number);
     if (ZN_LIKELY(e->epoch == number))
         return e;
     if (s->newest != NO_EPOCH && number <= s->newest - n)
@@ -510,8 +516,13 @@ static bool load_group(zn_threshold_shard *s, zn_cursor *c)
     points = zn_cursor_le32(c);
     if (!zn_cursor_ok(c) || recovered > 1 || attempts > ATTEMPTS_MAX || number == NO_EPOCH)
         return false;
-    e = epoch_at(s, number);
-    if (e == NULL || find(s, e, id, &bucket) != NULL)
+    e = place_of(s, number);
+    if (e->epoch != NO_EPOCH && e->epoch != number)
+        return false;
+    e->epoch = number; /* also one that is over, but whose place no other has taken yet */
+    if (number > s->newest)
+        s->newest = number;
+    if (find(s, e, id, &bucket) != NULL)
         return false;
     g = group_of(s, e, id);
     if (g == NULL)
