@@ -266,7 +266,7 @@ static zn_step *step_at(const zn_asker *a, uint64_t number)
 
 void zn_asker_put(zn_asker *a, zn_step step)
 {
-    ZN_ASSERT(zn_asker_room(a) != 0);
+    ZN_ASSERT(zn_asker_space(a) != 0);
     a->records += step.kind == ZN_STEP_RECORD;
     *step_at(a, a->next++) = step;
 }

@@ -59,7 +59,7 @@ static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow)
     zn_step step = {.t_ns = t_ns, .flow = flow, .kind = ZN_STEP_SERVER_BEFORE};
     if (ZN_STATE(f)->addr_vote == ZN_ADDR_SUPPRESSED)
         return;
-    if (zn_asker_room(g->asker) > STEPS_KEPT) {
+    if (zn_asker_space(g->asker) > STEPS_KEPT) {
         ZN_FACTS(f)->server_is_asked = true;
         zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
                      addr_id(g, &f->tuple.addr[1 - f->client]), 0);
@@ -180,7 +180,7 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
         zn_gate_refuse_addr(g, v, f);
         return;
     }
-    if (zn_asker_room(g->asker) <= STEPS_KEPT) {
+    if (zn_asker_space(g->asker) <= STEPS_KEPT) {
         zn_gate_finish(g, v, false, ZN_STAT_SUPPRESSED_UNANSWERED, 0);
         return;
     }

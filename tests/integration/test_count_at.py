@@ -101,7 +101,7 @@ def test_probes_and_a_counter_write_what_one_run_writes(
     assert found == logs_of(tmp_path / "one")
     manifest = json.loads((tmp_path / "p0/manifest.json").read_bytes())
     assert manifest["counters"]["count"]["questions_unanswered"] == 0
-    assert manifest["configuration"]["count"] == {"probe": "p0", "count_hold": "5s"}
+    assert manifest["configuration"]["count"] == {"probe": "p0"}
 
 
 def test_without_a_counter_a_run_ends(captures: Path, tmp_path: Path) -> None:
@@ -160,9 +160,12 @@ def started_counter(port: int) -> "subprocess.Popen[str]":
     [
         (["--count-at", "tcp://127.0.0.1:9"], "--count-at needs --probe"),
         (["--probe", "p"], "--probe needs --count-at"),
-        (["--count-at", "tls://localhost:9", "--probe", "p"], "count_tls_cert"),
+        (["--count-at", "tls://localhost:9", "--probe", "p"], "--count-tls-cert: is missing"),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--z", "1"], "z: is 1"),
-        (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--target-p", "0.9"], "--target-p: needs"),
+        (
+            ["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--target-p", "0.9"],
+            "--target-p: needs",
+        ),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--popularity", "x"], "popularity"),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--format", "pcap"], "format"),
         (["--count-at", "tcp://192.0.2.1:9", "--probe", "p"], "use tls"),

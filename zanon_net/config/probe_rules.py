@@ -5,7 +5,7 @@
 from typing import Any
 
 from zanon_net.config import presets
-from zanon_net.config.parse import format_duration, reject
+from zanon_net.config.parse import reject
 from zanon_net.config.rules import Settings, follows_stream
 
 MODES = ("ask", "sealed", "threshold")
@@ -17,9 +17,8 @@ def check_counter(settings: Settings) -> dict[str, Any]:
     """A probe has a name and a counter; TLS has its three files, and nothing else has any."""
     place = settings["count_at"]
     if (place is None) != (settings["probe"] is None):
-        missing, given = ("probe", "count_at") if place else ("count_at", "probe")
-        option = given.replace("_", "-")
-        reject(missing, f"is missing; --{option} needs --{missing.replace('_', '-')}, too")
+        missing, there = ("probe", "count-at") if place else ("count_at", "probe")
+        reject(missing, f"is missing; --{there} needs --{missing.replace('_', '-')}, too")
     is_tls = place is not None and place.startswith("tls:")
     for name in TLS_FILES:
         if is_tls and settings[name] is None:
@@ -92,10 +91,3 @@ def core_probe(settings: Settings) -> str | None:
     """The probe's name; None: the run counts by itself."""
     name: str | None = settings["probe"]
     return name
-
-
-def shown_hold(settings: Settings) -> dict[str, Any]:
-    """How long answers were waited for, of a probe."""
-    if settings["count_at"] is None:
-        return {}
-    return {"count_hold": format_duration(settings["count_hold"])}
