@@ -3,6 +3,7 @@
 """Types of the compiled core. Calls release the GIL for a whole batch."""
 
 from collections.abc import Iterable, Sequence
+from os import PathLike
 from typing import Any, NamedTuple, Never, final
 
 import numpy as np
@@ -129,6 +130,8 @@ class Capture:
 class PacketEngine:
     """The whole packet path; belongs to one thread at a time."""
 
+    @staticmethod
+    def count_rows_of(block: bytes) -> list[bytes | None]: ...
     def __init__(self, *args: Never, **settings: Any) -> None: ...  # as core/settings.pyx has them
     def run(self, capture: Capture, max_frames: int) -> int: ...
     def feed(
@@ -680,6 +683,69 @@ class Keys:
     ) -> None: ...
     def pseudonym(self, t_ns: int, address: str) -> tuple[str, int]: ...
     def rebase(self, t_ns: int) -> None: ...
+    def derive_shared(self, label: bytes, number: int, n: int) -> bytes: ...
+
+ROW_BYTES_MAX: int
+VOTE_ROWS: dict[str, int]
+
+def reader_key_new() -> tuple[bytes, bytes]:
+    """(secret, public) of a reader, in PEM."""
+
+def reader_public_key(pem: bytes) -> bytes:
+    """The 32 bytes of a reader's public key."""
+
+def sealed_row_bytes(n: int) -> int:
+    """How long a row of n bytes is once it is sealed."""
+
+class VoteRows:
+    """The rows of a vote message that has some (anonymity/vote_rows)."""
+
+    def __init__(self, message: bytes) -> None: ...
+    @staticmethod
+    def are_in(message: bytes) -> bool: ...
+    @property
+    def message(self) -> bytes: ...
+    @property
+    def flag(self) -> int: ...
+    @property
+    def key(self) -> tuple[int, int, int]: ...
+    @property
+    def prefix(self) -> bytes: ...
+    def plain(self) -> bytes: ...
+    def attachments(self) -> list[bytes]: ...
+
+class RowSealer:
+    """Seals rows of votes to a reader (crypto/sealed_row)."""
+
+    def __init__(self, reader: bytes) -> None: ...
+    def renew(self) -> None: ...
+    def attach(self, message: bytes, rows: list[bytes | None]) -> bytes: ...
+
+class RowOpener:
+    """Opens rows that were sealed to a reader (crypto/sealed_row)."""
+
+    def __init__(self, key_file: str | PathLike[str]) -> None: ...
+    def unseal(
+        self, probe_key: bytes, probe: int, shard: int, sequence: int, index: int, sealed: bytes
+    ) -> bytes | None: ...
+
+class ThresholdSealer:
+    """Makes shares, and seals rows that they open (crypto/threshold)."""
+
+    def __init__(self, key: bytes, *, z: int, window_ns: int, epochs: int = 4) -> None: ...
+    def attach(self, message: bytes, rows: list[bytes | None]) -> bytes: ...
+
+class ThresholdShard:
+    """Collects shares, and opens the rows of released votes (crypto/threshold_shard)."""
+
+    def __init__(
+        self, *, z: int, window_ns: int, epochs: int = 4, max_groups: int | None = None
+    ) -> None: ...
+    def take(self, messages: list[tuple[VoteRows, bytes]]) -> list[bytes]: ...
+    @property
+    def stats(self) -> dict[str, int]: ...
+    def dump(self) -> bytes: ...
+    def load(self, dump: bytes) -> None: ...
 
 def parse_tls(data: bytes, *, cut: bool = False) -> tuple[str, bytes, bool]:
     """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""

@@ -9,10 +9,10 @@
  */
 #include "crypto/keys.h"
 
+#include "crypto/key_file.h"
 #include "util/arena.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -20,8 +20,6 @@
 #include <openssl/params.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define LABEL_CRYPTOPAN "zanon-net/2/cryptopan"
 #define LABEL_HOST "zanon-net/2/host"
@@ -138,71 +136,6 @@ static int draw_secret(zn_keys *k, zn_error *err)
     return 0;
 }
 
-/* Returns whether systemd's LoadCredential= put the file there, readable for the unit's user by an
- * ACL, whose mask stands in the place of the group's bits: root owns the file and its folder of
- * credentials, and both are closed to others. No group may read it, but root's where there is no
- * ACL after all. */
-static bool is_credential(const char *path, const struct stat *st)
-{
-    const char *folder = getenv("CREDENTIALS_DIRECTORY");
-    const char *name = strrchr(path, '/');
-    struct stat in;
-    if (folder == NULL || name == NULL)
-        return false;
-    if (strncmp(path, folder, (size_t)(name - path)) != 0 || folder[name - path] != '\0')
-        return false;
-    if (stat(folder, &in) != 0 || in.st_uid != 0 || (in.st_mode & (S_IWGRP | S_IRWXO)) != 0)
-        return false;
-    return st->st_uid == 0 && st->st_gid == 0 && (st->st_mode & (S_IRWXG | S_IRWXO)) == S_IRGRP;
-}
-
-/* Opens the key file and checks who may read it; returns a descriptor or a negative zn_err. */
-static int open_key_file(const char *path, zn_error *err)
-{
-    struct stat st;
-    /* O_NONBLOCK: a FIFO must be rejected, not waited for. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), rc;
-    if (fd < 0)
-        return zn_fail(err, ZN_ERR_IO, errno, "key file %.120s cannot be opened: %s", path,
-                       strerror(errno));
-    if (fstat(fd, &st) != 0)
-        rc = zn_fail(err, ZN_ERR_IO, errno, "key file %.120s: %s", path, strerror(errno));
-    else if (!S_ISREG(st.st_mode))
-        rc = zn_fail(err, ZN_ERR_CONFIG, 0,
-                     "key file %.120s is not a regular file; make one with `zanon-net key new "
-                     "FILE`",
-                     path);
-    else if (st.st_uid != geteuid() && st.st_uid != 0)
-        rc = zn_fail(err, ZN_ERR_CONFIG, 0,
-                     "key file %.120s belongs to another user; make your own with `zanon-net key "
-                     "new FILE`",
-                     path);
-    else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0 && !is_credential(path, &st))
-        rc = zn_fail(err, ZN_ERR_CONFIG, 0,
-                     "key file %.120s is open to other users; run `chmod 600 FILE` on it", path);
-    else
-        return fd;
-    (void)close(fd);
-    return rc;
-}
-
-/* Fills text[] from the file; returns the number of bytes, more than a key line when there are. */
-static ssize_t read_text(zn_keys *k, int fd)
-{
-    size_t n = 0;
-    while (n < sizeof k->text) {
-        ssize_t got = read(fd, k->text + n, sizeof k->text - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        n += (size_t)got;
-    }
-    return (ssize_t)n;
-}
-
 /* text[0 .. n) is one line of base64 that stands for 32 bytes: they become the secret. */
 static bool decode_text(zn_keys *k, size_t n)
 {
@@ -224,22 +157,16 @@ static bool decode_text(zn_keys *k, size_t n)
 
 static int load_master(zn_keys *k, const char *path, zn_error *err)
 {
-    ssize_t n;
-    int fd = open_key_file(path, err), rc = 0;
-    if (fd < 0)
-        return fd;
-    n = read_text(k, fd);
-    if (n < 0)
-        rc = zn_fail(err, ZN_ERR_IO, errno, "key file %.120s cannot be read: %s", path,
-                     strerror(errno));
-    else if (!decode_text(k, (size_t)n))
+    static const zn_key_file_kind kind = {"key file", "zanon-net key new FILE"};
+    size_t n = 0;
+    int rc = zn_key_file_read(path, &kind, k->text, sizeof k->text, &n, err);
+    if (rc == 0 && !decode_text(k, n))
         rc = zn_fail(err, ZN_ERR_CONFIG, 0,
                      "key file %.120s does not hold exactly one line of 32 bytes in base64; make "
                      "one with `zanon-net key new FILE`",
                      path);
     zn_wipe(k->text, sizeof k->text);
     zn_wipe(k->decoded, sizeof k->decoded);
-    (void)close(fd);
     return rc;
 }
 

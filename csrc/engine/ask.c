@@ -41,6 +41,9 @@ static int check_config(const zn_engine_config *config, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a counter of all probes tells no probe its counts");
     if (zn_engine_has_packets(config))
         return zn_fail(err, ZN_ERR_CONFIG, 0, "packets cannot wait for a counter of all probes");
+    if (config->count_rows && config->order == ZN_ORDER_MINUTE_ALL)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "rows that go with votes do not wait for the end of their minute");
     return config->count_hold_ns >= 0
                ? 0
                : zn_fail(err, ZN_ERR_CONFIG, 0, "count_hold_ns must not be negative");
@@ -94,6 +97,7 @@ int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *e
     if (rc == 0)
         rc = make_settings(e, err);
     e->asker.interval_ns = INTERVAL_NS;
+    e->asker.write_row = config->count_rows ? zn_outputs_observation : NULL;
     e->asker.stats = &e->stats;
     if (rc == 0)
         rc = zn_asker_init(&e->asker, STEPS_MAX, err);

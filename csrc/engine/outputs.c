@@ -32,6 +32,11 @@ FORMATS(DECLARE)
 
 #define ROW(number, name) [ZN_OUTPUT_##number] = &zn_format_##name,
 static const zn_format *const formats[] = {FORMATS(ROW)};
+
+void zn_outputs_observation(zn_text *out, const zn_release *release)
+{
+    zn_format_observations.release(out, release);
+}
 _Static_assert(sizeof formats / sizeof formats[0] == ZN_OUTPUT_TEXTS, "a row for each");
 
 /* A row for each table: the flows of one protocol. */

@@ -96,4 +96,7 @@ void zn_outputs_clear(zn_outputs *o);
 /* Returns the bytes of memory in use. */
 size_t zn_outputs_memory(const zn_outputs *o);
 
+/* Appends the line of an observation to a text. */
+void zn_outputs_observation(zn_text *out, const zn_release *release);
+
 #endif

@@ -6,6 +6,7 @@
 
 #define MESSAGE_VOTES (UINT32_C(1) << 16) /* most in a message; then another one begins */
 #define LENGTH_BYTES 4
+#define ROW_LENGTH_BYTES 2
 #define SENT_MOST 4096u /* unanswered messages of a shard that are known: those of an hour */
 
 struct zn_sent {
@@ -46,6 +47,8 @@ void zn_asker_fini(zn_asker *a)
             forget_first(shard);
         zn_vote_writer_fini(&shard->writer);
         zn_block_free(shard->steps, MESSAGE_VOTES * sizeof *shard->steps);
+        zn_block_free(shard->row_end, MESSAGE_VOTES * sizeof *shard->row_end);
+        zn_text_fini(&shard->rows);
     }
     zn_heap_free(a->shards);
     zn_block_free(a->order, MESSAGE_VOTES * sizeof *a->order);
@@ -78,8 +81,10 @@ int zn_asker_begin(zn_asker *a, unsigned shards, zn_error *err)
         zn_asked_shard *shard = &a->shards[i];
         shard->sequence = 1;
         shard->steps = zn_block_alloc(MESSAGE_VOTES * sizeof *shard->steps);
-        rc = shard->steps == NULL ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for votes")
-                                  : zn_vote_writer_init(&shard->writer, MESSAGE_VOTES, err);
+        shard->row_end = zn_block_alloc(MESSAGE_VOTES * sizeof *shard->row_end);
+        rc = shard->steps == NULL || shard->row_end == NULL
+                 ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for votes")
+                 : zn_vote_writer_init(&shard->writer, MESSAGE_VOTES, err);
     }
     return rc;
 }
@@ -105,6 +110,31 @@ static bool note_sent(zn_asker *a, zn_asked_shard *shard, uint32_t n)
     return true;
 }
 
+/* Appends the rows of the message that was just made, in its order. */
+static void put_rows(zn_asker *a, zn_asked_shard *shard, uint32_t votes)
+{
+    size_t most = LENGTH_BYTES + votes * ROW_LENGTH_BYTES + shard->rows.n;
+    uint8_t *begin = (uint8_t *)zn_text_reserve(&a->ready, most), *at;
+    if (begin == NULL || shard->rows.failed) {
+        a->failed = true;
+        return;
+    }
+    at = begin + LENGTH_BYTES;
+    for (uint32_t i = 0; i < votes; i++) {
+        uint32_t vote = a->order[i];
+        size_t from = vote == 0 ? 0 : shard->row_end[vote - 1], n = shard->row_end[vote] - from;
+        if (n != 0)
+            n--; /* the end of the line */
+        at = zn_le_put(at, n, ROW_LENGTH_BYTES);
+        if (n != 0)
+            memcpy(at, shard->rows.bytes + from, n);
+        at += n;
+    }
+    (void)zn_le_put(begin, (uint64_t)(at - begin) - LENGTH_BYTES, LENGTH_BYTES);
+    a->ready.n += (size_t)(at - begin);
+    shard->rows.n = 0;
+}
+
 /* Makes the message of a shard. Without memory for it, it is lost and the asker has failed. */
 static void cut_shard(zn_asker *a, unsigned number)
 {
@@ -127,6 +157,8 @@ static void cut_shard(zn_asker *a, unsigned number)
     (void)zn_le_put(at, n, LENGTH_BYTES);
     a->ready.n += LENGTH_BYTES + n;
     a->failed |= !note_sent(a, shard, votes);
+    if (a->write_row != NULL)
+        put_rows(a, shard, votes);
     shard->sequence++;
 }
 
@@ -155,6 +187,11 @@ static void add_vote(zn_asker *a, const zn_counted_vote *vote, uint64_t step)
     if (shard->writer.votes == MESSAGE_VOTES)
         cut_shard(a, number);
     shard->steps[shard->writer.votes] = step;
+    if (a->write_row != NULL) {
+        if (a->row != NULL)
+            a->write_row(&shard->rows, a->row);
+        shard->row_end[shard->writer.votes] = (uint32_t)shard->rows.n;
+    }
     a->failed |= !zn_vote_writer_add(&shard->writer, vote);
     a->stats->n[ZN_STAT_QUESTIONS]++;
 }

@@ -15,6 +15,7 @@
 #define ZN_RELEASE_ASKER_H
 
 #include "anonymity/vote_message.h"
+#include "release/record.h"
 #include "util/stats.h"
 #include "util/text.h"
 
@@ -58,6 +59,8 @@ typedef struct zn_asked_shard {
     zn_vote_writer writer; /* of the message that gathers */
     uint64_t *steps;       /* the step of each of its votes; ZN_STEP_OF_NONE: nobody waits */
     uint64_t sequence;     /* of that message */
+    zn_text rows;          /* of its votes, where rows go with them */
+    uint32_t *row_end;     /* of each vote: where its row ends there */
     zn_sent *first, *last; /* its unanswered messages */
     uint32_t sent_count;
 } zn_asked_shard;
@@ -76,6 +79,11 @@ typedef struct zn_asker {
     int64_t watermark_ns; /* of the last messages; ZN_VOTE_WATERMARK_END: they were the last */
     int64_t cut_ns;       /* the clock at the time; INT64_MIN: there were none */
     zn_text ready;        /* messages to be sent, each after its length in four bytes */
+    /* Appends a row as a line; NULL: no rows go with votes. With it, `ready` has after each message
+     * as many bytes of rows, after their length: of each of its votes, in its order, u16 n and n
+     * bytes. */
+    void (*write_row)(zn_text *out, const zn_release *row);
+    const zn_release *row; /* of the vote that is asked about next; NULL: it has none */
     bool muted;           /* the answers to votes and questions are given up, and nothing is sent */
     bool failed;          /* no memory for a message */
 } zn_asker;

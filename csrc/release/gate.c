@@ -295,12 +295,24 @@ static void finish_addr(zn_gate *g, const zn_vote *v, zn_flow *f, bool release, 
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
 }
 
-static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, bool release, zn_stat why,
+void zn_gate_fill_release(const zn_gate *g, const zn_vote *v, zn_release *out)
+{
+    const zn_flow *f = zn_flow_at(g->flows, v->flow);
+    out->t_ns = zn_policy_time(v->t_ns, g->policy->times_ns);
+    out->client = zn_flow_pseudonym(g->flows, f, f->user);
+    out->client_disclosure =
+        zn_addr_is_unset(&out->client) || zn_addr_is_special(zn_flow_user(g->flows, f))
+            ? ZN_DISCLOSURE_NONE
+            : ZN_DISCLOSURE_PSEUDONYM;
+    out->name = zn_name_store_text(g->name_store, v->entry);
+    out->source = (zn_name_source)zn_name_store_at(g->name_store, v->entry)->source;
+}
+
+static void finish_name(zn_gate *g, const zn_vote *v, bool release, zn_stat why,
                         uint8_t released_in)
 {
     zn_name_entry *e = zn_name_store_at(g->name_store, v->entry);
     bool apart = v->kind == ZN_VOTE_DNS_NAME;
-    zn_release *out;
     zn_name_store_decided_by_vote(g->name_store, v->entry, released_in);
     g->stats->n[apart ? ZN_STAT_DNS_OBSERVATIONS : ZN_STAT_OBSERVATIONS]++;
     if (!release) {
@@ -312,15 +324,7 @@ static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, bool rel
     e->state = ZN_ENTRY_RELEASED;
     g->stats->n[apart ? ZN_STAT_DNS_RELEASED : ZN_STAT_RELEASED]++;
     g->origins[g->release_count] = (zn_release_origin){.t_ns = v->t_ns, .flow = v->flow};
-    out = &g->releases[g->release_count++];
-    out->t_ns = zn_policy_time(v->t_ns, g->policy->times_ns);
-    out->client = zn_flow_pseudonym(g->flows, f, f->user);
-    out->client_disclosure =
-        zn_addr_is_unset(&out->client) || zn_addr_is_special(zn_flow_user(g->flows, f))
-            ? ZN_DISCLOSURE_NONE
-            : ZN_DISCLOSURE_PSEUDONYM;
-    out->name = zn_name_store_text(g->name_store, v->entry);
-    out->source = (zn_name_source)e->source;
+    zn_gate_fill_release(g, v, &g->releases[g->release_count++]);
 }
 
 static void finish_secondary(zn_gate *g, const zn_vote *v, bool release, uint8_t released_in)
@@ -344,7 +348,7 @@ void zn_gate_finish(zn_gate *g, const zn_vote *v, bool release, zn_stat why, uin
 {
     zn_flow *f = zn_flow_at(g->flows, v->flow);
     if (v->kind == ZN_VOTE_NAME || v->kind == ZN_VOTE_DNS_NAME)
-        finish_name(g, v, f, release, why, outputs);
+        finish_name(g, v, release, why, outputs);
     else if (zn_vote_is_packet_peek(v))
         finish_peek(g, v, outputs);
     else if (zn_vote_is_addr(v))

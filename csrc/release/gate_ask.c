@@ -159,6 +159,12 @@ static zn_counted_kind question_of(const zn_gate *g, const zn_vote *v, zn_id *id
     return v->kind == ZN_VOTE_DNS_ADDR ? ZN_COUNTED_DNS_ADDR : ZN_COUNTED_ADDR;
 }
 
+/* Returns whether the vote, where it is released, is an observation. */
+static bool is_name(const zn_vote *v)
+{
+    return v->kind == ZN_VOTE_NAME || v->kind == ZN_VOTE_DNS_NAME;
+}
+
 static void ask_vote(zn_gate *g, const zn_vote *v)
 {
     zn_flow *f = zn_flow_at(g->flows, v->flow);
@@ -168,6 +174,7 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
                     .kind = ZN_STEP_VOTE,
                     .vote = (uint8_t)v->kind};
     zn_counted_kind kind;
+    zn_release row;
     zn_id id;
     if (zn_vote_is_addr(v) && !addr_may_be_asked(g, f)) {
         zn_gate_refuse_addr(g, v, f);
@@ -178,7 +185,12 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
         return;
     }
     kind = question_of(g, v, &id);
+    if (g->asker->write_row != NULL && kind == ZN_COUNTED_NAME && is_name(v)) {
+        zn_gate_fill_release(g, v, &row);
+        g->asker->row = &row;
+    }
     zn_asker_ask(g->asker, step, kind, id, v->user);
+    g->asker->row = NULL;
 }
 
 void zn_gate_ask(zn_gate *g)

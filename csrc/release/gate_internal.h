@@ -43,6 +43,8 @@ bool zn_gate_addr_is_public(const zn_gate *g, const zn_flow *f);
  * protocols are for. */
 zn_id zn_gate_text_id(const zn_gate *g, const zn_vote *v);
 
+/* Fills in the release that the vote for a name is, or would be. */
+void zn_gate_fill_release(const zn_gate *g, const zn_vote *v, zn_release *out);
 /* Keeps the decision on a vote. `why` counts a name that is not released; outputs: of packets, as
  * bits, in which it is released or shared. */
 void zn_gate_finish(zn_gate *g, const zn_vote *v, bool release, zn_stat why, uint8_t outputs);

@@ -120,11 +120,12 @@ def key_of(message: bytes) -> Key:
     return Key(read["shard"], read["sequence"])
 
 
-def put_file(folder: Path, probe: int, message: bytes) -> None:
-    """As a probe does that shares the folder."""
+def put_file(folder: Path, probe: int, message: bytes, attached: bytes | None = None) -> None:
+    """As a probe does that shares the folder. attached: the message with rows."""
     files = CounterFolder(folder)
     files.votes_of(probe).mkdir(parents=True, exist_ok=True)
-    write_whole(files.votes_of(probe) / files.votes_name(key_of(message)), framed(message))
+    path = files.votes_of(probe) / files.votes_name(key_of(message))
+    write_whole(path, framed(message if attached is None else attached))
 
 
 def answered(messages: Iterable[bytes]) -> dict[tuple[int, Key], list[bool]]:

@@ -32,6 +32,7 @@ from zanon_net.cli.table_anonymize import table_anonymize
 from zanon_net.cli.table_command import table_command
 from zanon_net.cli.top_command import top_command
 from zanon_net.cli.tune_command import tune_command
+from zanon_net.cli.unseal_command import unseal_command
 from zanon_net.pipeline.privileges import forbid_core_dumps
 from zanon_net.system.streams import ClosedStdout
 
@@ -61,6 +62,7 @@ for _command in (
     model_command,
     tune_command,
     top_command,
+    unseal_command,
     bench_command,
 ):
     cli.add_command(_command)

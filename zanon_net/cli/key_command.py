@@ -6,7 +6,7 @@ import click
 
 from zanon_net.cli.messages import say
 from zanon_net.cli.options import help_alone
-from zanon_net.keys import check_key, new_key
+from zanon_net.keys import check_key, new_key, new_reader_key
 
 
 @click.group("key", invoke_without_command=True)
@@ -18,11 +18,21 @@ def key_command(ctx: click.Context) -> None:
 
 @key_command.command("new")
 @click.argument("file")
-def key_new(file: str) -> int:
+@click.option(
+    "--reader",
+    is_flag=True,
+    help="The keys of a reader of sealed rows: FILE is for `unseal`, FILE.pub for probes.",
+)
+def key_new(file: str, reader: bool) -> int:
     """Write a new random key to FILE, which must not exist.
 
-    Whoever holds the key can undo the pseudonyms made with it: keep it apart from the logs.
+    Whoever holds the key can undo the pseudonyms made with it, or open the rows sealed to it: keep
+    it apart from the logs.
     """
+    if reader:
+        public = new_reader_key(file)
+        say(f"wrote a reader's key to {file}, to keep secret, and {public}, to give to probes")
+        return 0
     new_key(file)
     say(f"wrote a new key to {file}; keep it secret and apart from the logs")
     return 0

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from zanon_net.config import count_rules, rules
+from zanon_net.config.probe_rules import MODES
 from zanon_net.config.rules import COUNT_MAX, Z_MAX
 from zanon_net.config.setting import Setting
 from zanon_net.config.types import (
@@ -16,6 +17,7 @@ from zanon_net.config.types import (
     LISTEN_ADDRESS,
     METRICS_FILE,
     Type,
+    one_of,
     whole_number,
 )
 
@@ -70,6 +72,20 @@ _FILES = (
         help="Also write what was released, as hashes, a file a commit; for audits.",
     ),
     _files(
+        name="sealed_out",
+        type=FOLDER,
+        default=None,
+        help="With --mode sealed, where released rows go, a file a commit, for 'unseal'.",
+        check=count_rules.check_mode,
+    ),
+    _files(
+        name="observations_out",
+        type=FOLDER,
+        default=None,
+        help="With --mode threshold, where observations go, a file a commit.",
+        check=count_rules.check_mode,
+    ),
+    _files(
         name="tls_cert",
         type=FILE,
         default=None,
@@ -89,6 +105,24 @@ _FILES = (
         default=None,
         help="The authority whose certificates probes have to show.",
         check=count_rules.check_tls,
+    ),
+)
+
+_rows = partial(Setting, command="count", heading="Rows that come with votes", manifest="as it is")
+_ROWS = (
+    _rows(
+        name="mode",
+        type=one_of(MODES, "must be ask, sealed or threshold"),
+        default="ask",
+        help="What comes with a vote: nothing, a row sealed to its reader, or a row that opens with"
+        " z users' shares.",
+        check=count_rules.check_mode,
+    ),
+    _rows(
+        name="threshold_epochs",
+        type=whole_number("epochs", 1, 16),
+        default=4,
+        help="With threshold, how many epochs overlap; as every probe has it.",
     ),
 )
 
@@ -214,4 +248,4 @@ _LIMITS = (
     ),
 )
 
-ROWS = (*_ANONYMITY, *_FILES, *_PROBES, *_STATE, *_METRICS, *_LIMITS)
+ROWS = (*_ANONYMITY, *_FILES, *_ROWS, *_PROBES, *_STATE, *_METRICS, *_LIMITS)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zanon_net.config.parse import as_int, reject
+from zanon_net.config.probe_rules import THRESHOLD_Z_MAX
 
 Settings = Mapping[str, Any]
 TLS = ("tls_cert", "tls_key", "tls_ca")
@@ -41,4 +42,17 @@ def check_until_done(settings: Settings) -> dict[str, Any]:
     """The end of all has to be known."""
     if settings["until_done"] and not settings["expect_probes"]:
         reject("until_done", "needs the number of probes that will end; give --expect-probes, too")
+    return {}
+
+
+def check_mode(settings: Settings) -> dict[str, Any]:
+    """Each mode beyond `ask` has its folder, and no other one."""
+    folders = {"sealed": "sealed_out", "threshold": "observations_out"}
+    for mode, name in folders.items():
+        if settings["mode"] == mode and settings[name] is None:
+            reject(name, f"is missing; --mode {mode} needs a folder for what is released")
+        if settings["mode"] != mode and settings[name] is not None:
+            reject(name, f"is for --mode {mode}; leave it out, or give that")
+    if settings["mode"] == "threshold" and settings["z"] > THRESHOLD_Z_MAX:
+        reject("z", f"must be at most {THRESHOLD_Z_MAX} with --mode threshold")
     return {}

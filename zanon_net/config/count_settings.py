@@ -24,6 +24,10 @@ class CountConfig(View):
     rotate: int | str | None = COUNT["rotate"].default
     out: str | os.PathLike[str] | None = COUNT["out"].default
     releases: str | os.PathLike[str] | None = COUNT["releases"].default
+    mode: str = COUNT["mode"].default
+    sealed_out: str | os.PathLike[str] | None = COUNT["sealed_out"].default
+    observations_out: str | os.PathLike[str] | None = COUNT["observations_out"].default
+    threshold_epochs: int = COUNT["threshold_epochs"].default
     tls_cert: str | os.PathLike[str] | None = COUNT["tls_cert"].default
     tls_key: str | os.PathLike[str] | None = COUNT["tls_key"].default
     tls_ca: str | os.PathLike[str] | None = COUNT["tls_ca"].default

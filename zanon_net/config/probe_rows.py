@@ -6,7 +6,14 @@ from functools import partial
 
 from zanon_net.config import probe_rules
 from zanon_net.config.setting import Setting
-from zanon_net.config.types import COUNTER, DURATION, PEM_FILE, PROBE_NAME
+from zanon_net.config.types import (
+    COUNTER,
+    DURATION,
+    PEM_FILE,
+    PROBE_NAME,
+    one_of,
+    whole_number,
+)
 
 _count = partial(Setting, command="run", section="count", heading="Counter of all probes")
 
@@ -34,6 +41,38 @@ ROWS = (
         core="count_probe",
         core_value=probe_rules.core_probe,
         core_kind="path",
+    ),
+    _count(
+        name="count_mode",
+        type=one_of(probe_rules.MODES, "must be ask, sealed or threshold"),
+        default=None,
+        usual="ask",
+        help="What goes to the counter with a vote: nothing that tells a name, or the observation,"
+        " sealed to a reader, or under a key that z users' shares give.",
+        about="ask, or observations go with votes: sealed to a reader, or under a threshold key",
+        example="sealed",
+        check=probe_rules.check_mode,
+        core="count_rows",
+        core_value=probe_rules.core_rows,
+        manifest=probe_rules.shown_mode,
+    ),
+    _count(
+        name="reader_key",
+        type=PEM_FILE,
+        default=None,
+        help="The public key of the reader that rows are sealed to, of 'zanon-net key new"
+        " --reader'.",
+        example="reader.key.pub",
+        check=probe_rules.check_mode,
+        manifest="nothing",
+    ),
+    _count(
+        name="threshold_epochs",
+        type=whole_number("epochs", 1, 16),
+        default=4,
+        help="With threshold, how many epochs overlap; as the counter has it.",
+        check=probe_rules.check_mode,
+        manifest=probe_rules.shown_epochs,
     ),
     _count(
         name="count_tls_cert",

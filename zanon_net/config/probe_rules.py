@@ -8,6 +8,8 @@ from zanon_net.config import presets
 from zanon_net.config.parse import reject
 from zanon_net.config.rules import Settings, follows_stream
 
+MODES = ("ask", "sealed", "threshold")
+THRESHOLD_Z_MAX = 1024
 TLS_FILES = ("count_tls_cert", "count_tls_key", "count_tls_ca")
 
 
@@ -26,6 +28,18 @@ def check_counter(settings: Settings) -> dict[str, Any]:
     return {}
 
 
+def check_mode(settings: Settings) -> dict[str, Any]:
+    """A mode needs a counter, and sealed a reader."""
+    mode, reader = settings["count_mode"] or "ask", settings["reader_key"]
+    if mode != "ask" and settings["count_at"] is None:
+        reject("count_mode", f"is {mode}, which needs a counter; give --count-at, too")
+    if mode == "sealed" and reader is None:
+        reject("reader_key", "is missing; sealed needs the public key of a reader")
+    if mode != "sealed" and reader is not None:
+        reject("reader_key", "is for --count-mode sealed; leave it out")
+    return {"count_mode": mode}
+
+
 def check_probe(settings: Settings) -> None:
     """A probe knows no counts, and what waits for an answer is no packet."""
     if settings["count_at"] is None:
@@ -42,6 +56,35 @@ def check_probe(settings: Settings) -> None:
         reject("popularity", "needs counts, which a counter tells no probe; leave it out")
     if presets.has_packets(settings):
         reject("format", "packets cannot wait for a counter; write logs, or leave out count_at")
+    check_rows(settings)
+
+
+def check_rows(settings: Settings) -> None:
+    """Rows go with their votes, and wait for no minute to end; shares are at most so many."""
+    if settings["count_mode"] == "ask":
+        return
+    if settings["order"] == "minute-all":
+        reject("count_mode", "is not ask: rows then do not wait for the end of their minute, as"
+               " --order minute-all (--for public) promises")  # fmt: skip
+    if settings["count_mode"] == "threshold" and settings["z"] > THRESHOLD_Z_MAX:
+        reject("z", f"must be at most {THRESHOLD_Z_MAX} with --count-mode threshold")
+
+
+def core_rows(settings: Settings) -> bool:
+    """Whether rows go with votes."""
+    return bool(settings["count_mode"] != "ask")
+
+
+def shown_mode(settings: Settings) -> dict[str, Any]:
+    """The mode, of a probe."""
+    return {} if settings["count_at"] is None else {"count_mode": settings["count_mode"]}
+
+
+def shown_epochs(settings: Settings) -> dict[str, Any]:
+    """How many epochs overlap, where shares are made."""
+    if settings["count_mode"] != "threshold":
+        return {}
+    return {"threshold_epochs": settings["threshold_epochs"]}
 
 
 def core_probe(settings: Settings) -> str | None:

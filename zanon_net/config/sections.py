@@ -236,6 +236,9 @@ class CountSettings(View):
 
     count_at: str | None = RUN["count_at"].default
     probe: str | None = RUN["probe"].default
+    count_mode: str | None = RUN["count_mode"].default
+    reader_key: str | os.PathLike[str] | None = RUN["reader_key"].default
+    threshold_epochs: int = RUN["threshold_epochs"].default
     count_tls_cert: str | os.PathLike[str] | None = RUN["count_tls_cert"].default
     count_tls_key: str | os.PathLike[str] | None = RUN["count_tls_key"].default
     count_tls_ca: str | os.PathLike[str] | None = RUN["count_tls_ca"].default

@@ -240,3 +240,10 @@ cdef class Keys:
         if not 1 <= n <= 32 or zn_keys_derive(self.keys, purpose, epoch, out, n) != 0:
             raise ZanonError("nothing can be derived")
         return PyBytes_FromStringAndSize(<const char *>out, n)
+
+    def derive_shared(self, bytes label not None, uint64_t number, size_t n):
+        """Derives n (1 to 32) bytes that depend on the key file alone."""
+        cdef uint8_t out[32]
+        if not 1 <= n <= 32 or zn_keys_derive_shared(self.keys, label, number, out, n) != 0:
+            raise ZanonError("nothing can be derived")
+        return PyBytes_FromStringAndSize(<const char *>out, n)

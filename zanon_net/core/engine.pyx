@@ -346,6 +346,19 @@ cdef class PacketEngine:
             self.guard.leave()
         return messages
 
+    @staticmethod
+    def count_rows_of(bytes block not None):
+        """The rows that follow a message in count_messages(), with count_rows: of each vote the
+        line, or None."""
+        cdef size_t at = 0, n
+        cdef const uint8_t *p = <const uint8_t *><const char *>block
+        rows = []
+        while at + 2 <= <size_t>len(block):
+            n = p[at] | <size_t>p[at + 1] << 8
+            rows.append(block[at + 2:at + 2 + n] if n != 0 else None)
+            at += 2 + n
+        return rows
+
     def count_answer(self, bytes message not None):
         """Takes an answer message; flush does what it decides. Raises FormatError."""
         cdef zn_error err

@@ -50,3 +50,23 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, k
 def fail_allocation(uint64_t n):
     """Makes the n-th allocation from now on fail, once; 0: none."""
     zn_alloc_fail_after(n)
+
+
+def shamir_secret(points):
+    """The secret of shares (x, y), by crypto/shamir."""
+    cdef size_t z = len(points)
+    cdef zn_share *shares = <zn_share *>malloc(z * sizeof(zn_share))
+    cdef zn_f127 *scratch = <zn_f127 *>malloc(2 * z * sizeof(zn_f127))
+    cdef zn_f127 secret
+    cdef uint64_t words[2]
+    if shares == NULL or scratch == NULL:
+        raise MemoryError
+    for i, (x, y) in enumerate(points):
+        words[0], words[1] = y & 0xffffffffffffffff, y >> 64
+        shares[i].x = x
+        memcpy(&shares[i].y, words, 16)
+    secret = zn_shamir_secret(shares, z, scratch)
+    memcpy(words, &secret, 16)
+    free(shares)
+    free(scratch)
+    return (int(words[1]) << 64) | int(words[0])

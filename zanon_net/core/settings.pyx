@@ -45,6 +45,7 @@ cdef int fill_engine_config(zn_engine_config *config, dict settings, _Kept kept)
     config.coarse_suppressed = settings.pop("coarse_suppressed")
     config.views = kept.views(settings.pop("views"), &config.view_count)
     config.count_probe = kept.path(settings.pop("count_probe"))
+    config.count_rows = settings.pop("count_rows")
     config.count_hold_ns = settings.pop("count_hold_ns")
     return expect_none(settings)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from zanon_net._core import read_votes
 from zanon_net.config.parse import format_duration
+from zanon_net.count.attachments import plain_message
 from zanon_net.count.commits import COUNTED, GONE, UNCOUNTED, Entry
 from zanon_net.count.counter import Counter
 from zanon_net.count.frames import ENDED, Refusal, VotesHeader, votes_header
@@ -126,7 +127,7 @@ class Admission:
         limit = self._clocks.time_ns() + self._settings.max_skew_ns
         newest = header.latest
         if newest > limit:  # perhaps: the header has only a bound
-            times = read_votes(item.message)["t_ns"]
+            times = read_votes(plain_message(item.message))["t_ns"]
             newest = int(times.max()) if len(times) else 0
         if header.watermark != ENDED:
             newest = max(newest, header.watermark)
@@ -136,7 +137,7 @@ class Admission:
         most = self._settings.max_users_per_probe
         if most is None or not header.votes:
             return True
-        votes = read_votes(item.message)
+        votes = read_votes(plain_message(item.message))
         users = np.unique(votes["user"][np.isin(votes["kind"], VOTING_KINDS)])
         window = int(votes["t_ns"].max()) // self._settings.window_ns
         sender = item.sender or f"{header.probe:016x}"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from zanon_net._core import VoteShard, VoteWriter
+from zanon_net.count.attachments import new_store
 from zanon_net.count.commits import GONE, UNCOUNTED, Commit, Entry
 from zanon_net.count.frames import ENDED, VotesHeader, votes_header
 from zanon_net.count.settings import CounterSettings
@@ -23,10 +24,12 @@ from zanon_net.errors import CapacityError, FormatError, ZanonError
 
 @dataclass(slots=True)
 class Outcome:
-    """What a commit came to. problems: why messages were not counted, by their entries' places."""
+    """What a commit came to. problems: why messages were not counted, by their entries' places.
+    rows: what the answers release of the rows that came with votes."""
 
     answers: list[bytes] = field(default_factory=list)
     problems: dict[int, ZanonError] = field(default_factory=dict)
+    rows: bytes = b""
 
 
 class Counter:
@@ -42,6 +45,7 @@ class Counter:
         self._shards = [settings.new_shard(number) for number in range(settings.shards)]
         self._sequences: list[dict[int, int]] = [{} for _shard in self._shards]
         self._ended: dict[int, set[int]] = {}
+        self._rows = new_store(settings)
 
     # ---- what a commit does ----------------------------------------------------------------------
 
@@ -67,6 +71,7 @@ class Counter:
                 last.append(header)
         for shard in touched:
             outcome.answers += self._decide(shard)
+        outcome.rows = self._rows.answered(outcome.answers)
         for header in last:
             self._end(header)
         self.offset = commit.end
@@ -74,15 +79,17 @@ class Counter:
 
     def _put(self, entry: Entry, header: VotesHeader) -> list[bytes]:
         """Puts a message; answers where others had to be decided to make space for it."""
-        message, answers = entry.message, []
+        (message, rows), answers = self._rows.split(entry.message), []
         if entry.kind == UNCOUNTED:
-            message = _without_votes(header)
+            message, rows = _without_votes(header), None
             self.tally["uncounted"] += 1
         try:
-            self._shards[header.shard].put(message)
+            is_new = self._shards[header.shard].put(message)
         except CapacityError:
             answers = self._decide(header.shard)
-            self._shards[header.shard].put(message)
+            is_new = self._shards[header.shard].put(message)
+        if is_new and rows is not None:
+            self._rows.keep(rows)
         self._sequences[header.shard][header.probe] = header.sequence
         return answers
 
@@ -152,12 +159,12 @@ class Counter:
             table = counts.pop("table")
             total.update(counts)
             total.update({f"table_{name}": count for name, count in table.items()})
-        return {**total, **self.tally}
+        return {**total, **self.tally, **self._rows.stats}
 
     @property
     def memory_bytes(self) -> int:
         """Memory of all shards, at most."""
-        return sum(int(shard.memory_bytes) for shard in self._shards)
+        return sum(int(shard.memory_bytes) for shard in self._shards) + self._rows.waiting_bytes
 
     def releases(self) -> "np.ndarray[Any, np.dtype[np.void]]":
         """What was released since the last call: time, user and both halves of the attribute."""
@@ -177,7 +184,7 @@ class Counter:
             "ended": [[probe, sorted(shards)] for probe, shards in self._ended.items()],
         }
         parts = {f"shard-{number}": shard.dump() for number, shard in enumerate(self._shards)}
-        return {"counter": json.dumps(about).encode(), **parts}
+        return {"counter": json.dumps(about).encode(), "rows": self._rows.dump(), **parts}
 
     def load(self, offset: int, parts: Mapping[str, bytes]) -> None:
         """Takes up what `dump` gave. Raises FormatError."""
@@ -186,6 +193,7 @@ class Counter:
         self.tally = Tally(about["tally"])
         self._sequences = [dict(known) for known in about["sequences"]]
         self._ended = {probe: set(shards) for probe, shards in about["ended"]}
+        self._rows.load(parts["rows"])
         self._shards = [
             VoteShard.load(parts[f"shard-{number}"]) for number in range(len(self._shards))
         ]

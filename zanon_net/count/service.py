@@ -15,6 +15,7 @@ from zanon_net.count.counter import Counter, Outcome
 from zanon_net.count.facts import CounterFacts
 from zanon_net.count.frames import ENDED, Refusal
 from zanon_net.count.releases import ReleaseFolder
+from zanon_net.count.row_folder import RowFolder
 from zanon_net.count.settings import CounterSettings
 from zanon_net.count.snapshot import Snapshot
 from zanon_net.count.transport import Received, Transport
@@ -39,6 +40,7 @@ class Outputs:
 
     state: "StateFolder | None" = None
     releases: ReleaseFolder | None = None
+    rows: RowFolder | None = None
 
 
 class CounterService:
@@ -109,6 +111,8 @@ class CounterService:
         outcome = self.counter.apply(commit)
         if self._outputs.releases is not None:
             self._outputs.releases.write(commit, self.counter.releases())
+        if self._outputs.rows is not None:
+            self._outputs.rows.write(commit, outcome.rows)
         self._transport.publish(commit, outcome.answers)
         return outcome
 

@@ -29,6 +29,8 @@ class CounterSettings:
     max_clients: int = 1 << 22
     max_pending: int = 1 << 24
     keep_releases: bool = False
+    mode: str = "ask"
+    threshold_epochs: int = 4
 
     @classmethod
     def of(cls, config: CountConfig) -> "CounterSettings":
@@ -47,6 +49,8 @@ class CounterSettings:
             max_clients=_share(config.max_clients, config.shards),
             max_pending=_share(config.max_pending, config.shards),
             keep_releases=config.releases is not None,
+            mode=config.mode,
+            threshold_epochs=config.threshold_epochs,
         )
 
     @property
@@ -80,6 +84,8 @@ class CounterSettings:
             "max-clients": self.max_clients * self.shards,
             "max-pending": self.max_pending * self.shards,
             "releases": "DIR" if self.keep_releases else "not",
+            "mode": self.mode,
+            "threshold-epochs": self.threshold_epochs,
         }
 
 

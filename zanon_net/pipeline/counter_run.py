@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zanon_net.config.count_settings import CountConfig
+from zanon_net.count.attachments import SealedStore, ShareStore
 from zanon_net.count.facts import CounterFacts
 from zanon_net.count.frames import Welcome
 from zanon_net.count.releases import ReleaseFolder
+from zanon_net.count.row_folder import RowFolder
 from zanon_net.count.service import CounterService, Outputs
 from zanon_net.count.settings import CounterSettings
 from zanon_net.count.transports import open_transport
@@ -46,7 +48,7 @@ def count(
         welcome = Welcome(settings.shards, settings.number)
         transport = stack.enter_context(closing(open_transport(place, config, welcome)))
         observers = _Observers(metrics, service)
-        outputs = Outputs(state, _open_releases(config))
+        outputs = Outputs(state, _open_releases(config), _open_rows(config))
         counter = CounterService(settings, transport, outputs, on_tick=observers.tick)
         observers.begin(counter.facts)
         counter.run(interruption, until_done=config.until_done)
@@ -76,6 +78,14 @@ def _open_releases(config: CountConfig) -> ReleaseFolder | None:
     if config.state is None and any(folder.glob("*.npy")):
         raise ConfigError(f"releases: {folder} holds those of another counter; give another folder")
     return ReleaseFolder(folder)
+
+
+def _open_rows(config: CountConfig) -> RowFolder | None:
+    if config.sealed_out is not None:
+        return RowFolder(Path(config.sealed_out), SealedStore.suffix)
+    if config.observations_out is not None:
+        return RowFolder(Path(config.observations_out), ShareStore.suffix)
+    return None
 
 
 class _Observers:

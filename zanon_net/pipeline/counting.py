@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from zanon_net._core import PacketEngine
 from zanon_net.config.settings import Config
 from zanon_net.errors import FormatError, ZanonError
+from zanon_net.pipeline.vote_sealing import VoteSealer, sealer_of
 from zanon_net.system.signals import Interruption
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def begin_counting(
     from zanon_net.count.client import connect
     from zanon_net.count.tls import TlsFiles
 
+    sealer = sealer_of(config)
     cert, key, ca = settings.count_tls_cert, settings.count_tls_key, settings.count_tls_ca
     tls = None if cert is None or key is None or ca is None else TlsFiles(cert, key, ca)
     probe, number = engine.count_probe
@@ -57,7 +59,7 @@ def begin_counting(
     except BaseException:
         client.close()
         raise
-    return Counting(engine, client, config, is_live=is_live)
+    return Counting(engine, client, sealer, config, is_live=is_live)
 
 
 def _shards(client: "CountClient", wait_s: float, interruption: Interruption) -> int:
@@ -75,9 +77,16 @@ class Counting:
     """The messages of a probe. All its calls are those of the run's thread."""
 
     def __init__(
-        self, engine: PacketEngine, client: "CountClient", config: Config, *, is_live: bool
+        self,
+        engine: PacketEngine,
+        client: "CountClient",
+        sealer: VoteSealer,
+        config: Config,
+        *,
+        is_live: bool,
     ) -> None:
         self._engine, self._client, self._is_live = engine, client, is_live
+        self._sealer = sealer
         self._hold_s, self._wait_s = config.count.hold_s, config.count.wait_s
         self._heard = self._sent = self._looked = time.monotonic()
         self._muted = self._given_up = False
@@ -90,7 +99,7 @@ class Counting:
         """Sends what is ready, and has the engine do what is answered; waits so long for the first
         answer. Raises ZanonError where the counter refuses the probe."""
         now = time.monotonic()
-        for message in self._engine.count_messages():
+        for message in self._sealer.messages(self._engine.count_messages()):
             self._client.send(message)
             self._sent = now
         answers = self._client.receive(timeout)

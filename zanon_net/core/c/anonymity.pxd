@@ -234,3 +234,23 @@ cdef extern from "anonymity/vote_shard.h" nogil:
     size_t zn_vote_shard_memory(const zn_vote_shard *s)
     int zn_vote_shard_dump(const zn_vote_shard *s, zn_text *out, zn_error *err)
     int zn_vote_shard_load(zn_vote_shard **out, zn_span dump, zn_error *err)
+
+
+cdef extern from "anonymity/vote_rows.h" nogil:
+    enum:
+        ZN_VOTE_ROWS_SEALED
+        ZN_VOTE_ROWS_SHARES
+        ZN_VOTE_ROWS_PREFIX
+    ctypedef struct zn_vote_rows:
+        uint64_t probe, sequence
+        uint32_t votes
+        uint16_t shard
+        uint8_t flag
+        zn_span prefix, rows
+        size_t plain_bytes
+    c_bool zn_vote_rows_flagged(zn_span message)
+    int zn_vote_rows_read(zn_vote_rows *out, zn_span message, zn_error *err)
+    void zn_vote_rows_plain(const zn_vote_rows *rows, zn_span message, uint8_t *out)
+    zn_span zn_vote_rows_next(zn_cursor *c)
+    size_t zn_vote_rows_bytes(size_t n, zn_span prefix_and_rows)
+    void zn_vote_rows_attach(zn_span plain, uint8_t flag, zn_span prefix_and_rows, uint8_t *out)

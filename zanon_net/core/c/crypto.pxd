@@ -51,6 +51,8 @@ cdef extern from "crypto/keys.h" nogil:
                            size_t n)
     int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err)
     int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n)
+    int zn_keys_derive_shared(zn_keys *k, const char *label, uint64_t number, uint8_t *out,
+                              size_t n)
 
 
 cdef extern from "crypto/packet_keys.h" nogil:
@@ -77,3 +79,85 @@ cdef extern from "crypto/packet_keys.h" nogil:
                                 uint32_t *out)
     uint16_t zn_packet_id(const zn_packet_shift *shift, uint16_t id)
     void zn_packet_keys_blocks(const zn_packet_keys *k, zn_text *out)
+
+
+cdef extern from "crypto/row_cipher.h" nogil:
+    int ZN_ROW_MAX
+    ctypedef struct zn_row_place:
+        uint64_t probe, sequence
+        uint16_t shard
+        uint32_t index
+    size_t zn_row_sealed_bytes(size_t n)
+
+
+cdef extern from "crypto/sealed_row.h" nogil:
+    ctypedef struct zn_reader_pem:
+        char text[512]
+        size_t n
+    int zn_reader_key_new(zn_reader_pem *secret, zn_reader_pem *public_key, zn_error *err)
+    int zn_reader_public_read(zn_span pem, uint8_t *key, zn_error *err)
+    ctypedef struct zn_row_sealer:
+        pass
+    int zn_row_sealer_open(zn_row_sealer **out, const uint8_t *reader, zn_error *err)
+    void zn_row_sealer_close(zn_row_sealer *s)
+    int zn_row_sealer_renew(zn_row_sealer *s, zn_error *err)
+    const uint8_t *zn_row_sealer_public(const zn_row_sealer *s)
+    c_bool zn_row_sealer_begin(zn_row_sealer *s, const zn_row_place *place)
+    c_bool zn_row_sealer_seal(zn_row_sealer *s, uint32_t index, zn_span row, uint8_t *out)
+    ctypedef struct zn_row_opener:
+        pass
+    int zn_row_opener_open(zn_row_opener **out, const char *path, zn_error *err)
+    void zn_row_opener_close(zn_row_opener *o)
+    c_bool zn_row_opener_unseal(zn_row_opener *o, const uint8_t *probe_key,
+                                const zn_row_place *place, zn_span sealed, zn_span *row)
+
+
+cdef extern from "crypto/shamir.h" nogil:
+    ctypedef uint64_t zn_f127  # of 128 bits: C's own type is used
+    ctypedef struct zn_share:
+        zn_f127 y
+        uint64_t x
+    zn_f127 zn_shamir_secret(const zn_share *shares, uint32_t z, zn_f127 *scratch)
+
+
+cdef extern from "crypto/threshold.h" nogil:
+    ctypedef struct zn_threshold_rule:
+        int64_t window_ns
+        uint32_t z, epochs
+    ctypedef struct zn_threshold:
+        pass
+    ctypedef struct zn_threshold_vote:
+        int64_t t_ns
+        uint64_t user
+        zn_id id
+        zn_row_place place
+    int zn_threshold_open(zn_threshold **out, const zn_threshold_rule *rule, const uint8_t *key,
+                          zn_error *err)
+    void zn_threshold_close(zn_threshold *s)
+    int zn_threshold_renew(zn_threshold *s, zn_error *err)
+    const uint8_t *zn_threshold_nonce(const zn_threshold *s)
+    size_t zn_threshold_seal(zn_threshold *s, const zn_threshold_vote *vote, zn_span row,
+                             uint8_t *out)
+
+
+cdef extern from "crypto/threshold_shard.h" nogil:
+    ctypedef struct zn_threshold_shard:
+        pass
+    ctypedef struct zn_threshold_stats:
+        uint64_t votes, votes_malformed, votes_late, shares_conflicts, shares_full
+        uint64_t keys_recovered, keys_spoiled
+        uint64_t rows_opened, rows_short, rows_spoiled, rows_unprinted, resets
+    ctypedef struct zn_threshold_decided:
+        zn_threshold_vote vote
+        c_bool released
+        const uint8_t *nonce
+        zn_span attachment
+    int zn_threshold_shard_open(zn_threshold_shard **out, const zn_threshold_rule *rule,
+                                uint32_t max_groups, zn_error *err)
+    void zn_threshold_shard_close(zn_threshold_shard *s)
+    c_bool zn_threshold_shard_take(zn_threshold_shard *s, const zn_threshold_decided *decided,
+                                   zn_span *row)
+    const zn_threshold_stats *zn_threshold_shard_stats(const zn_threshold_shard *s)
+    size_t zn_threshold_shard_dump_bytes(const zn_threshold_shard *s)
+    void zn_threshold_shard_dump(const zn_threshold_shard *s, uint8_t *out)
+    int zn_threshold_shard_load(zn_threshold_shard *s, zn_span dump, zn_error *err)
