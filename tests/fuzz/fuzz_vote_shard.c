@@ -152,7 +152,8 @@ static void run_steps(const uint8_t *data, size_t size)
     zn_vote_shard_close(r.shard);
 }
 
-/* Sets small limits, as large ones only take time to lay out: tuples, attributes, clients, probes. */
+/* Sets small limits, as large ones only take time to lay out: tuples, attributes, clients and
+ * probes. */
 static void limit(uint8_t *dump, size_t n)
 {
     if (n < LIMITS_END)
