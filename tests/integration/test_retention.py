@@ -211,13 +211,105 @@ def test_a_part_whose_removal_fails_stays_with_one_warning(
     for n in range(3):
         sink.rotate(START, START + (n + 2) * SECOND)
     monkeypatch.undo()
-    said = [r.getMessage() for r in caplog.records if "cannot remove an old part" in r.getMessage()]
+    said = [r.getMessage() for r in caplog.records if "cannot remove 20" in r.getMessage()]
     assert len(said) == 1
     assert sink.disk.removed.parts == 0
     sink.rotate(START, START + 9 * SECOND)
     assert sink.disk.removed.parts == 5
     assert {path.name for path in out.iterdir() if not path.name.endswith(".partial")} == set()
     sink.discard()
+
+
+def unlink_but_not(kept: str) -> Callable[..., None]:
+    """os.unlink of a folder in which files of one name may not be removed."""
+    intact = os.unlink
+
+    def unlink(name: Any, **more: Any) -> None:
+        if str(name).startswith(kept):
+            raise PermissionError(1, os.strerror(1))
+        intact(name, **more)
+
+    return unlink
+
+
+@pytest.mark.parametrize("rules", [{"keep_ns": 1}, {"max_bytes": 9}])
+def test_a_part_that_cannot_be_removed_keeps_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: dict[str, int]
+) -> None:
+    """Such as that of an earlier run of root's; it is not counted, so that no other has to go."""
+    folder = earlier(tmp_path, "20260101T100000Z")
+    os.utime(folder / "2026_01_01_10_00.out/log_udp_complete", (1, 1))
+    os.utime(folder / "flows-20260101T100500Z.csv", (2, 2))
+    found = live_retention(tmp_path, **rules)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", unlink_but_not("log_udp"))
+        found.remove_due(0, 0)
+        assert not (folder / "flows-20260101T100500Z.csv").exists()
+        found.remove_due(0, 0)
+        assert found.removed[1].parts == 1
+    found.remove_due(0, 0)
+    assert found.removed[1].parts == 2
+    assert list(files_in(folder)) == ["manifest.json"]
+
+
+def test_what_stays_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or all the parts of this run would go in its place."""
+    folder = earlier(tmp_path, "20260101T100000Z")
+    os.utime(folder / "2026_01_01_10_00.out/log_udp_complete", (1, 1))
+    found = live_retention(tmp_path, max_bytes=15)
+    monkeypatch.setattr(os, "unlink", unlink_but_not("log_udp"))
+    for _look in range(3):
+        found.remove_due(0, 0)
+    assert found.removed[1].parts == 0
+    assert (folder / "flows-20260101T100500Z.csv").exists()
+
+
+def test_a_part_that_is_removed_by_half_is_counted_by_half(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest lists what is left."""
+    sink, _files = part_of(out)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", unlink_but_not(LOGS[1]))
+        sink.rotate(START, START + 2 * SECOND)
+    left = {name for name in files_in(out) if not name.endswith(".partial")}
+    listed = {str(file["file"]).replace(".out/", ".out.removed.partial/") for file in sink.files}
+    assert left == listed
+    assert any(name.endswith(LOGS[1]) for name in left)
+    assert not any(name.endswith(LOGS[0]) for name in left)
+    sink.discard()
+
+
+def test_what_somebody_puts_into_a_folder_that_is_removed_stays(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, _files = part_of(out)
+    intact = os.rename
+
+    def rename(old: Any, new: Any, **more: Any) -> None:
+        intact(old, new, **more)
+        if str(new).endswith(part_files.REMOVED):
+            (out / str(new) / "notes").write_text("mine")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", rename)
+        sink.rotate(START, START + 2 * SECOND)
+    assert sink.disk.removed.parts == 2
+    assert sink.files == []
+    assert {path.read_text() for path in out.glob("*.removed.partial/*")} == {"mine"}
+    sink.discard()
+
+
+def test_many_parts_are_removed_in_several_looks(tmp_path: Path) -> None:
+    """While they are, nothing reads the interface."""
+    for n in range(1, 6):
+        earlier(tmp_path, f"2026010{n}T100000Z")
+    found = live_retention(tmp_path, keep_ns=1)
+    counts = []
+    for _look in range(4):
+        found.remove_due(0, 0)
+        counts.append(found.removed[1].parts)
+    assert counts == [4, 8, 10, 10]
 
 
 def test_parts_may_be_moved_away_at_the_same_time(
@@ -234,7 +326,7 @@ def test_parts_may_be_moved_away_at_the_same_time(
         assert folder is not None
         patched.setattr(os, "unlink", moved)
         patched.setattr(os, "rename", moved)
-        assert part_files.remove(facts, folder) == []
+        assert list(part_files.remove(facts, folder)) == []
     assert all(file.exists() for file in files)
     assert not caplog.messages
     sink.discard()
@@ -269,12 +361,12 @@ def test_a_removal_that_is_killed_is_finished_by_the_next(
         with part_files.folder_of_ours(out) as folder:
             assert folder is not None
             with pytest.raises(Killed):
-                part_files.remove(facts, folder)
+                list(part_files.remove(facts, folder))
     logs = next(file.parent for file in files if file.parent != out)
     assert not logs.exists() or sorted(path.name for path in logs.iterdir()) == list(LOGS)
     with part_files.folder_of_ours(out) as folder:
         assert folder is not None
-        part_files.remove(facts, folder)
+        list(part_files.remove(facts, folder))
     assert [path for path in out.iterdir() if ".out" in path.name or "flows-" in path.name] == []
     sink.discard()
 
