@@ -457,6 +457,7 @@ def test_the_oldest_part_of_all_runs_goes_first(tmp_path: Path) -> None:
         {"outputs": [{"file": "a.out/b/c", "bytes": 10, "records": 0, "part": 1}]},
         {"outputs": [{"file": "flows.csv.partial", "bytes": 10, "records": 0, "part": 1}]},
         {"outputs": [{"file": "flows.csv", "bytes": 10, "records": 0}]},
+        {"outputs": [{"file": "flows.csv", "bytes": 10, "records": 0, "part": float("inf")}]},
         {"outputs": "none"},
         {"sources": None},
     ],
@@ -471,6 +472,18 @@ def test_what_no_manifest_of_ours_names_stays(tmp_path: Path, changed: dict[str,
     found = live_retention(tmp_path, max_bytes=1)
     found.remove_due(0, 0)
     assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize("removed", [None, 5, {"parts": 0}, {"parts": 0, "bytes": 0, "records": []}])
+def test_a_manifest_that_somebody_has_changed_does_not_end_the_run(
+    tmp_path: Path, removed: object
+) -> None:
+    folder = earlier(tmp_path, "20260101T100000Z", removed=removed)
+    before = (folder / "manifest.json").read_bytes()
+    found = live_retention(tmp_path, max_bytes=1)
+    found.remove_due(0, 0)
+    assert found.removed[1].parts == 2
+    assert files_in(folder) == {"manifest.json": before}
 
 
 def test_a_part_that_a_killed_run_did_not_list_stays(tmp_path: Path) -> None:
