@@ -19,7 +19,7 @@ from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.errors import OutputError, ZanonError
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.files import PARTIAL
-from zanon_net.output.folder import FolderSink
+from zanon_net.output.folder import FolderSink, reserve
 from zanon_net.output.sink import Parts, Plan, Tables
 from zanon_net.system.file_errors import explained, lacks_room
 from zanon_net.system.log_levels import NOTICE
@@ -103,8 +103,10 @@ class WaitingFolderSink(FolderSink):
         try:
             self._need_space()
             self._begin()
-        except (OutputError, OSError):
+        except OutputError as error:
             self._remove_unfinished()
+            if not lacks_room(error):
+                raise
             return has_removed
         self._stamp_ns = time.time_ns()
         self._lost = self._unwritten()
@@ -113,20 +115,20 @@ class WaitingFolderSink(FolderSink):
         return True
 
     def _need_space(self) -> None:
-        """Raises OSError or OutputError where the disk has no space for a new part.
+        """Raises OutputError where the disk has no space for a new part.
 
         A file of that size, which is removed at once, finds limits of a user's, too.
         """
         self._reserve_for(len(self._files) + len(self._plan.outputs))
-        found = os.statvfs(self.folder)
-        size = min(SPACE_BYTES, found.f_frsize * found.f_blocks // SPACE_SHARE)
         probe = self.folder / f"space{PARTIAL}"
         with explained("write", probe):
+            found = os.statvfs(self.folder)
+            size = min(SPACE_BYTES, found.f_frsize * found.f_blocks // SPACE_SHARE)
             with self._transaction.making([probe]):
                 file = probe.open("xb", buffering=0)
             try:
                 with file:
-                    os.posix_fallocate(file.fileno(), 0, size)
+                    reserve(file, size)
             finally:
                 probe.unlink()
                 self._transaction.forget(probe)
