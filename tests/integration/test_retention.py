@@ -113,6 +113,22 @@ def test_the_same_input_leaves_the_same_parts(many: Path, out: Path, tmp_path: P
     assert left[0][1]["parts"] > 0
 
 
+def test_a_run_that_fails_accounts_for_parts_that_are_removed(many: Path, out: Path) -> None:
+    """Also where no part is left that its manifest could list."""
+
+    def progress(_done: int, _all: int, packets: int) -> None:
+        if packets > 30_000:
+            raise KeyboardInterrupt
+
+    config = Config(z=1, split="1m", max_disk=1, format="csv", evidence="any")
+    with pytest.raises(KeyboardInterrupt):
+        run(many, config, out=out, progress=progress)
+    manifest = manifest_of(out)
+    assert manifest["outputs"] == []
+    assert manifest["removed"]["records"]["csv"] > 0
+    assert manifest["error"] == "KeyboardInterrupt"
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
