@@ -88,6 +88,20 @@ def test_parts_of_a_capture_are_as_old_as_its_packets_say(
     assert len(removed) % manifest["removed"]["parts"] == 0
 
 
+def test_a_packet_with_a_wrong_time_removes_nothing(tmp_path: Path, out: Path) -> None:
+    """Here one of ten years later; parts are as old as the time at which the last one was over."""
+    begin = START - START % HOUR
+    times = [begin + n * HOUR for n in range(4)]
+    times[2:2] = [begin + 87_600 * HOUR]
+    frames = [frame for n, t_ns in enumerate(times) for frame in flow(n, t_ns + SECOND)]
+    (tmp_path / "jump.pcap").write_bytes(capture_of(frames))
+    config = Config(z=1, split="1h", keep="10h", format="observations", evidence="any")
+    run(tmp_path / "jump.pcap", config, out=out)
+    manifest = check_disk(out)
+    assert manifest["removed"]["parts"] == 0
+    assert sum(file["records"] for file in manifest["outputs"]) == len(times)
+
+
 def test_parts_take_no_more_than_they_may(many: Path, out: Path) -> None:
     config = Config(z=1, split="1m", max_disk="2M", format="csv", evidence="any")
     run(many, config, out=out)

@@ -209,8 +209,8 @@ class FolderSink(Sink):
         split_ns = self._plan.split_ns
         mark_ns = self._stamp_ns - self._stamp_ns % split_ns + split_ns if split_ns else now_ns
         files = [file for file in self._files if file.get("part") == self._number]
-        self._retention.add(files, min(now_ns, mark_ns))
-        self._now_ns = now_ns
+        self._now_ns = min(now_ns, mark_ns)  # a single packet with a wrong time removes nothing
+        self._retention.add(files, self._now_ns)
         self._number += 1
         self.parts += 1
 
