@@ -22,9 +22,8 @@ LOOK_S = 0.2  # between two looks: who is down for less may not be noticed
 RETRY_S = 1.0  # between two attempts to open one that is up again
 DOWN_S = 10.0  # one that is down for less flaps, and is not lost
 REPORT_S = 10.0  # between two reports of one that flaps
-UNKNOWN = LinkState(
-    0, True, 0
-)  # where the system gives no state: to open it shows whether it is up
+UNKNOWN = LinkState(0, True, 0)
+"""Where the system gives no state: to open the interface shows whether it is up."""
 
 _log = logging.getLogger("zanon_net")
 
@@ -48,7 +47,9 @@ class Presence:
 
     def has(self, link: LinkState | None) -> TypeGuard[LinkState]:
         """Whether this is a later state of the interface that is read, and not of another one."""
-        return link is not None and self.link is not None and link.index == self.link.index
+        if link is None or self.link is None:
+            return False
+        return link.index == self.link.index or self.link is UNKNOWN
 
     def leave(self, reason: str, now: float) -> bool:
         """Notes that it is not there. Returns whether that, or a new reason, is to be reported."""
@@ -199,6 +200,6 @@ def missed_by(before: LinkState | None, now: LinkState) -> int:
     Its counter begins anew with a new interface. One that only was away, in another namespace, has
     its old index, and of what it counted there nobody knows how much was read here.
     """
-    if before is None or before.index == now.index:
+    if before is None or before is UNKNOWN or before.index == now.index:
         return 0
     return now.received - before.received if now.received >= before.received else now.received
