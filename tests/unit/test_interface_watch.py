@@ -146,6 +146,18 @@ def test_attempts_to_open_it(caplog: pytest.LogCaptureFixture) -> None:
     assert watch.lost == []
 
 
+def test_an_interface_that_comes_back_too_late_stays_lost() -> None:
+    """While the run reads what is left: its end has a reason."""
+    system = System()
+    watch = watch_of(system, "end")
+    system.link = LinkState(3, False, 1000)
+    watch.look(0.0)
+    watch.look(10.0)
+    system.link = LinkState(3, True, 1000)
+    watch.finish()
+    assert away(watch) == (1, "went away: it has been down for 10 s")
+
+
 def test_another_interface_of_its_name() -> None:
     """What was read goes on under a new name: it is not away, whatever its old name's state is."""
     system = System()

@@ -31,12 +31,14 @@ _log = logging.getLogger("zanon_net")
 class Presence:
     """Whether an interface is there, and how often and for how long it was not.
 
-    link: its state when it was last there. reason: why it is not there; None: it is.
+    link: its state when it was last there. reason: why it is not there; None: it is. is_lost: that
+    ends the run, whatever comes after.
     """
 
     def __init__(self, name: str, link: LinkState | None) -> None:
         self.name, self.link = name, link
         self.reason: str | None = None
+        self.is_lost = False
         self.since_ns: int | None = None  # by the system's clock; None: it is there
         self._since: float | None = None  # monotonic
         self._before = Away()  # without the absence that lasts
@@ -64,7 +66,7 @@ class Presence:
 
     def lose(self, reason: str) -> str:
         """Notes that it is lost, which ends the run. Returns that for people."""
-        self.reason = reason
+        self.reason, self.is_lost = reason, True
         return f"interface {self.name} {reason}"
 
     def come_back(self, now: float) -> bool:
@@ -187,7 +189,7 @@ class InterfaceWatch:
         self._welcome(one, time.monotonic())
 
     def _welcome(self, one: Presence, now: float) -> None:
-        if one.reason is None:
+        if one.reason is None or one.is_lost:
             return
         seconds = one.seconds(now)
         if one.come_back(now):
