@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from zanon_net.config.rules import FORMAT_OUTPUTS
+from zanon_net.config.rules import FORMAT_OF
 from zanon_net.errors import OutputError, ZanonError
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.files import PARTIAL
@@ -26,8 +26,6 @@ from zanon_net.system.log_levels import NOTICE
 
 SPACE_BYTES = 16 << 20  # that has to be free for a new part, or a part of the file system
 SPACE_SHARE = 20
-
-_FORMAT_OF = {output: name for name, outputs in FORMAT_OUTPUTS.items() for output in outputs}
 
 _log = logging.getLogger("zanon_net")
 
@@ -148,7 +146,7 @@ class WaitingFolderSink(FolderSink):
         lost = Counter[str]()
         for output, count in self.lost.items():
             view = self._plan.views.get(output)
-            lost[_FORMAT_OF[output] if view is None else f"view {view}"] += count
+            lost[FORMAT_OF[output] if view is None else f"view {view}"] += count
         return replace(
             super().disk,
             times_full=self._times_full,
