@@ -451,6 +451,15 @@ def test_parts_of_earlier_runs_are_removed_too(tmp_path: Path, killed: bool) -> 
     )
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_who_may_read_a_manifest_stays(tmp_path: Path, mode: int) -> None:
+    manifest = earlier(tmp_path, "20260101T100000Z") / "manifest.json"
+    manifest.chmod(mode)
+    live_retention(tmp_path, max_bytes=1).remove_due(0, 0)
+    assert json.loads(manifest.read_text())["removed"]["parts"] == 2
+    assert manifest.stat().st_mode & 0o777 == mode
+
+
 def manifest_name(killed: bool) -> str:
     return "manifest.json.partial" if killed else "manifest.json"
 

@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import re
+import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ def _parts_in(path: Path) -> Iterator[EarlierPart]:
         for files in _listed(found[1]) if found is not None else ():
             seen = find(files, folder)
             if seen:
-                written_ns = max(stat.st_mtime_ns for stat in seen.values())
+                written_ns = max(one.st_mtime_ns for one in seen.values())
                 yield EarlierPart(path, tuple(seen), written_ns)
 
 
@@ -163,14 +164,17 @@ def _without(
 
 
 def _write_manifest(folder: int, name: str, manifest: Mapping[str, Any]) -> None:
-    """Replaces a manifest by a rename. Raises OSError, having left the one before."""
+    """Replaces a manifest by a rename; who may read it stays. Raises OSError, having left the one
+    before."""
+    mode = stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     with suppress(FileNotFoundError):
         os.unlink(_NEXT, dir_fd=folder)  # of a run that was killed here
     handle = os.open(
-        _NEXT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder
+        _NEXT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder
     )
     try:
         with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), mode)
             file.write((json.dumps(manifest, indent=2) + "\n").encode("ascii"))
             file.flush()
             os.fsync(file.fileno())
