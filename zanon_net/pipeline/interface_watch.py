@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeGuard
 
+from zanon_net._text import readable
 from zanon_net.errors import ZanonError
 from zanon_net.pipeline.facts import Away
 from zanon_net.pipeline.link_counters import LinkState, read_link_state
@@ -133,8 +134,8 @@ class InterfaceWatch:
                 self._welcome(one, self._end)  # it is up since the last look
 
     def presence(self) -> dict[str, int | None]:
-        """Since when each is away, in ns since the epoch; None: it is there."""
-        return {one.name: one.since_ns for one in self._presences}
+        """Since when each is away, in ns since the epoch; None: it is there. Names are UTF-8."""
+        return {readable(one.name): one.since_ns for one in self._presences}
 
     def facts(self) -> list[InterfaceFacts]:
         """The facts about each so far."""
