@@ -16,6 +16,12 @@ GAP = "  "  # between the columns of a table
 _WORD = re.compile(r"\s*\S+\s*")
 
 
+def readable(text: str) -> str:
+    """The text with replacement characters for the bytes of a file's or interface's name that are
+    not UTF-8: Python has half surrogate pairs for them."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def iso_time(t_ns: int) -> str:
     """`t_ns` (ns since the epoch) in UTC with nine decimals."""
     utc = datetime.fromtimestamp(t_ns // NS_PER_S, UTC)

@@ -283,6 +283,30 @@ def test_a_file_is_cut_to_whole_lines(tmp_path: Path, compress: str) -> None:
         assert 1000 <= len(content) - file.partial.stat().st_size < 1030
 
 
+@pytest.mark.parametrize("compress", ["gzip", "zstd"])
+def test_a_file_is_cut_before_what_the_disk_did_not_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress: str
+) -> None:
+    """Though the system had said that it was written."""
+    monkeypatch.setattr(files, "BUFFER_BYTES", 1 << 14)
+    monkeypatch.setattr(files, "ENDING_BYTES", 1 << 10)
+    lines = [b"%d," % n + os.urandom(8).hex().encode() + b"\n" for n in range(60_000)]
+    file = TextFile(tmp_path / "cut", b"h\n", compress)
+    sizes = []
+    for half in (lines[:30_000], lines[30_000:]):
+        file.write(b"".join(half), len(half))
+        file.flush(blocks=True)
+        sizes.append(file.partial.stat().st_size)
+    with file.partial.open("r+b") as damaged:
+        damaged.seek(sizes[0])
+        damaged.write(b"\xff" * (sizes[1] - sizes[0]))
+    size = file.cut(0)
+    left = file.partial.read_bytes()
+    assert size == len(left)
+    assert 1000 < file.records <= 30_000
+    assert unpacked(left) == b"".join([b"h\n", *lines[: file.records]])
+
+
 PCAP_PACKET = struct.pack("=IIII5s", 1, 2, 5, 9, b"\xff" * 5)
 PCAPNG_PACKET = struct.pack("=IIIIIII4sI", 6, 36, 0, 0, 0, 1, 1, b"\xff" * 4, 36)
 

@@ -88,6 +88,20 @@ def test_parts_of_a_capture_are_as_old_as_its_packets_say(
     assert len(removed) % manifest["removed"]["parts"] == 0
 
 
+def test_a_packet_with_a_wrong_time_removes_nothing(tmp_path: Path, out: Path) -> None:
+    """Here one of ten years later; parts are as old as the time at which the last one was over."""
+    begin = START - START % HOUR
+    times = [begin + n * HOUR for n in range(4)]
+    times[2:2] = [begin + 87_600 * HOUR]
+    frames = [frame for n, t_ns in enumerate(times) for frame in flow(n, t_ns + SECOND)]
+    (tmp_path / "jump.pcap").write_bytes(capture_of(frames))
+    config = Config(z=1, split="1h", keep="10h", format="observations", evidence="any")
+    run(tmp_path / "jump.pcap", config, out=out)
+    manifest = check_disk(out)
+    assert manifest["removed"]["parts"] == 0
+    assert sum(file["records"] for file in manifest["outputs"]) == len(times)
+
+
 def test_parts_take_no_more_than_they_may(many: Path, out: Path) -> None:
     config = Config(z=1, split="1m", max_disk="2M", format="csv", evidence="any")
     run(many, config, out=out)
@@ -111,6 +125,22 @@ def test_the_same_input_leaves_the_same_parts(many: Path, out: Path, tmp_path: P
         left.append((sorted(set(files_in(place)) - {"manifest.json"}), manifest["removed"]))
     assert left[0] == left[1]
     assert left[0][1]["parts"] > 0
+
+
+def test_a_run_that_fails_accounts_for_parts_that_are_removed(many: Path, out: Path) -> None:
+    """Also where no part is left that its manifest could list."""
+
+    def progress(_done: int, _all: int, packets: int) -> None:
+        if packets > 30_000:
+            raise KeyboardInterrupt
+
+    config = Config(z=1, split="1m", max_disk=1, format="csv", evidence="any")
+    with pytest.raises(KeyboardInterrupt):
+        run(many, config, out=out, progress=progress)
+    manifest = manifest_of(out)
+    assert manifest["outputs"] == []
+    assert manifest["removed"]["records"]["csv"] > 0
+    assert manifest["error"] == "KeyboardInterrupt"
 
 
 @pytest.mark.parametrize(
@@ -211,13 +241,105 @@ def test_a_part_whose_removal_fails_stays_with_one_warning(
     for n in range(3):
         sink.rotate(START, START + (n + 2) * SECOND)
     monkeypatch.undo()
-    said = [r.getMessage() for r in caplog.records if "cannot remove an old part" in r.getMessage()]
+    said = [r.getMessage() for r in caplog.records if "cannot remove 20" in r.getMessage()]
     assert len(said) == 1
     assert sink.disk.removed.parts == 0
     sink.rotate(START, START + 9 * SECOND)
     assert sink.disk.removed.parts == 5
     assert {path.name for path in out.iterdir() if not path.name.endswith(".partial")} == set()
     sink.discard()
+
+
+def unlink_but_not(kept: str) -> Callable[..., None]:
+    """os.unlink of a folder in which files of one name may not be removed."""
+    intact = os.unlink
+
+    def unlink(name: Any, **more: Any) -> None:
+        if str(name).startswith(kept):
+            raise PermissionError(1, os.strerror(1))
+        intact(name, **more)
+
+    return unlink
+
+
+@pytest.mark.parametrize("rules", [{"keep_ns": 1}, {"max_bytes": 9}])
+def test_a_part_that_cannot_be_removed_keeps_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: dict[str, int]
+) -> None:
+    """Such as that of an earlier run of root's; it is not counted, so that no other has to go."""
+    folder = earlier(tmp_path, "20260101T100000Z")
+    os.utime(folder / "2026_01_01_10_00.out/log_udp_complete", (1, 1))
+    os.utime(folder / "flows-20260101T100500Z.csv", (2, 2))
+    found = live_retention(tmp_path, **rules)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", unlink_but_not("log_udp"))
+        found.remove_due(0, 0)
+        assert not (folder / "flows-20260101T100500Z.csv").exists()
+        found.remove_due(0, 0)
+        assert found.removed[1].parts == 1
+    found.remove_due(0, 0)
+    assert found.removed[1].parts == 2
+    assert list(files_in(folder)) == ["manifest.json"]
+
+
+def test_what_stays_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or all the parts of this run would go in its place."""
+    folder = earlier(tmp_path, "20260101T100000Z")
+    os.utime(folder / "2026_01_01_10_00.out/log_udp_complete", (1, 1))
+    found = live_retention(tmp_path, max_bytes=15)
+    monkeypatch.setattr(os, "unlink", unlink_but_not("log_udp"))
+    for _look in range(3):
+        found.remove_due(0, 0)
+    assert found.removed[1].parts == 0
+    assert (folder / "flows-20260101T100500Z.csv").exists()
+
+
+def test_a_part_that_is_removed_by_half_is_counted_by_half(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest lists what is left."""
+    sink, _files = part_of(out)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", unlink_but_not(LOGS[1]))
+        sink.rotate(START, START + 2 * SECOND)
+    left = {name for name in files_in(out) if not name.endswith(".partial")}
+    listed = {str(file["file"]).replace(".out/", ".out.removed.partial/") for file in sink.files}
+    assert left == listed
+    assert any(name.endswith(LOGS[1]) for name in left)
+    assert not any(name.endswith(LOGS[0]) for name in left)
+    sink.discard()
+
+
+def test_what_somebody_puts_into_a_folder_that_is_removed_stays(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, _files = part_of(out)
+    intact = os.rename
+
+    def rename(old: Any, new: Any, **more: Any) -> None:
+        intact(old, new, **more)
+        if str(new).endswith(part_files.REMOVED):
+            (out / str(new) / "notes").write_text("mine")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", rename)
+        sink.rotate(START, START + 2 * SECOND)
+    assert sink.disk.removed.parts == 2
+    assert sink.files == []
+    assert {path.read_text() for path in out.glob("*.removed.partial/*")} == {"mine"}
+    sink.discard()
+
+
+def test_many_parts_are_removed_in_several_looks(tmp_path: Path) -> None:
+    """While they are, nothing reads the interface."""
+    for n in range(1, 6):
+        earlier(tmp_path, f"2026010{n}T100000Z")
+    found = live_retention(tmp_path, keep_ns=1)
+    counts = []
+    for _look in range(4):
+        found.remove_due(0, 0)
+        counts.append(found.removed[1].parts)
+    assert counts == [4, 8, 10, 10]
 
 
 def test_parts_may_be_moved_away_at_the_same_time(
@@ -234,7 +356,7 @@ def test_parts_may_be_moved_away_at_the_same_time(
         assert folder is not None
         patched.setattr(os, "unlink", moved)
         patched.setattr(os, "rename", moved)
-        assert part_files.remove(facts, folder) == []
+        assert list(part_files.remove(facts, folder)) == []
     assert all(file.exists() for file in files)
     assert not caplog.messages
     sink.discard()
@@ -269,12 +391,12 @@ def test_a_removal_that_is_killed_is_finished_by_the_next(
         with part_files.folder_of_ours(out) as folder:
             assert folder is not None
             with pytest.raises(Killed):
-                part_files.remove(facts, folder)
+                list(part_files.remove(facts, folder))
     logs = next(file.parent for file in files if file.parent != out)
     assert not logs.exists() or sorted(path.name for path in logs.iterdir()) == list(LOGS)
     with part_files.folder_of_ours(out) as folder:
         assert folder is not None
-        part_files.remove(facts, folder)
+        list(part_files.remove(facts, folder))
     assert [path for path in out.iterdir() if ".out" in path.name or "flows-" in path.name] == []
     sink.discard()
 
@@ -329,6 +451,15 @@ def test_parts_of_earlier_runs_are_removed_too(tmp_path: Path, killed: bool) -> 
     )
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_who_may_read_a_manifest_stays(tmp_path: Path, mode: int) -> None:
+    manifest = earlier(tmp_path, "20260101T100000Z") / "manifest.json"
+    manifest.chmod(mode)
+    live_retention(tmp_path, max_bytes=1).remove_due(0, 0)
+    assert json.loads(manifest.read_text())["removed"]["parts"] == 2
+    assert manifest.stat().st_mode & 0o777 == mode
+
+
 def manifest_name(killed: bool) -> str:
     return "manifest.json.partial" if killed else "manifest.json"
 
@@ -365,6 +496,7 @@ def test_the_oldest_part_of_all_runs_goes_first(tmp_path: Path) -> None:
         {"outputs": [{"file": "a.out/b/c", "bytes": 10, "records": 0, "part": 1}]},
         {"outputs": [{"file": "flows.csv.partial", "bytes": 10, "records": 0, "part": 1}]},
         {"outputs": [{"file": "flows.csv", "bytes": 10, "records": 0}]},
+        {"outputs": [{"file": "flows.csv", "bytes": 10, "records": 0, "part": float("inf")}]},
         {"outputs": "none"},
         {"sources": None},
     ],
@@ -379,6 +511,18 @@ def test_what_no_manifest_of_ours_names_stays(tmp_path: Path, changed: dict[str,
     found = live_retention(tmp_path, max_bytes=1)
     found.remove_due(0, 0)
     assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize("removed", [None, 5, {"parts": 0}, {"parts": 0, "bytes": 0, "records": []}])
+def test_a_manifest_that_somebody_has_changed_does_not_end_the_run(
+    tmp_path: Path, removed: object
+) -> None:
+    folder = earlier(tmp_path, "20260101T100000Z", removed=removed)
+    before = (folder / "manifest.json").read_bytes()
+    found = live_retention(tmp_path, max_bytes=1)
+    found.remove_due(0, 0)
+    assert found.removed[1].parts == 2
+    assert files_in(folder) == {"manifest.json": before}
 
 
 def test_a_part_that_a_killed_run_did_not_list_stays(tmp_path: Path) -> None:

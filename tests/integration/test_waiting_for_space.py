@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Hashable, Iterator
@@ -285,6 +286,40 @@ def test_old_parts_make_room(disk: SmallDisk) -> None:
     sink.finish(0)
     sink.publish(b"{}")
     assert sink.lost == {"jsonl": 1500 - (sink.written["jsonl"] - 2001)}
+
+
+@pytest.fixture
+def full(disk: SmallDisk) -> WaitingFolderSink:
+    """A sink that waits for space."""
+    plan = Plan(("jsonl",), disk=DiskRules(waits=True, is_live=True))
+    sink = WaitingFolderSink(disk.path / "out", plan)
+    disk.fill(FREE)
+    line = b"x" * 1023 + b"\n"
+    sink.take([(None, {"jsonl": (line * 2000, 2000)}, {})], {})
+    assert not sink.tend()
+    assert sink.disk.waits
+    disk.free()
+    return sink
+
+
+def test_no_wait_for_a_folder_that_is_gone(full: WaitingFolderSink) -> None:
+    """It never comes back: all records would be lost without a word."""
+    shutil.rmtree(full.folder)
+    with pytest.raises(OutputError, match="No such file or directory"):
+        full.tend()
+    full.discard()
+
+
+def test_a_file_system_that_reserves_nothing_is_not_full(
+    full: WaitingFolderSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*_arguments: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr(os, "posix_fallocate", unsupported)
+    assert full.tend()
+    assert not full.disk.waits
+    full.discard()
 
 
 def test_a_disk_that_is_full_from_the_start_ends_the_run(disk: SmallDisk) -> None:

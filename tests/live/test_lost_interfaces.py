@@ -3,6 +3,7 @@
 """Interfaces that go away and come back: what `--on-lost` makes of a run."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -22,6 +23,7 @@ from support.packets import Tcp, crowd, hello
 
 import zanon_net
 from zanon_net import CaptureError
+from zanon_net._text import readable
 
 WAITING = ("--on-lost", "wait", "--status", "100ms")
 CAP_NET_RAW = 1 << 13
@@ -365,6 +367,20 @@ def test_metrics_say_what_is_away(net: Namespace, hurried: Callable[..., Live]) 
     net.cable("a", "b")
     until(lambda: up() == [1, 1])
     run.end()
+
+
+def test_a_name_that_is_not_utf_8(net: Namespace, hurried: Callable[..., Live]) -> None:
+    """Ends no run: metrics and statuses have a readable one."""
+    name = os.fsdecode(b"\xffa")
+    net.cable(name, "d")
+    run = hurried(name, "--metrics", "127.0.0.1:0", *WAITING)
+    net.ip(f"link set dev {name} down")
+    run.wait_for(f"interface {readable(name)} away since 20")
+    found = SERVING.search(run.said)
+    assert found is not None
+    with net.inside():
+        until(lambda: samples(scrape(int(found[1])))["zanon_interface_up", readable(name)] == 0)
+    assert run.end()["sources"][0]["name"] == readable(name)
 
 
 def test_packets_wait_too(net: Namespace, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def refused(
         (["a", "missing.pcap", "--internal", "any"], 2, "cannot be read beside captures"),
         (["a", "a", "--internal", "any"], 2, "give each interface once"),
         (["a", "any", "--internal", "any"], 2, "any is every interface: give it alone"),
+        (["any", "--internal", "any", "--on-lost", "wait"], 2, "--on-lost: any never goes away"),
         (["a", "--internal", "any", "--filter", "bogus words"], 2, "the filter is not valid"),
         (["a", "--internal", "any", "--ring", "1K"], 2, "--ring: must be from 1M"),
         (["a", "--internal", "any", "--snaplen", "10"], 2, "--snaplen: must be from 64"),

@@ -10,7 +10,7 @@ import pytest
 
 from zanon_net.errors import CaptureError
 from zanon_net.pipeline.facts import Drops, absences
-from zanon_net.pipeline.interface_watch import InterfaceWatch, missed_by
+from zanon_net.pipeline.interface_watch import UNKNOWN, InterfaceWatch, missed_by
 from zanon_net.pipeline.link_counters import LinkState, read_link_state
 from zanon_net.pipeline.live_interfaces import InterfaceFacts
 
@@ -146,6 +146,18 @@ def test_attempts_to_open_it(caplog: pytest.LogCaptureFixture) -> None:
     assert watch.lost == []
 
 
+def test_an_interface_that_comes_back_too_late_stays_lost() -> None:
+    """While the run reads what is left: its end has a reason."""
+    system = System()
+    watch = watch_of(system, "end")
+    system.link = LinkState(3, False, 1000)
+    watch.look(0.0)
+    watch.look(10.0)
+    system.link = LinkState(3, True, 1000)
+    watch.finish()
+    assert away(watch) == (1, "went away: it has been down for 10 s")
+
+
 def test_another_interface_of_its_name() -> None:
     """What was read goes on under a new name: it is not away, whatever its old name's state is."""
     system = System()
@@ -156,6 +168,27 @@ def test_another_interface_of_its_name() -> None:
     system.link = None
     watch.look(100.0)
     assert (watch.lost, away(watch)) == ([], (0, None))
+
+
+def test_a_state_that_is_not_known_at_once() -> None:
+    """The system was too busy to give it when the interface was opened; the watch goes on."""
+    system = System()
+    known, system.link = system.link, None
+
+    def read_link(_name: str) -> LinkState | None:
+        if system.link is None:
+            raise TimeoutError
+        return system.link
+
+    watch = InterfaceWatch(system, "fail", read_link)  # type: ignore[arg-type]
+    watch.look(0.0)
+    assert away(watch) == (0, None)
+    system.link = known
+    watch.look(1.0)
+    system.link = LinkState(3, False, 1000)
+    for now in (2.0, 12.0):
+        watch.look(now)
+    assert watch.lost == ["interface eth0 went away: it has been down for 10 s"]
 
 
 def test_it_came_back_since_the_last_look() -> None:
@@ -177,6 +210,7 @@ def test_it_came_back_since_the_last_look() -> None:
         (LinkState(3, True, 1000), LinkState(4, True, 1005), 5),  # no less, perhaps more
         (LinkState(3, True, 1000), LinkState(3, True, 9999), 0),
         (None, LinkState(4, True, 30), 0),
+        (UNKNOWN, LinkState(4, True, 30), 0),
     ],
 )
 def test_frames_that_nobody_read(before: LinkState | None, now: LinkState, missed: int) -> None:

@@ -46,6 +46,8 @@ FORMAT_OUTPUTS = {
     "pcapng": ("packets_ng",),
 }
 """The core's name of each output that a format needs."""
+FORMAT_OF = {output: name for name, outputs in FORMAT_OUTPUTS.items() for output in outputs}
+"""The format of each of them; a view's output is of none."""
 
 
 # ---- checks: what the settings that they change become -----------------------------------------

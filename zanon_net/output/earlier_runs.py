@@ -12,7 +12,8 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +21,16 @@ from typing import Any
 
 from zanon_net.output.files import PARTIAL
 from zanon_net.output.part_files import PartFile, find, folder_of_ours
+from zanon_net.output.state_file import next_path
 
 RUN_FOLDER = re.compile(r"zanon-\d{8}T\d{6}Z")
 MANIFEST = "manifest.json"
 RESERVED = f"{MANIFEST}.reserved{PARTIAL}"
 """The file that a run keeps locked: it holds disk space for its last manifest."""
-_STATE, _NEXT = f"{MANIFEST}{PARTIAL}", f"{MANIFEST}.next{PARTIAL}"
+_STATE, _NEXT = f"{MANIFEST}{PARTIAL}", next_path(Path(MANIFEST)).name
 _MANIFEST_MAX = 1 << 26
+_NOT_OURS = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What a manifest raises that somebody wrote, or has changed."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -35,7 +39,6 @@ class EarlierPart:
     """A part of an earlier run. written_ns: when, by the system's clock."""
 
     folder: Path
-    number: int
     files: tuple[PartFile, ...]
     written_ns: int
 
@@ -68,7 +71,7 @@ def note_removed(part: EarlierPart, files: Sequence[PartFile], formats: Mapping[
     formats: their records by format. One that cannot be written stays as it is: that it names files
     which are not there is what it does after they were moved, too.
     """
-    with suppress(OSError), folder_of_ours(part.folder) as folder:
+    with suppress(OSError, *_NOT_OURS), folder_of_ours(part.folder) as folder:
         found = None if folder is None else _read_manifest(folder)
         if folder is not None and found is not None:
             name, manifest = found
@@ -80,11 +83,11 @@ def _parts_in(path: Path) -> Iterator[EarlierPart]:
         if folder is None or _goes_on(folder):
             return
         found = _read_manifest(folder)
-        for number, files in _listed(found[1]).items() if found is not None else ():
+        for files in _listed(found[1]) if found is not None else ():
             seen = find(files, folder)
             if seen:
-                written_ns = max(stat.st_mtime_ns for stat in seen.values())
-                yield EarlierPart(path, number, tuple(seen), written_ns)
+                written_ns = max(one.st_mtime_ns for one in seen.values())
+                yield EarlierPart(path, tuple(seen), written_ns)
 
 
 def _goes_on(folder: int) -> bool:
@@ -113,7 +116,7 @@ def _read_manifest(folder: int) -> tuple[str, dict[str, Any]] | None:
             return (name, manifest) if _removes_parts(manifest) else None
         except FileNotFoundError:
             continue
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except _NOT_OURS:
             return None
     return None
 
@@ -128,15 +131,15 @@ def _removes_parts(manifest: Any) -> bool:
     )
 
 
-def _listed(manifest: Mapping[str, Any]) -> dict[int, list[PartFile]]:
+def _listed(manifest: Mapping[str, Any]) -> Collection[list[PartFile]]:
     """The files of each part; none at all if the manifest lists one that no run of ours writes."""
     parts: dict[int, list[PartFile]] = {}
     try:
         for facts in manifest["outputs"]:
             parts.setdefault(int(facts["part"]), []).append(PartFile.of(facts))
-    except (ValueError, TypeError, KeyError):
-        return {}
-    return parts
+    except _NOT_OURS:
+        return ()
+    return parts.values()
 
 
 def _without(
@@ -161,14 +164,17 @@ def _without(
 
 
 def _write_manifest(folder: int, name: str, manifest: Mapping[str, Any]) -> None:
-    """Replaces a manifest by a rename. Raises OSError, having left the one before."""
+    """Replaces a manifest by a rename; who may read it stays. Raises OSError, having left the one
+    before."""
+    mode = stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     with suppress(FileNotFoundError):
         os.unlink(_NEXT, dir_fd=folder)  # of a run that was killed here
     handle = os.open(
-        _NEXT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder
+        _NEXT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder
     )
     try:
         with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), mode)
             file.write((json.dumps(manifest, indent=2) + "\n").encode("ascii"))
             file.flush()
             os.fsync(file.fileno())

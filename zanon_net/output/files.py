@@ -227,16 +227,25 @@ class CaptureFile(TextFile):
 
 
 def _pieces(file: FileIO, kind: str) -> Iterator[tuple[bytes, int]]:
-    """The content of a compressed file, which may end anywhere, and how far it was read."""
+    """The content of a compressed file, which may end anywhere, and how far it was read.
+
+    It ends where the disk does not have what was written: some find out late that they are full.
+    """
     unpack: Callable[[bytes], bytes] = zlib.decompressobj(GZIP).decompress
+    damaged: type[Exception] = zlib.error
     if kind == "zstd":
         import zstandard
 
         unpack = zstandard.ZstdDecompressor().decompressobj().decompress
+        damaged = zstandard.ZstdError
     at = 0
     while data := os.pread(file.fileno(), BUFFER_BYTES, at):
         at += len(data)
-        yield unpack(data), at
+        try:
+            piece = unpack(data)
+        except damaged:
+            return
+        yield piece, at
 
 
 def _contents(file: FileIO, kind: str, begin: int = 0) -> Iterator[bytes]:

@@ -10,7 +10,6 @@ room for more, the open part appears with the whole records that are on the disk
 """
 
 import contextlib
-import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -33,7 +32,7 @@ from zanon_net.output.rotation import part_names
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.output.state_file import StateFile
 from zanon_net.output.transaction import Transaction, sync_folders
-from zanon_net.system.file_errors import explained
+from zanon_net.system.file_errors import NO_ROOM, explained
 from zanon_net.system.streams import refuse_stdout
 
 MANIFEST_BYTES = 1 << 16  # kept free for the manifest, so that it can report a full disk
@@ -51,6 +50,16 @@ def _partial_folder(final: Path) -> Path:
 def default_folder(now: datetime) -> Path:
     """`./zanon-<UTC start>` for a run that starts now."""
     return Path(now.astimezone(UTC).strftime("zanon-%Y%m%dT%H%M%SZ"))
+
+
+def reserve(file: FileIO, size: int) -> None:
+    """Has the disk hold so many bytes for a file, if the file system can. Raises OSError where
+    there is no room."""
+    try:
+        os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
 
 
 class FolderSink(Sink):
@@ -122,12 +131,7 @@ class FolderSink(Sink):
         """Reserves disk space for a manifest that lists so many files."""
         assert self._reserved is not None
         with explained("write", self.folder / MANIFEST):
-            try:
-                size = MANIFEST_BYTES + files * LISTED_BYTES
-                os.posix_fallocate(self._reserved.fileno(), 0, size)
-            except OSError as error:
-                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                    raise
+            reserve(self._reserved, MANIFEST_BYTES + files * LISTED_BYTES)
 
     # ---- parts ----
 
@@ -205,8 +209,8 @@ class FolderSink(Sink):
         split_ns = self._plan.split_ns
         mark_ns = self._stamp_ns - self._stamp_ns % split_ns + split_ns if split_ns else now_ns
         files = [file for file in self._files if file.get("part") == self._number]
-        self._retention.add(files, min(now_ns, mark_ns))
-        self._now_ns = now_ns
+        self._now_ns = min(now_ns, mark_ns)  # a single packet with a wrong time removes nothing
+        self._retention.add(files, self._now_ns)
         self._number += 1
         self.parts += 1
 

@@ -87,15 +87,13 @@ def find(files: Iterable[PartFile], run_folder: int) -> dict[PartFile, os.stat_r
     return found
 
 
-def remove(files: Iterable[PartFile], run_folder: int) -> list[PartFile]:
-    """Removes the files of a part that are there; returns those. Raises OSError."""
-    removed: list[PartFile] = []
+def remove(files: Iterable[PartFile], run_folder: int) -> Iterator[PartFile]:
+    """Removes the files of a part that are there; yields each that is gone. Raises OSError."""
     for folder, inside in _by_folder(files).items():
         if folder:
-            removed += _remove_folder(folder, inside, run_folder)
+            yield from _remove_folder(folder, inside, run_folder)
         else:
-            removed += _unlink(inside, run_folder)
-    return removed
+            yield from _unlink(inside, run_folder)
 
 
 def _by_folder(files: Iterable[PartFile]) -> dict[str, list[PartFile]]:
@@ -115,17 +113,15 @@ def _seen(file: PartFile, folder: int | None) -> os.stat_result | None:
     return found if is_ours else None
 
 
-def _unlink(files: Iterable[PartFile], folder: int) -> list[PartFile]:
-    removed = []
+def _unlink(files: Iterable[PartFile], folder: int) -> Iterator[PartFile]:
     for file in files:
         if _seen(file, folder) is not None:
             with suppress(FileNotFoundError):  # somebody moves parts away at the same time
                 os.unlink(file.name, dir_fd=folder)
-                removed.append(file)
-    return removed
+                yield file
 
 
-def _remove_folder(name: str, files: Sequence[PartFile], run_folder: int) -> list[PartFile]:
+def _remove_folder(name: str, files: Sequence[PartFile], run_folder: int) -> Iterator[PartFile]:
     """Removes a folder of Tstat's in which nothing but our files is left."""
     leaving = name + REMOVED
     with folder_of_ours(name, run_folder) as handle:
@@ -134,12 +130,15 @@ def _remove_folder(name: str, files: Sequence[PartFile], run_folder: int) -> lis
             with os.scandir(handle) as entries:
                 is_ours_alone = {entry.name for entry in entries} == ours
             if not ours or not is_ours_alone:
-                return []
+                return
             with suppress(FileNotFoundError):  # moved away at the same time, too
                 os.rename(name, leaving, src_dir_fd=run_folder, dst_dir_fd=run_folder)
     with folder_of_ours(leaving, run_folder) as handle:
         if handle is None:
-            return []
-        removed = _unlink(files, handle)
-    os.rmdir(leaving, dir_fd=run_folder)
-    return removed
+            return
+        yield from _unlink(files, handle)
+    try:
+        os.rmdir(leaving, dir_fd=run_folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise  # else somebody has just put something there, which stays

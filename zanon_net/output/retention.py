@@ -19,6 +19,9 @@ from zanon_net.system.log_levels import NOTICE
 
 _log = logging.getLogger("zanon_net")
 
+AT_ONCE = 4
+"""Parts that a run on interfaces removes at one look: meanwhile nothing empties the ring."""
+
 _FORMATS = ("csv", "jsonl", "parquet", "pcap", "pcapng")
 
 
@@ -51,15 +54,20 @@ def _now_ns() -> int:
 
 @dataclass(slots=True, eq=False)
 class _Part:
-    """A part that is over. over_ns: since when. earlier: the one of an earlier run; None: ours."""
+    """A part that is over. over_ns: since when. earlier: the one of an earlier run; None: ours.
+
+    is_stuck: it could not be removed. Others go all the same, and no younger one in its place.
+    """
 
     files: Sequence[PartFile]
     over_ns: int
     earlier: EarlierPart | None = None
-    bytes: int = 0
+    is_stuck: bool = False
 
-    def __post_init__(self) -> None:
-        self.bytes = sum(file.bytes for file in self.files)
+    @property
+    def bytes(self) -> int:
+        """What its files take."""
+        return sum(file.bytes for file in self.files)
 
 
 class Retention:
@@ -100,17 +108,17 @@ class Retention:
         if self._rules.is_live:
             now_ns = _now_ns()
         gone: set[str] = set()
-        keep_ns, limit = self._rules.keep_ns, self._rules.max_bytes
-        while keep_ns and self._parts and now_ns - self._parts[0].over_ns > keep_ns:
-            why = f"over for more than --keep {format_duration(keep_ns)}"
-            if not self._remove(self._parts[0], why, gone):
-                break
-        if limit and self._taken(open_bytes) > limit:
+        limit, taken = self._rules.max_bytes, self._taken(open_bytes)
+        if limit and taken > limit:
             self._forget_moved()
-        while limit and self._parts and self._taken(open_bytes) > limit:
-            why = f"all parts took more than --max-disk {format_size(limit)}"
-            if not self._remove(self._parts[0], why, gone):
-                break
+            taken = self._taken(open_bytes)
+        left = AT_ONCE if self._rules.is_live else len(self._parts)
+        for part in list(self._parts):
+            why = self._why(part, now_ns, taken)
+            if why is not None and left > 0:
+                self._remove(part, why, gone)
+                taken = self._taken(open_bytes)
+                left -= not part.is_stuck
         if limit and open_bytes > limit and not self._has_warned_of_open:
             self._has_warned_of_open = True
             _log.warning(
@@ -118,8 +126,17 @@ class Retention:
             )
         return gone
 
+    def _why(self, part: _Part, now_ns: int, taken: int) -> str | None:
+        """Why a part is due, all older ones having been looked at; None: it is not."""
+        keep_ns, limit = self._rules.keep_ns, self._rules.max_bytes
+        if keep_ns and now_ns - part.over_ns > keep_ns:
+            return f"over for more than --keep {format_duration(keep_ns)}"
+        if limit and taken + (part.bytes if part.is_stuck else 0) > limit:
+            return f"all parts took more than --max-disk {format_size(limit)}"
+        return None
+
     def _taken(self, open_bytes: int) -> int:
-        return open_bytes + sum(part.bytes for part in self._parts)
+        return open_bytes + sum(part.bytes for part in self._parts if not part.is_stuck)
 
     def _place(self, part: _Part) -> Path:
         return part.earlier.folder if part.earlier else Path(os.path.realpath(self._folder))
@@ -132,27 +149,36 @@ class Retention:
                     there = [] if folder is None else list(find(part.files, folder))
             except OSError:
                 continue
-            part.files, part.bytes = there, sum(file.bytes for file in there)
+            part.files = there
             if not there:
                 self._parts.remove(part)
 
-    def _remove(self, part: _Part, why: str, gone: set[str]) -> bool:
-        """Removes a part; returns whether it could. gone: gets its files, if it is of this run."""
+    def _remove(self, part: _Part, why: str, gone: set[str]) -> None:
+        """Removes a part as far as that can be done. gone: gets its files, if it is of this run."""
+        files, removed = part.files, list[PartFile]()
         try:
             with folder_of_ours(self._place(part)) as folder:
-                removed = [] if folder is None else remove(part.files, folder)
+                for file in () if folder is None else remove(part.files, folder):
+                    removed.append(file)
+            self._parts.remove(part)
         except OSError as error:
-            if not self._has_warned:
-                self._has_warned = True
-                _log.warning("warning: cannot remove an old part: %s", error.strerror)
-            return False
-        self._parts.remove(part)
+            part.files = [file for file in files if file not in removed]
+            part.is_stuck = True
+            self._warn(_described(part, files), error)
         if removed:
             self._count(part, removed)
             _log.log(NOTICE, "removed %s: %s", _described(part, removed), why)
         if not part.earlier:
             gone.update(file.path for file in removed)
-        return True
+
+    def _warn(self, what: str, error: OSError) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "warning: cannot remove %s: %s; until that can be done it is not counted",
+                what,
+                error.strerror,
+            )
 
     def _count(self, part: _Part, removed: Sequence[PartFile]) -> None:
         before = self._earlier if part.earlier else self._own

@@ -15,19 +15,17 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from zanon_net.config.rules import FORMAT_OUTPUTS
+from zanon_net.config.rules import FORMAT_OF
 from zanon_net.errors import OutputError, ZanonError
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.files import PARTIAL
-from zanon_net.output.folder import FolderSink
+from zanon_net.output.folder import FolderSink, reserve
 from zanon_net.output.sink import Parts, Plan, Tables
 from zanon_net.system.file_errors import explained, lacks_room
 from zanon_net.system.log_levels import NOTICE
 
 SPACE_BYTES = 16 << 20  # that has to be free for a new part, or a part of the file system
 SPACE_SHARE = 20
-
-_FORMAT_OF = {output: name for name, outputs in FORMAT_OUTPUTS.items() for output in outputs}
 
 _log = logging.getLogger("zanon_net")
 
@@ -103,8 +101,10 @@ class WaitingFolderSink(FolderSink):
         try:
             self._need_space()
             self._begin()
-        except (OutputError, OSError):
+        except OutputError as error:
             self._remove_unfinished()
+            if not lacks_room(error):
+                raise
             return has_removed
         self._stamp_ns = time.time_ns()
         self._lost = self._unwritten()
@@ -113,20 +113,20 @@ class WaitingFolderSink(FolderSink):
         return True
 
     def _need_space(self) -> None:
-        """Raises OSError or OutputError where the disk has no space for a new part.
+        """Raises OutputError where the disk has no space for a new part.
 
         A file of that size, which is removed at once, finds limits of a user's, too.
         """
         self._reserve_for(len(self._files) + len(self._plan.outputs))
-        found = os.statvfs(self.folder)
-        size = min(SPACE_BYTES, found.f_frsize * found.f_blocks // SPACE_SHARE)
         probe = self.folder / f"space{PARTIAL}"
         with explained("write", probe):
+            found = os.statvfs(self.folder)
+            size = min(SPACE_BYTES, found.f_frsize * found.f_blocks // SPACE_SHARE)
             with self._transaction.making([probe]):
                 file = probe.open("xb", buffering=0)
             try:
                 with file:
-                    os.posix_fallocate(file.fileno(), 0, size)
+                    reserve(file, size)
             finally:
                 probe.unlink()
                 self._transaction.forget(probe)
@@ -146,7 +146,7 @@ class WaitingFolderSink(FolderSink):
         lost = Counter[str]()
         for output, count in self.lost.items():
             view = self._plan.views.get(output)
-            lost[_FORMAT_OF[output] if view is None else f"view {view}"] += count
+            lost[FORMAT_OF[output] if view is None else f"view {view}"] += count
         return replace(
             super().disk,
             times_full=self._times_full,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeGuard
 
+from zanon_net._text import readable
 from zanon_net.errors import ZanonError
 from zanon_net.pipeline.facts import Away
 from zanon_net.pipeline.link_counters import LinkState, read_link_state
@@ -22,9 +23,8 @@ LOOK_S = 0.2  # between two looks: who is down for less may not be noticed
 RETRY_S = 1.0  # between two attempts to open one that is up again
 DOWN_S = 10.0  # one that is down for less flaps, and is not lost
 REPORT_S = 10.0  # between two reports of one that flaps
-UNKNOWN = LinkState(
-    0, True, 0
-)  # where the system gives no state: to open it shows whether it is up
+UNKNOWN = LinkState(0, True, 0)
+"""Where the system gives no state: to open the interface shows whether it is up."""
 
 _log = logging.getLogger("zanon_net")
 
@@ -32,12 +32,14 @@ _log = logging.getLogger("zanon_net")
 class Presence:
     """Whether an interface is there, and how often and for how long it was not.
 
-    link: its state when it was last there. reason: why it is not there; None: it is.
+    link: its state when it was last there. reason: why it is not there; None: it is. is_lost: that
+    ends the run, whatever comes after.
     """
 
     def __init__(self, name: str, link: LinkState | None) -> None:
         self.name, self.link = name, link
         self.reason: str | None = None
+        self.is_lost = False
         self.since_ns: int | None = None  # by the system's clock; None: it is there
         self._since: float | None = None  # monotonic
         self._before = Away()  # without the absence that lasts
@@ -48,7 +50,9 @@ class Presence:
 
     def has(self, link: LinkState | None) -> TypeGuard[LinkState]:
         """Whether this is a later state of the interface that is read, and not of another one."""
-        return link is not None and self.link is not None and link.index == self.link.index
+        if link is None or self.link is None:
+            return False
+        return link.index == self.link.index or self.link is UNKNOWN
 
     def leave(self, reason: str, now: float) -> bool:
         """Notes that it is not there. Returns whether that, or a new reason, is to be reported."""
@@ -63,7 +67,7 @@ class Presence:
 
     def lose(self, reason: str) -> str:
         """Notes that it is lost, which ends the run. Returns that for people."""
-        self.reason = reason
+        self.reason, self.is_lost = reason, True
         return f"interface {self.name} {reason}"
 
     def come_back(self, now: float) -> bool:
@@ -130,8 +134,8 @@ class InterfaceWatch:
                 self._welcome(one, self._end)  # it is up since the last look
 
     def presence(self) -> dict[str, int | None]:
-        """Since when each is away, in ns since the epoch; None: it is there."""
-        return {one.name: one.since_ns for one in self._presences}
+        """Since when each is away, in ns since the epoch; None: it is there. Names are UTF-8."""
+        return {readable(one.name): one.since_ns for one in self._presences}
 
     def facts(self) -> list[InterfaceFacts]:
         """The facts about each so far."""
@@ -186,7 +190,7 @@ class InterfaceWatch:
         self._welcome(one, time.monotonic())
 
     def _welcome(self, one: Presence, now: float) -> None:
-        if one.reason is None:
+        if one.reason is None or one.is_lost:
             return
         seconds = one.seconds(now)
         if one.come_back(now):
@@ -199,6 +203,6 @@ def missed_by(before: LinkState | None, now: LinkState) -> int:
     Its counter begins anew with a new interface. One that only was away, in another namespace, has
     its old index, and of what it counted there nobody knows how much was read here.
     """
-    if before is None or before.index == now.index:
+    if before is None or before is UNKNOWN or before.index == now.index:
         return 0
     return now.received - before.received if now.received >= before.received else now.received

@@ -163,6 +163,8 @@ def open_interfaces(names: Sequence[str], others: int, config: Config) -> LiveIn
         raise ConfigError("give each interface once")
     if ANY in names and len(names) > 1:
         raise ConfigError(f"{ANY} is every interface: give it alone")
+    if ANY in names and config.live.on_lost != RUN["on_lost"].default:
+        raise ConfigError(f"on_lost: {ANY} never goes away; leave it out, or name the interfaces")
     if config.addresses.internal is None:
         raise ConfigError(
             f"{names[0]} is a network interface: say with --internal which addresses are users,"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zanon_net._core import STAT_INFO
-from zanon_net._text import time_range
+from zanon_net._text import readable, time_range
 from zanon_net._version import __version__
 from zanon_net.config.presets import MINUTE_ALL
 from zanon_net.config.rules import FORMAT_OUTPUTS
@@ -168,9 +168,7 @@ def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:
 def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
     """The manifest as it is written: ASCII, two spaces a level.
 
-    A path that is not UTF-8 gets replacement characters for Python's half surrogate pairs, which
-    strict readers of JSON reject.
+    Paths in it are readable, as strict readers of JSON reject half surrogate pairs.
     """
-    text = json.dumps(manifest, ensure_ascii=False).encode("utf-8", "surrogateescape")
-    readable = json.loads(text.decode("utf-8", "replace"))
-    return (json.dumps(readable, indent=2) + "\n").encode("ascii")
+    written = json.loads(readable(json.dumps(manifest, ensure_ascii=False)))
+    return (json.dumps(written, indent=2) + "\n").encode("ascii")

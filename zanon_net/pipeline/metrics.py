@@ -250,14 +250,14 @@ METRICS = (
     Metric(
         name="output_bytes_total",
         kind="counter",
-        help="Bytes written before compression, by format; none of Parquet's.",
+        help="Bytes of these records before compression, by format; none of Parquet's.",
         label="format",
         value=lambda snapshot: {name: n for name, (n, _records) in snapshot.output.items()},
     ),
     Metric(
         name="output_records_total",
         kind="counter",
-        help="Records, observations or packets written, by format.",
+        help="Records, observations or packets written, or lost as the disk was full, by format.",
         label="format",
         value=lambda snapshot: {name: records for name, (_n, records) in snapshot.output.items()},
     ),
@@ -282,7 +282,7 @@ METRICS = (
     Metric(
         name="full_disk_waiting",
         kind="gauge",
-        help="1 while the disk is full and the run waits for space, else 0.",
+        help="1 while the disk is full and a run on interfaces waits for space, else 0.",
         value=lambda snapshot: float(snapshot.disk.waits),
     ),
 )

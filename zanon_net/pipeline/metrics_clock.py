@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from zanon_net._core import PacketEngine
-from zanon_net.config.rules import FORMAT_OUTPUTS
+from zanon_net.config.rules import FORMAT_OF
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Parts
 from zanon_net.pipeline.facts import Drops
@@ -17,8 +17,6 @@ from zanon_net.pipeline.window_hooks import WindowHooks
 
 REFRESH_S = 10.0
 """No less, but for the last one: by shorter steps a reader could tell single flows."""
-
-_FORMAT_OF = {output: name for name, outputs in FORMAT_OUTPUTS.items() for output in outputs}
 
 
 class OutputCounts:
@@ -33,12 +31,12 @@ class OutputCounts:
         ends: dict[str, int] = {}
         for _period, texts, tables in parts:
             for output, (lines, records) in texts.items():
-                name = _FORMAT_OF.get(output, "")  # a view's output is of no format
+                name = FORMAT_OF.get(output, "")
                 self._bytes[name] += len(lines)
                 self._records[name] += records
             ends |= tables
         for output, rows in ends.items():
-            self._records[_FORMAT_OF[output]] += rows
+            self._records[FORMAT_OF[output]] += rows
 
     def by_format(self) -> dict[str, tuple[int, int]]:
         """(bytes, records) of each format that is written."""

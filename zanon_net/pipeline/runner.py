@@ -240,7 +240,7 @@ def run_reader(
         hooks.publish()
         sink.publish(manifest_bytes(final))
     except BaseException as error:
-        if isinstance(error, OutputError) or sink.files:
+        if isinstance(error, OutputError) or sink.files or sink.parts:
             text = str(error) if isinstance(error, ZanonError) else type(error).__name__
             kept_from = reader.first_ns if lacks_room(error) else None
             sink.abandon(lambda: manifest_bytes(manifest(text)), kept_from)
