@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The layout of a z-table; only anonymity/ztable*.c may see it. ztable.c joins the two forms, and
- * ztable_record.c and ztable_list.c do not know each other; ztable_batch.c and ztable_check.c stand
- * above it.
+ * ztable_record.c and ztable_list.c do not know each other; ztable_batch.c, ztable_check.c and
+ * ztable_snapshot.c stand above it.
  *
  * An attribute keeps its users with their latest times, from the newest to the oldest, in one of
  * two forms:
@@ -246,6 +246,12 @@ static inline zn_zref *zn_zref_find(const zn_ztable *t, zn_id id)
     return NULL;
 }
 
+/* ---- attributes of either form: ztable.c ---- */
+
+/* Puts an observation in, without a look at the clock. Returns the users of its attribute up to its
+ * time, ZN_ZDEEP or ZN_ZFULL. */
+uint64_t zn_zplace(zn_ztable *t, const zn_observation *o);
+
 /* ---- records ---- */
 
 /* Lays out the sizes of records: up to `users` users, for at most so many attributes and tuples. */
@@ -291,5 +297,7 @@ void zn_zlist_free(zn_ztable *t, uint32_t list);
 void zn_zlist_drain(zn_ztable *t, uint32_t n);
 /* Index of the user's entry in a list, or 0. */
 uint32_t zn_zentry_find(const zn_ztable *t, uint32_t list, uint64_t user);
+/* The observation of an entry, as zn_zrecord_get gives it. */
+zn_observation zn_zentry_get(const zn_ztable *t, uint32_t entry);
 
 #endif

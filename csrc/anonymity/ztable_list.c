@@ -47,6 +47,18 @@ uint32_t zn_zentry_find(const zn_ztable *t, uint32_t list, uint64_t user)
     return 0;
 }
 
+zn_observation zn_zentry_get(const zn_ztable *t, uint32_t entry)
+{
+    const zn_zentry *e = zn_zentry_at(t, entry);
+    const zn_zbucket *b = zn_zindex_home(&t->by_user, zn_zentry_hash(t, e->list, e->user));
+    zn_observation o = {e->t_ns, e->user, {0, 0}};
+    for (; b != NULL; b = zn_zindex_more(&t->by_user, b))
+        for (int i = 0; i < ZN_ZBUCKET_SLOTS; i++)
+            if (b->ref[i] == entry)
+                o.user |= (uint64_t)b->tag[i] << 56;
+    return o;
+}
+
 static void link_entry(zn_ztable *t, zn_zlist *l, uint32_t entry, uint32_t newer)
 {
     zn_zentry *e = zn_zentry_at(t, entry);

@@ -13,6 +13,7 @@
 #define ZN_UTIL_CURSOR_H
 
 #include "util/base.h"
+#include "util/little_endian.h"
 #include "zanon/zanon.h"
 
 #include <endian.h>
@@ -141,6 +142,13 @@ static inline uint16_t zn_cursor_le16(zn_cursor *c)
 {
     zn_span s = zn_cursor_take(c, 2);
     return s.n != 0 ? (uint16_t)(s.p[1] << 8 | s.p[0]) : 0;
+}
+
+/* Returns a number of n (<= 8) bytes, the least significant first. */
+static inline uint64_t zn_cursor_le(zn_cursor *c, size_t n)
+{
+    zn_span s = zn_cursor_take(c, n);
+    return s.n != 0 ? zn_le_get(s.p, n) : 0;
 }
 
 /*

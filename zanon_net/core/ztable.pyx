@@ -14,6 +14,7 @@ cdef enum:
 
 
 cdef uint32_t KEEP_MAX = 0xffffffff
+cdef size_t EXPORT_STEP = 1 << 20  # bytes
 
 
 cdef int64_t time_of(value) except -1:
@@ -87,6 +88,10 @@ cdef class ZTable:
     A table belongs to one thread at a time: observe_batch lets other threads run, and a call from
     one of those meanwhile raises RuntimeError. It can be neither pickled nor copied.
 
+    Observations whose hashes come from elsewhere go to observe_hashed; a table that holds no others
+    can be stored by dump() and restored by load(). The random key of texts and numbers never leaves
+    the process, so nothing could go on with them.
+
     Raises ConfigError (a ValueError) for values out of range, TypeError for what is no number,
     CapacityError when memory is out, or less is left than the caps would reserve.
 
@@ -106,6 +111,7 @@ cdef class ZTable:
     cdef zn_ztable *table
     cdef zn_ztable_config config
     cdef zn_hash_key key
+    cdef bint keyed  # holds hashes under the random key
     cdef _Guard guard
 
     def __cinit__(self, *arguments, **options):
@@ -144,7 +150,8 @@ cdef class ZTable:
 
     def __reduce__(self):
         raise TypeError("a ZTable cannot be pickled or copied: it holds exposures that were not "
-                        "released, under a key that must not leave the process")
+                        "released, under a key that must not leave the process; dump() stores one "
+                        "of hashes")
 
     def __repr__(self):
         if self.table == NULL:
@@ -183,9 +190,55 @@ cdef class ZTable:
         o.user = hash_any(&self.key, user)
         o.attribute = self._text_id(attribute)
         self._enter()
+        self.keyed = True
         released = zn_ztable_observe(self.table, &o) == ZN_RELEASE
         self.guard.leave()
         return released
+
+    def observe_hashed(self, t_ns, user, lo, hi):
+        """True when the observation may be released; its hashes come from elsewhere.
+
+        user: 64 bits of a keyed hash, of which the lowest 32 and the highest 8 decide. lo, hi: both
+        halves of 128 bits of one, of which 116 decide. Without a secret key, who chooses names and
+        addresses could have one count for another.
+        """
+        cdef zn_observation o
+        o.t_ns = time_of(t_ns)
+        o.user = user
+        o.attribute.lo = lo
+        o.attribute.hi = hi
+        self._enter()
+        released = zn_ztable_observe(self.table, &o) == ZN_RELEASE
+        self.guard.leave()
+        return released
+
+    def observe_hashed_batch(self, t_ns, user, lo, hi):
+        """Does the same for n observations in their order; a boolean array of length n.
+
+        t_ns: int64[n]. user, lo, hi: uint64[n].
+        """
+        answers = numpy().empty(len(t_ns), dtype=numpy().uint8)
+        t_ns, user, lo, hi = word_columns({"t_ns": t_ns, "user": user, "lo": lo, "hi": hi})
+        self._hashed(t_ns, user, lo, hi, answers)
+        return answers == ZN_RELEASE
+
+    cdef int _hashed(self, const int64_t[::1] t_ns, const uint64_t[::1] user,
+                     const uint64_t[::1] lo, const uint64_t[::1] hi,
+                     uint8_t[::1] answers) except -1:
+        cdef zn_observation part[256]
+        cdef Py_ssize_t start, i, n, total = t_ns.shape[0]
+        self._enter()
+        with nogil:
+            for start in range(0, total, 256):
+                n = min(256, total - start)
+                for i in range(n):
+                    part[i].t_ns = t_ns[start + i]
+                    part[i].user = user[start + i]
+                    part[i].attribute.lo = lo[start + i]
+                    part[i].attribute.hi = hi[start + i]
+                zn_ztable_observe_batch(self.table, part, n, &answers[start])
+        self.guard.leave()
+        return 0
 
     def observe_batch(self, t_ns, user, attribute):
         """Decides n observations in their order; a boolean array of length n.
@@ -216,6 +269,7 @@ cdef class ZTable:
         cdef Py_ssize_t n = t_ns.shape[0]
         self._enter()
         if n != 0:
+            self.keyed = True
             columns.t_ns = &t_ns[0]
             columns.user = &user[0]
             columns.attribute = &attribute[0]
@@ -267,7 +321,67 @@ cdef class ZTable:
         """Forgets every exposure and the clock, and gives memory back; counters stay."""
         self._enter()
         zn_ztable_clear(self.table)
+        self.keyed = False
         self.guard.leave()
+
+    def dump(self):
+        """All that decides, as bytes for load(): settings, clock, counters, and who shares what, by
+        hash. Whoever stores them must encrypt them.
+
+        Raises ConfigError for a table with observations that are not hashed: their key never leaves
+        the process.
+        """
+        cdef zn_ztable_cursor cursor
+        cdef bytearray out = bytearray()
+        cdef char *at
+        cdef size_t written, size = 0
+        if self.keyed:
+            raise ConfigError("only a table of observe_hashed can be dumped: the key of texts and "
+                              "numbers never leaves the process")
+        memset(&cursor, 0, sizeof(cursor))
+        self._enter()
+        try:
+            while True:
+                out.extend(bytes(EXPORT_STEP))
+                at = out
+                with nogil:
+                    written = zn_ztable_export(self.table, &cursor, at + size, EXPORT_STEP)
+                size += written
+                del out[size:]
+                if written == 0:
+                    return bytes(out)
+        finally:
+            self.guard.leave()
+
+    @classmethod
+    def load(cls, data):
+        """The table that dump() made `data` of. On later observations in time order it decides as
+        that one does, while neither reaches a cap; on late ones it may suppress more.
+
+        Raises FormatError for what is no dump, a damaged one, or one of another version,
+        CapacityError when memory is out.
+        """
+        cdef const uint8_t[::1] view = data
+        cdef zn_ztable_config config = zn_ztable_default_config(1, 1)
+        cdef zn_error err
+        cdef ZTable table
+        cdef int rc
+        cdef const uint8_t *at = NULL
+        cdef size_t size = view.shape[0]
+        if size != 0:
+            at = &view[0]
+        memset(&err, 0, sizeof(err))
+        check(zn_ztable_snapshot_config(at, size, &config, &err), &err)
+        try:
+            table = cls(config.z, config.window_ns, keep=config.keep or None,
+                        max_tuples=config.max_tuples, max_attributes=config.max_attributes,
+                        max_jump_ns=config.max_jump_ns or None, rebase_after=config.rebase_after)
+        except ConfigError as error:
+            raise FormatError(f"the snapshot of a z-table is damaged: {error}") from None
+        with nogil:
+            rc = zn_ztable_import(table.table, at, size, &err)
+        check(rc, &err)
+        return table
 
     def check(self):
         """Raises AssertionError when an invariant is broken. Slow: for tests."""

@@ -257,6 +257,47 @@ ZN_API int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err);
  */
 ZN_API void zn_ztable_clear(zn_ztable *t);
 
+/*
+ * ---- snapshots ----
+ * A snapshot holds what decides: settings, clock, counters, and of each attribute the users of the
+ * window that ends at the clock. A table restored from it decides on every later observation that
+ * is in time order as the first one does, while neither reaches a cap; on late ones it may suppress
+ * more, for what the window no longer holds is left out. It has the hashes and not their key:
+ * whoever goes on must hash with the same key. It shows who shares what, by hash: the program that
+ * stores it must encrypt it.
+ */
+
+/* The least space that a step of an export takes. */
+#define ZN_ZTABLE_EXPORT_MIN 256
+
+/* How far an export is: all zeros before the first step. Its members belong to the library. */
+typedef struct zn_ztable_cursor {
+    uint64_t checksum[4], bytes, word; /* of what was written so far, and its last bytes */
+    uint64_t attributes, tuples;
+    uint32_t part, kind, slot;
+    uint32_t next, left; /* of the attribute under way: the next user, and how many are to come */
+} zn_ztable_cursor;
+
+/*
+ * Writes the next part of a snapshot, at most `cap` (>= ZN_ZTABLE_EXPORT_MIN) bytes. Returns how
+ * many it wrote, 0 once the snapshot is complete. The table must not change between the steps.
+ */
+ZN_API size_t zn_ztable_export(const zn_ztable *t, zn_ztable_cursor *cursor, void *out, size_t cap);
+/*
+ * Fills the first config->size bytes of *config with the settings of the table that the snapshot
+ * was taken of, to open another one by. Returns 0, or -ZN_ERR_FORMAT for what is no snapshot, a
+ * damaged one, or one of another version.
+ */
+ZN_API int zn_ztable_snapshot_config(const void *snapshot, size_t n, zn_ztable_config *config,
+                                     zn_error *err);
+/*
+ * Puts a snapshot into a table that has observed nothing yet, and checks all that it reads. Returns
+ * 0, or with the table empty: -ZN_ERR_FORMAT for what is no snapshot or a damaged one,
+ * -ZN_ERR_CONFIG when z, window or keep are not the table's, -ZN_ERR_CAPACITY when the table's caps
+ * are too small for it.
+ */
+ZN_API int zn_ztable_import(zn_ztable *t, const void *snapshot, size_t n, zn_error *err);
+
 /* Returns the counts since the table was opened. */
 ZN_API zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t);
 /* Returns the bytes of memory that the table has touched and not given back; reserved memory counts

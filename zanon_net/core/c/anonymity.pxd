@@ -32,6 +32,14 @@ cdef extern from "zanon/ztable.h" nogil:
         const uint64_t *attribute
         uint8_t domain
     zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
+    void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n,
+                                 uint8_t *decisions)
+    ctypedef struct zn_ztable_cursor:
+        pass
+    size_t zn_ztable_export(const zn_ztable *t, zn_ztable_cursor *cursor, void *out, size_t cap)
+    int zn_ztable_snapshot_config(const void *snapshot, size_t n, zn_ztable_config *config,
+                                  zn_error *err)
+    int zn_ztable_import(zn_ztable *t, const void *snapshot, size_t n, zn_error *err)
     void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key,
                                    const zn_columns *columns, size_t n, uint8_t *decisions)
     uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
@@ -155,3 +163,73 @@ cdef extern from "anonymity/adaptive_l.h" nogil:
         zn_adaptive_l_config config
     int zn_adaptive_l_init(zn_adaptive_l *a, const zn_adaptive_l_config *config, zn_error *err)
     uint32_t zn_adaptive_l_next(zn_adaptive_l *a, double entropy, uint32_t values)
+
+
+cdef extern from "anonymity/vote_message.h" nogil:
+    uint32_t ZN_VOTES_MAX
+    enum: ZN_VOTE_KINDS
+    ctypedef struct zn_vote:
+        int64_t t_ns
+        uint64_t user
+        zn_id id
+        uint8_t kind
+    ctypedef struct zn_vote_header:
+        uint16_t shard
+        uint64_t probe, sequence, settings
+        uint32_t votes
+        int64_t watermark_ns
+    ctypedef struct zn_vote_writer:
+        uint32_t votes, max_votes
+    int zn_vote_writer_init(zn_vote_writer *w, uint32_t max_votes, zn_error *err)
+    void zn_vote_writer_fini(zn_vote_writer *w)
+    c_bool zn_vote_writer_add(zn_vote_writer *w, const zn_vote *vote)
+    size_t zn_vote_writer_bytes(const zn_vote_writer *w)
+    size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, uint8_t *out,
+                                 uint32_t *order)
+    int zn_vote_header_read(zn_vote_header *header, zn_span message, zn_error *err)
+    int zn_votes_read(zn_vote *out, const zn_vote_header *header, zn_span message, zn_error *err)
+    size_t zn_answers_bytes(uint32_t votes)
+    void zn_answers_write(const zn_vote_header *header, const uint8_t *bits, uint8_t *out)
+    int zn_answers_read(zn_vote_header *header, zn_span *bits, zn_span message, zn_error *err)
+
+
+cdef extern from "anonymity/vote_shard.h" nogil:
+    int64_t ZN_VOTE_WATERMARK_END
+    ctypedef struct zn_vote_shard:
+        pass
+    ctypedef struct zn_vote_shard_config:
+        zn_ztable_config table
+        uint64_t settings
+        int64_t rotate_ns, max_ahead_ns
+        uint32_t max_clients, max_pending, max_probes
+        uint16_t shard
+        c_bool keep_releases
+    ctypedef struct zn_vote_shard_stats:
+        uint64_t messages, votes, decided, late, client_addresses, duplicates, gaps, ahead
+        uint64_t no_room, malformed, probe_gone
+    ctypedef enum zn_vote_probe_state:
+        ZN_PROBE_PRESENT
+    ctypedef struct zn_vote_probe:
+        uint64_t id, sequence
+        int64_t watermark_ns
+        zn_vote_probe_state state
+    void zn_vote_shard_config_init(zn_vote_shard_config *config, uint32_t z, int64_t window_ns)
+    int zn_vote_shard_open(zn_vote_shard **out, const zn_vote_shard_config *config, zn_error *err)
+    void zn_vote_shard_close(zn_vote_shard *s)
+    int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, c_bool *taken,
+                          zn_error *err)
+    int64_t zn_vote_shard_watermark(const zn_vote_shard *s)
+    void zn_vote_shard_decide(zn_vote_shard *s, int64_t before_ns)
+    size_t zn_vote_shard_answer_bytes(const zn_vote_shard *s)
+    void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out)
+    const zn_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
+    void zn_vote_shard_clear_releases(zn_vote_shard *s)
+    c_bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t probe)
+    const zn_vote_probe *zn_vote_shard_probes(const zn_vote_shard *s, size_t *n)
+    const zn_vote_shard_config *zn_vote_shard_get_config(const zn_vote_shard *s)
+    const zn_ztable *zn_vote_shard_table(const zn_vote_shard *s)
+    zn_vote_shard_stats zn_vote_shard_get_stats(const zn_vote_shard *s)
+    uint64_t zn_vote_shard_pending(const zn_vote_shard *s)
+    size_t zn_vote_shard_memory(const zn_vote_shard *s)
+    int zn_vote_shard_dump(const zn_vote_shard *s, zn_text *out, zn_error *err)
+    int zn_vote_shard_load(zn_vote_shard **out, zn_span dump, zn_error *err)

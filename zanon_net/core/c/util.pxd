@@ -51,7 +51,7 @@ cdef extern from "util/hash.h" nogil:
     ctypedef struct zn_hash_key:
         pass
     ctypedef struct zn_id:
-        pass
+        uint64_t lo, hi
     int zn_hash_key_random(zn_hash_key *key, zn_error *err)
     uint64_t zn_hash64(const zn_hash_key *key, const void *data, size_t n)
     zn_id zn_hash128(const zn_hash_key *key, uint8_t domain, const void *data, size_t n)

@@ -1,0 +1,652 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A message's votes are sorted when it is put, and a decision merges the messages by a heap of
+ * their next votes. What goes to the table goes in batches, which is faster than one by one; a vote
+ * that only asks for a count waits for the batch before it.
+ */
+#include "anonymity/vote_shard_internal.h"
+
+#include "util/arena.h"
+#include "util/sort.h"
+
+/* Two tables in one: DNS flows' addresses are counted apart. */
+#define DNS_ADDR_BITS (UINT64_C(0x444e53) << 40)
+
+#define DEFAULT_CLIENTS (UINT32_C(1) << 22)
+#define DEFAULT_PENDING (UINT32_C(1) << 24)
+#define DEFAULT_PROBES 4096
+
+/* ---- opening ---- */
+
+void zn_vote_shard_config_init(zn_vote_shard_config *config, uint32_t z, int64_t window_ns)
+{
+    memset(config, 0, sizeof *config);
+    config->table = zn_ztable_default_config(z, window_ns);
+    /* The watermarks say what time it is: votes that are too late, however many in a row, prove
+     * nothing against the clock. */
+    config->table.rebase_after = UINT32_MAX;
+    config->max_clients = DEFAULT_CLIENTS;
+    config->max_pending = DEFAULT_PENDING;
+    config->max_probes = DEFAULT_PROBES;
+}
+
+static int check_config(const zn_vote_shard_config *c, zn_error *err)
+{
+    if (c->rotate_ns < 0 || c->max_ahead_ns < 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "rotate_ns and max_ahead_ns must not be negative");
+    if (c->max_clients < 1 || c->max_pending < 1 || c->max_probes < 1)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "max_clients, max_pending and max_probes must be at least 1");
+    return 0;
+}
+
+int zn_vote_shard_open(zn_vote_shard **out, const zn_vote_shard_config *config, zn_error *err)
+{
+    zn_vote_shard *s;
+    int rc = check_config(config, err);
+    *out = NULL;
+    if (rc != 0)
+        return rc;
+    s = zn_heap_alloc(sizeof *s);
+    if (s == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a shard");
+    s->config = *config;
+    s->probe = zn_heap_alloc(config->max_probes * sizeof *s->probe);
+    if (s->probe == NULL)
+        rc = zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u probes", config->max_probes);
+    if (rc == 0)
+        rc = zn_ztable_open(&s->table, &config->table, err);
+    if (rc == 0)
+        rc = zn_vote_clients_init(&s->clients, config->max_clients, config->rotate_ns, err);
+    if (rc != 0) {
+        zn_vote_shard_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+void zn_vote_shard_close(zn_vote_shard *s)
+{
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < s->pending_count; i++)
+        zn_heap_free(s->pending[i]);
+    for (size_t i = s->ready_taken; i < s->ready_count; i++)
+        zn_heap_free(s->ready[i]);
+    zn_heap_free(s->pending);
+    zn_heap_free(s->heap);
+    zn_heap_free(s->ready);
+    zn_block_free(s->decoded, s->decoded_bytes);
+    zn_block_free(s->order, s->order_bytes);
+    zn_block_free(s->release, s->release_bytes);
+    zn_heap_free(s->probe);
+    zn_vote_clients_fini(&s->clients);
+    zn_ztable_close(s->table);
+    zn_heap_free(s);
+}
+
+/* ---- probes ---- */
+
+static zn_vote_probe *find_probe(const zn_vote_shard *s, uint64_t id)
+{
+    for (size_t i = 0; i < s->probes; i++)
+        if (s->probe[i].id == id)
+            return s->probe + i;
+    return NULL;
+}
+
+void zn_shard_note_gone(zn_vote_shard *s)
+{
+    s->clients.gone_epoch = ZN_VOTE_EPOCH_NONE;
+    for (size_t i = 0; i < s->probes; i++)
+        if (s->probe[i].gone_epoch > s->clients.gone_epoch)
+            s->clients.gone_epoch = s->probe[i].gone_epoch;
+}
+
+static void lose_epoch(zn_vote_shard *s, int64_t epoch)
+{
+    if (epoch > s->clients.lost_epoch)
+        s->clients.lost_epoch = epoch;
+}
+
+/* The place of a probe to forget for good: the one that has been gone longest; NULL: none has. */
+static zn_vote_probe *longest_gone(zn_vote_shard *s)
+{
+    zn_vote_probe *best = NULL;
+    for (size_t i = 0; i < s->probes; i++) {
+        zn_vote_probe *p = s->probe + i;
+        bool ended = p->watermark_ns == ZN_VOTE_WATERMARK_END;
+        if (p->state != ZN_PROBE_GONE)
+            continue;
+        if (ended)
+            return p;
+        if (best == NULL || p->watermark_ns < best->watermark_ns)
+            best = p;
+    }
+    return best;
+}
+
+/* A place for a probe that is not known; NULL when all are taken. */
+static zn_vote_probe *new_probe(zn_vote_shard *s)
+{
+    zn_vote_probe *p;
+    if (s->probes < s->config.max_probes)
+        return s->probe + s->probes++;
+    p = longest_gone(s);
+    if (p != NULL)
+        lose_epoch(s, p->gone_epoch);
+    return p;
+}
+
+/* Makes a probe present once it has caught up with what is decided. */
+static void advance_probe(zn_vote_shard *s, zn_vote_probe *p, const zn_vote_header *h)
+{
+    p->sequence = h->sequence;
+    if (h->watermark_ns > p->watermark_ns)
+        p->watermark_ns = h->watermark_ns;
+    if (p->watermark_ns >= s->decided_ns && p->state != ZN_PROBE_PRESENT) {
+        p->state = ZN_PROBE_PRESENT;
+        p->gone_epoch = ZN_VOTE_EPOCH_NONE;
+        zn_shard_note_gone(s);
+    }
+}
+
+/* Enters a probe with its first message. One that begins in the middle has sent marks of clients
+ * that nobody here knows. */
+static zn_vote_probe *enter_probe(zn_vote_shard *s, const zn_vote_header *h)
+{
+    zn_vote_probe *p = new_probe(s);
+    int64_t known_ns = s->newest_ns;
+    if (p == NULL)
+        return NULL;
+    memset(p, 0, sizeof *p);
+    p->id = h->probe;
+    p->gone_epoch = ZN_VOTE_EPOCH_NONE;
+    zn_shard_note_gone(s);
+    if (h->watermark_ns != ZN_VOTE_WATERMARK_END && h->watermark_ns > known_ns)
+        known_ns = h->watermark_ns;
+    if (h->sequence != 1)
+        lose_epoch(s, zn_vote_clients_epoch(&s->clients, known_ns));
+    return p;
+}
+
+bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t id)
+{
+    zn_vote_probe *p = find_probe(s, id);
+    if (p == NULL)
+        return false;
+    if (p->watermark_ns != ZN_VOTE_WATERMARK_END && p->state != ZN_PROBE_GONE) {
+        s->stats.probe_gone++;
+        p->gone_epoch = zn_vote_clients_epoch(&s->clients, s->newest_ns);
+        zn_shard_note_gone(s);
+    }
+    p->state = ZN_PROBE_GONE;
+    return true;
+}
+
+int64_t zn_vote_shard_watermark(const zn_vote_shard *s)
+{
+    int64_t least = ZN_VOTE_WATERMARK_END;
+    bool any = false;
+    for (size_t i = 0; i < s->probes; i++) {
+        const zn_vote_probe *p = s->probe + i;
+        if (p->state != ZN_PROBE_PRESENT)
+            continue;
+        any = true;
+        if (p->watermark_ns < least)
+            least = p->watermark_ns;
+    }
+    return any && least > s->decided_ns ? least : s->decided_ns;
+}
+
+/* ---- taking messages ---- */
+
+zn_pending *zn_pending_make(const zn_vote_header *header)
+{
+    size_t votes = header->votes * sizeof(zn_pending_vote);
+    zn_pending *m = zn_heap_alloc(sizeof *m + votes + header->votes / 8 + 1);
+    if (m == NULL)
+        return NULL;
+    m->header = *header;
+    m->vote = (void *)(m + 1);
+    m->bits = (uint8_t *)m->vote + votes;
+    return m;
+}
+
+static bool grow_pointers(zn_pending ***at, size_t n)
+{
+    zn_pending **grown = zn_heap_resize(*at, n * sizeof **at);
+    if (grown != NULL)
+        *at = grown;
+    return grown != NULL;
+}
+
+int zn_shard_reserve(zn_vote_shard *s, uint32_t votes, zn_error *err)
+{
+    size_t messages = s->pending_count + s->ready_count + 1;
+    size_t releases = (s->releases + s->pending_votes + votes) * sizeof *s->release;
+    bool done = true;
+    if (messages > s->message_cap) {
+        size_t cap = 2 * messages + 64;
+        done = grow_pointers(&s->pending, cap) && grow_pointers(&s->heap, cap) &&
+               grow_pointers(&s->ready, cap);
+        if (done)
+            s->message_cap = cap;
+    }
+    if (done && s->config.keep_releases && releases > s->release_bytes) {
+        zn_vote *grown = zn_block_grow(s->release, &s->release_bytes, releases);
+        done = grown != NULL;
+        if (done)
+            s->release = grown;
+    }
+    return done ? 0 : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the votes that wait");
+}
+
+void zn_shard_append(zn_vote_shard *s, zn_pending *m)
+{
+    s->pending[s->pending_count++] = m;
+    s->pending_votes += m->header.votes - m->next + UINT64_C(1);
+}
+
+static bool earlier(const void *votes, uint32_t a, uint32_t b)
+{
+    const zn_vote *v = votes;
+    return v[a].t_ns < v[b].t_ns;
+}
+
+/* Copies the decoded votes into the message, sorted. */
+static void sort_votes(const zn_vote_shard *s, zn_pending *m)
+{
+    uint32_t n = m->header.votes;
+    for (uint32_t i = 0; i < n; i++)
+        s->order[i] = i;
+    zn_sort(s->order, s->order + n, n, earlier, s->decoded);
+    for (uint32_t i = 0; i < n; i++) {
+        const zn_vote *v = s->decoded + s->order[i];
+        zn_pending_vote vote = {v->t_ns, v->user, v->id, s->order[i], v->kind};
+        m->vote[i] = vote;
+    }
+}
+
+static int decode(zn_vote_shard *s, const zn_vote_header *h, zn_span message, zn_error *err)
+{
+    size_t votes = (h->votes + (size_t)1) * sizeof *s->decoded;
+    size_t order = (h->votes + (size_t)1) * 2 * sizeof *s->order;
+    if (votes > s->decoded_bytes) {
+        zn_vote *grown = zn_block_grow(s->decoded, &s->decoded_bytes, votes);
+        if (grown == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message");
+        s->decoded = grown;
+    }
+    if (order > s->order_bytes) {
+        uint32_t *grown = zn_block_grow(s->order, &s->order_bytes, order);
+        if (grown == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message");
+        s->order = grown;
+    }
+    return zn_votes_read(s->decoded, h, message, err);
+}
+
+/* The latest time that the other probes or the wall clock vouch for; -1 when none does. */
+static int64_t reference_time(const zn_vote_shard *s, uint64_t probe, int64_t now_ns)
+{
+    int64_t newest = now_ns != 0 ? now_ns : -1;
+    for (size_t i = 0; i < s->probes; i++) {
+        const zn_vote_probe *p = s->probe + i;
+        if (p->state == ZN_PROBE_PRESENT && p->id != probe && p->watermark_ns > newest &&
+            p->watermark_ns != ZN_VOTE_WATERMARK_END)
+            newest = p->watermark_ns;
+    }
+    return newest;
+}
+
+/*
+ * Rejects a message whose watermark lies too far ahead of the other probes and the clock, or whose
+ * votes lie as far ahead of its watermark: they would wait for ever.
+ */
+static int check_ahead(zn_vote_shard *s, const zn_vote_header *h, int64_t now_ns, zn_error *err)
+{
+    int64_t most = s->config.max_ahead_ns, w = h->watermark_ns;
+    int64_t reference = reference_time(s, h->probe, now_ns);
+    bool ends = w == ZN_VOTE_WATERMARK_END, ahead = false;
+    if (most == 0)
+        return 0;
+    if (reference >= 0 && !ends)
+        ahead = w > reference && w - reference > most;
+    for (uint32_t i = 0; i < h->votes && !ahead; i++) {
+        int64_t t_ns = s->decoded[i].t_ns, from = ends || reference > w ? reference : w;
+        ahead = from >= 0 && t_ns > from && t_ns - from > most;
+    }
+    if (!ahead)
+        return 0;
+    s->stats.ahead++;
+    return zn_fail(err, ZN_ERR_FORMAT, 0,
+                   "a vote message is further ahead of the other probes and the clock than allowed: "
+                   "set the probe's clock");
+}
+
+/* Checks that the message is the probe's next one; *taken is false for one from before. */
+static int check_sequence(zn_vote_shard *s, const zn_vote_header *h, bool *taken, zn_error *err)
+{
+    const zn_vote_probe *p = find_probe(s, h->probe);
+    *taken = p == NULL || h->sequence > p->sequence;
+    if (p == NULL)
+        return 0;
+    if (!*taken) {
+        s->stats.duplicates++;
+        return 0;
+    }
+    if (h->sequence != p->sequence + 1) {
+        s->stats.gaps++;
+        return zn_fail(err, ZN_ERR_FORMAT, 0,
+                       "vote message %llu of a probe came after %llu: those between are missing",
+                       (unsigned long long)h->sequence, (unsigned long long)p->sequence);
+    }
+    return 0;
+}
+
+/*
+ * Rejects a message when too much is pending. The probe that all others wait for may use as much
+ * again, or nothing could ever be decided.
+ */
+static int check_space(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
+{
+    const zn_vote_probe *p = find_probe(s, h->probe);
+    bool awaited = p == NULL || p->state != ZN_PROBE_PRESENT ||
+                   p->watermark_ns <= zn_vote_shard_watermark(s);
+    uint64_t most = (uint64_t)s->config.max_pending * (awaited ? 2 : 1);
+    if (s->pending_votes + h->votes + 1 <= most)
+        return 0;
+    s->stats.no_room++;
+    return zn_fail(err, ZN_ERR_CAPACITY, 0,
+                   "%llu votes wait for other probes, and no more may: send the message again later",
+                   (unsigned long long)s->pending_votes);
+}
+
+static int check_header(const zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
+{
+    if (h->settings != s->config.settings)
+        return zn_fail(err, ZN_ERR_FORMAT, 0,
+                       "a vote message was made with another z, window or rotation than the "
+                       "counter's: give probes and counter the same");
+    if (h->shard != s->config.shard)
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "a vote message for shard %u came to shard %u",
+                       h->shard, s->config.shard);
+    return 0;
+}
+
+static void note_newest(zn_vote_shard *s, int64_t t_ns)
+{
+    if (t_ns > s->newest_ns && t_ns != ZN_VOTE_WATERMARK_END)
+        s->newest_ns = t_ns;
+}
+
+/* Takes a message that was checked. */
+static int take(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
+{
+    zn_vote_probe *p = find_probe(s, h->probe);
+    zn_pending *m;
+    int rc = zn_shard_reserve(s, h->votes, err);
+    if (rc != 0)
+        return rc;
+    m = zn_pending_make(h);
+    if (m == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message");
+    if (p == NULL && (p = enter_probe(s, h)) == NULL) {
+        zn_heap_free(m);
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "there are %u probes, and no more may join",
+                       s->config.max_probes);
+    }
+    sort_votes(s, m);
+    zn_shard_append(s, m);
+    if (h->votes != 0)
+        note_newest(s, m->vote[h->votes - 1].t_ns);
+    note_newest(s, h->watermark_ns);
+    advance_probe(s, p, h);
+    s->stats.messages++;
+    s->stats.votes += h->votes;
+    return 0;
+}
+
+int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, bool *taken, zn_error *err)
+{
+    zn_vote_header h;
+    int rc = zn_vote_header_read(&h, message, err);
+    *taken = false;
+    if (rc == 0)
+        rc = check_header(s, &h, err);
+    if (rc != 0) {
+        s->stats.malformed++;
+        return rc;
+    }
+    if ((rc = check_sequence(s, &h, taken, err)) != 0 || !*taken)
+        return rc;
+    *taken = false;
+    if ((rc = check_space(s, &h, err)) != 0)
+        return rc;
+    if ((rc = decode(s, &h, message, err)) != 0) {
+        s->stats.malformed += rc == -ZN_ERR_FORMAT;
+        return rc;
+    }
+    if ((rc = check_ahead(s, &h, now_ns, err)) != 0)
+        return rc;
+    rc = take(s, &h, err);
+    *taken = rc == 0;
+    return rc;
+}
+
+/* ---- deciding ---- */
+
+static void answer(zn_pending *m, uint32_t index, bool yes)
+{
+    m->bits[index / 8] |= (uint8_t)(yes << index % 8);
+}
+
+static void flush(zn_vote_shard *s)
+{
+    zn_shard_batch *b = &s->batch;
+    uint8_t decisions[ZN_SHARD_BATCH];
+    zn_ztable_observe_batch(s->table, b->o, b->n, decisions);
+    for (size_t i = 0; i < b->n; i++) {
+        bool released = decisions[i] == ZN_RELEASE;
+        const zn_pending_vote *v = b->vote[i];
+        answer(b->message[i], v->index, released);
+        if (released && s->config.keep_releases) {
+            zn_vote vote = {v->t_ns, v->user, v->id, v->kind};
+            s->release[s->releases++] = vote;
+        }
+    }
+    b->n = 0;
+}
+
+/* What the table counts a vote under. */
+static zn_id counted_id(const zn_pending_vote *v)
+{
+    zn_id id = v->id;
+    if (v->kind == ZN_VOTE_DNS_ADDR || v->kind == ZN_VOTE_DNS_ADDR_PEEK)
+        id.lo ^= DNS_ADDR_BITS;
+    return id;
+}
+
+static void count(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
+{
+    zn_shard_batch *b = &s->batch;
+    zn_observation o = {v->t_ns, v->user, counted_id(v)};
+    b->o[b->n] = o;
+    b->message[b->n] = m;
+    b->vote[b->n++] = v;
+    if (b->n == ZN_SHARD_BATCH)
+        flush(s);
+}
+
+static void peek(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
+{
+    flush(s);
+    answer(m, v->index,
+           zn_ztable_count_at(s->table, counted_id(v), v->t_ns) >= s->config.table.z);
+}
+
+static void decide(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
+{
+    s->stats.late += v->t_ns < s->decided_ns;
+    if (v->kind == ZN_VOTE_CLIENT) {
+        zn_vote_clients_add(&s->clients, v->id, v->t_ns);
+        return;
+    }
+    if (v->kind >= ZN_VOTE_ADDR && zn_vote_clients_have(&s->clients, v->id, v->t_ns)) {
+        s->stats.client_addresses++;
+        return;
+    }
+    if (v->kind == ZN_VOTE_ADDR_CHECK)
+        answer(m, v->index, true);
+    else if (v->kind == ZN_VOTE_PEEK || v->kind >= ZN_VOTE_ADDR_PEEK)
+        peek(s, m, v);
+    else
+        count(s, m, v);
+}
+
+/* Whether the next vote of one message comes before that of another. */
+static bool comes_first(const zn_pending *a, const zn_pending *b)
+{
+    int64_t t_a = a->vote[a->next].t_ns, t_b = b->vote[b->next].t_ns;
+    if (t_a != t_b)
+        return t_a < t_b;
+    if (a->header.probe != b->header.probe)
+        return a->header.probe < b->header.probe;
+    return a->header.sequence < b->header.sequence;
+}
+
+/* Moves the message at `at` of a heap of n down to its place. */
+static void sift_down(zn_pending **heap, size_t n, size_t at)
+{
+    zn_pending *m = heap[at];
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && comes_first(heap[child + 1], heap[child]))
+            child++;
+        if (!comes_first(heap[child], m))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = m;
+}
+
+static bool is_due(const zn_pending *m, int64_t before_ns)
+{
+    return m->next < m->header.votes &&
+           (m->vote[m->next].t_ns < before_ns || before_ns == ZN_VOTE_WATERMARK_END);
+}
+
+/* Collects the messages with votes that are due into a heap; returns how many. */
+static size_t make_heap(zn_vote_shard *s, int64_t before_ns)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->pending_count; i++)
+        if (is_due(s->pending[i], before_ns))
+            s->heap[n++] = s->pending[i];
+    for (size_t i = n / 2; i-- != 0;)
+        sift_down(s->heap, n, i);
+    return n;
+}
+
+/* Makes the answers of messages ready that have no vote left. */
+static void complete(zn_vote_shard *s)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < s->pending_count; i++) {
+        zn_pending *m = s->pending[i];
+        if (m->next < m->header.votes) {
+            s->pending[left++] = m;
+        } else {
+            s->ready[s->ready_count++] = m;
+            s->pending_votes--;
+        }
+    }
+    s->pending_count = left;
+}
+
+void zn_vote_shard_decide(zn_vote_shard *s, int64_t before_ns)
+{
+    size_t n = make_heap(s, before_ns);
+    int64_t known_ns = s->newest_ns < INT64_MAX ? s->newest_ns + 1 : INT64_MAX;
+    while (n != 0) {
+        zn_pending *m = s->heap[0];
+        decide(s, m, m->vote + m->next);
+        m->next++;
+        s->stats.decided++;
+        s->pending_votes--;
+        if (!is_due(m, before_ns))
+            s->heap[0] = s->heap[--n];
+        if (n != 0)
+            sift_down(s->heap, n, 0);
+    }
+    flush(s);
+    complete(s);
+    if (before_ns > known_ns)
+        before_ns = known_ns;
+    if (before_ns > s->decided_ns)
+        s->decided_ns = before_ns;
+}
+
+/* ---- results ---- */
+
+size_t zn_vote_shard_answer_bytes(const zn_vote_shard *s)
+{
+    if (s->ready_taken == s->ready_count)
+        return 0;
+    return zn_answers_bytes(s->ready[s->ready_taken]->header.votes);
+}
+
+void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out)
+{
+    zn_pending *m = s->ready[s->ready_taken++];
+    zn_answers_write(&m->header, m->bits, out);
+    zn_heap_free(m);
+    if (s->ready_taken == s->ready_count)
+        s->ready_taken = s->ready_count = 0;
+}
+
+const zn_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
+{
+    *n = s->releases;
+    return s->release;
+}
+
+void zn_vote_shard_clear_releases(zn_vote_shard *s)
+{
+    s->releases = 0;
+}
+
+const zn_vote_probe *zn_vote_shard_probes(const zn_vote_shard *s, size_t *n)
+{
+    *n = s->probes;
+    return s->probe;
+}
+
+const zn_vote_shard_config *zn_vote_shard_get_config(const zn_vote_shard *s)
+{
+    return &s->config;
+}
+
+const zn_ztable *zn_vote_shard_table(const zn_vote_shard *s)
+{
+    return s->table;
+}
+
+zn_vote_shard_stats zn_vote_shard_get_stats(const zn_vote_shard *s)
+{
+    return s->stats;
+}
+
+uint64_t zn_vote_shard_pending(const zn_vote_shard *s)
+{
+    return s->pending_votes;
+}
+
+size_t zn_vote_shard_memory(const zn_vote_shard *s)
+{
+    return zn_ztable_memory(s->table) + zn_addr_set_memory(&s->clients.set[0]) +
+           zn_addr_set_memory(&s->clients.set[1]) + s->decoded_bytes + s->order_bytes +
+           s->release_bytes + s->pending_votes * sizeof(zn_pending_vote);
+}

@@ -1,0 +1,209 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# What probes and counters say to each other: csrc/anonymity/vote_message.h.
+
+VOTE_KINDS = {
+    "name": 1, "peek": 2, "client": 3, "addr": 4, "dns_addr": 5, "addr_check": 6, "addr_peek": 7,
+    "dns_addr_peek": 8,
+}
+VOTE_WATERMARK_END = (1 << 63) - 1
+WORD_MAX = (1 << 64) - 1
+
+
+def vote_settings(z, window_ns, rotate_ns=None):
+    """The number by which probe and counter see that they have the same z, window and epochs."""
+    import hashlib
+
+    numbers = struct.pack("<3Q", z, window_ns, rotate_ns or 0)
+    digest = hashlib.sha256(b"zanon-net/1/count-settings" + numbers).digest()
+    return int.from_bytes(digest[:8], "little")
+
+
+cdef zn_vote vote_of(kind, t_ns, user, lo, hi) except *:
+    cdef zn_vote vote
+    vote.kind = whole("kind", kind, 1, ZN_VOTE_KINDS)
+    vote.t_ns = time_of(t_ns)
+    vote.user = user
+    vote.id.lo = lo
+    vote.id.hi = hi
+    return vote
+
+
+cdef object word_columns(dict columns):
+    """The columns as arrays that C can read: t_ns as int64, the others as uint64."""
+    np = numpy()
+    n = len(columns["t_ns"])
+    read = []
+    for name, array in columns.items():
+        dtype = np.int64 if name == "t_ns" else np.uint64
+        if not isinstance(array, np.ndarray) or array.dtype != dtype:
+            raise TypeError(f"{name} must be an array of {np.dtype(dtype).name}")
+        if array.ndim != 1 or len(array) != n:
+            raise ValueError(f"{name} must have one dimension and the length of t_ns")
+        read.append(straight(array))
+    if n and columns["t_ns"].min() < 0:
+        raise ValueError("t_ns holds a negative time")
+    return read
+
+
+cdef class VoteWriter:
+    """VoteWriter(probe, shard, settings, *, sequence=1, max_votes=65536)
+--
+
+    Writes the vote messages of a probe to a shard (docs/reference/vote-messages.md).
+
+    probe, settings: numbers of 64 bits, the second from vote_settings(). shard: 0 to 65535.
+    sequence: that of the first message; finish() raises it by one.
+    max_votes: of a message, up to 2**20.
+    """
+
+    cdef zn_vote_writer writer
+    cdef zn_vote_header header
+    cdef readonly object order
+
+    def __init__(self, probe, shard, settings, *, sequence=1, max_votes=1 << 16):
+        cdef zn_error err
+        if self.writer.max_votes != 0:
+            raise RuntimeError("a writer cannot be opened twice")
+        memset(&err, 0, sizeof(err))
+        self.header.probe = whole("probe", probe, 0, WORD_MAX)
+        self.header.shard = whole("shard", shard, 0, 0xffff)
+        self.header.settings = whole("settings", settings, 0, WORD_MAX)
+        self.header.sequence = whole("sequence", sequence, 1, WORD_MAX)
+        max_votes = whole("max_votes", max_votes, 1, ZN_VOTES_MAX)
+        check(zn_vote_writer_init(&self.writer, max_votes, &err), &err)
+
+    def __dealloc__(self):
+        zn_vote_writer_fini(&self.writer)
+
+    def __len__(self):
+        return self.writer.votes
+
+    @property
+    def sequence(self):
+        """The number of the message that the next finish() writes."""
+        return self.header.sequence
+
+    cdef int _full(self) except -1:
+        raise CapacityError(f"a message takes {self.writer.max_votes} votes: finish it first")
+
+    def add(self, kind, t_ns, user, lo, hi):
+        """Adds a vote: kind 1 to 8, time, the user's hash and both halves of the attribute's.
+
+        Raises CapacityError when the message is full.
+        """
+        cdef zn_vote vote = vote_of(kind, t_ns, user, lo, hi)
+        if not zn_vote_writer_add(&self.writer, &vote):
+            self._full()
+
+    def add_columns(self, kind, t_ns, user, lo, hi):
+        """Adds votes of one kind: arrays of int64, uint64, uint64 and uint64.
+
+        Raises CapacityError, with none added, when the message does not take them all.
+        """
+        cdef const int64_t[::1] times
+        cdef const uint64_t[::1] users, los, his
+        cdef zn_vote vote
+        cdef Py_ssize_t i
+        times, users, los, his = word_columns({"t_ns": t_ns, "user": user, "lo": lo, "hi": hi})
+        vote.kind = whole("kind", kind, 1, ZN_VOTE_KINDS)
+        if times.shape[0] > self.writer.max_votes - self.writer.votes:
+            self._full()
+        for i in range(times.shape[0]):
+            vote.t_ns = times[i]
+            vote.user = users[i]
+            vote.id.lo = los[i]
+            vote.id.hi = his[i]
+            zn_vote_writer_add(&self.writer, &vote)
+
+    def finish(self, watermark_ns):
+        """The message of the votes added since the last one, and begins the next.
+
+        watermark_ns: no vote for an earlier time will follow. Afterwards order[k] is the number of
+        the vote, as added, that the k-th answer is for.
+        """
+        cdef uint32_t[::1] order
+        cdef uint32_t votes = self.writer.votes
+        cdef bytearray out = bytearray(zn_vote_writer_bytes(&self.writer))
+        cdef size_t size
+        self.header.watermark_ns = time_of(watermark_ns)
+        self.order = numpy().empty(max(votes, 1), numpy().uint32)
+        order = self.order
+        size = zn_vote_writer_finish(&self.writer, &self.header, <uint8_t *><char *>out, &order[0])
+        self.order = self.order[:votes]
+        self.header.sequence += 1
+        return bytes(out[:size])
+
+
+cdef dict start_of(const zn_vote_header *header):
+    return {"shard": header.shard, "probe": header.probe, "sequence": header.sequence,
+            "settings": header.settings}
+
+
+def read_votes(bytes message not None):
+    """The header of a vote message and its votes as arrays, in the order of their answers.
+
+    A dict of shard, probe, sequence, settings and watermark_ns; and of arrays kind (uint8), t_ns
+    (int64), user (40 bits of it), lo and hi (uint64).
+    Raises FormatError for what is no such message, cut or damaged.
+    """
+    cdef _Copy copy = _Copy(message)
+    cdef zn_vote_header header
+    cdef zn_vote *votes
+    cdef zn_error err
+    cdef uint32_t i
+    cdef uint8_t[::1] kind
+    cdef int64_t[::1] t_ns
+    cdef uint64_t[:, ::1] words
+    memset(&err, 0, sizeof(err))
+    check(zn_vote_header_read(&header, copy.span, &err), &err)
+    np = numpy()
+    block = np.empty(max(header.votes, 1) * sizeof(zn_vote), np.uint8)
+    kind = block
+    votes = <zn_vote *>&kind[0]
+    check(zn_votes_read(votes, &header, copy.span, &err), &err)
+    arrays = (np.empty(header.votes, np.uint8), np.empty(header.votes, np.int64),
+              np.empty((3, header.votes), np.uint64))
+    kind, t_ns, words = arrays
+    for i in range(header.votes):
+        kind[i] = votes[i].kind
+        t_ns[i] = votes[i].t_ns
+        words[0, i] = votes[i].user
+        words[1, i] = votes[i].id.lo
+        words[2, i] = votes[i].id.hi
+    user, lo, hi = arrays[2]
+    return {**start_of(&header), "watermark_ns": header.watermark_ns, "kind": arrays[0],
+            "t_ns": arrays[1], "user": user, "lo": lo, "hi": hi}
+
+
+def read_answers(bytes message not None):
+    """The header of an answer message, as read_votes() has it, and `answers`, an array of bool.
+
+    Raises FormatError for what is no such message, cut or damaged.
+    """
+    cdef _Copy copy = _Copy(message)
+    cdef zn_vote_header header
+    cdef zn_span bits
+    cdef zn_error err
+    memset(&err, 0, sizeof(err))
+    check(zn_answers_read(&header, &bits, copy.span, &err), &err)
+    np = numpy()
+    packed = np.frombuffer(span_bytes(bits), np.uint8)
+    answers = np.unpackbits(packed, count=header.votes, bitorder="little").astype(bool)
+    return {**start_of(&header), "answers": answers}
+
+
+def write_answers(shard, probe, sequence, settings, answers):
+    """The answer message to a vote message: answers[k] is the one to its k-th vote."""
+    cdef zn_vote_header header
+    cdef bytes bits = numpy().packbits(numpy().asarray(answers, bool), bitorder="little").tobytes()
+    cdef bytearray out
+    memset(&header, 0, sizeof(header))
+    header.shard = whole("shard", shard, 0, 0xffff)
+    header.probe = whole("probe", probe, 0, WORD_MAX)
+    header.sequence = whole("sequence", sequence, 1, WORD_MAX)
+    header.settings = whole("settings", settings, 0, WORD_MAX)
+    header.votes = whole("number of answers", len(answers), 0, ZN_VOTES_MAX)
+    out = bytearray(zn_answers_bytes(header.votes))
+    zn_answers_write(&header, <const uint8_t *><const char *>bits, <uint8_t *><char *>out)
+    return bytes(out)

@@ -1,0 +1,262 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# The counter of one shard: csrc/anonymity/vote_shard.h.
+
+cdef class VoteShard:
+    """VoteShard(z, window_ns, *, rotate_ns=None, shard=0, keep=None, max_tuples=None,
+    max_attributes=None, max_clients=None, max_pending=None, max_probes=None, max_ahead_ns=None,
+    keep_releases=False)
+--
+
+    Decides on the votes of many probes as one z-table over all of them would, in the order (time,
+    probe, sequence, place in the message).
+
+    z, window_ns: the threshold and the window, from which vote_settings() follows.
+    rotate_ns: length of an epoch of client addresses; None: there is one.
+    keep: users kept of each attribute; None: z of them, which decides all the same.
+    max_tuples, max_attributes: as in ZTable. max_clients: addresses of clients in an epoch.
+    max_pending: votes that may wait for other probes; max_probes: probes known at once.
+    max_ahead_ns: a message whose watermark or votes lie further ahead of the other probes, or of
+        the wall clock where put() has it, is rejected; None: none is.
+    keep_releases: whether releases() is wanted.
+
+    A shard belongs to one thread at a time.
+    """
+
+    cdef zn_vote_shard *shard
+    cdef _Guard guard
+
+    def __cinit__(self, *arguments, **options):
+        self.guard = _Guard()
+
+    @embedsignature(False)
+    def __init__(self, z, window_ns, *, rotate_ns=None, shard=0, keep=None, max_tuples=None,
+                 max_attributes=None, max_clients=None, max_pending=None, max_probes=None,
+                 max_ahead_ns=None, keep_releases=False):
+        cdef zn_vote_shard_config config
+        cdef zn_error err
+        if self.shard != NULL:
+            raise RuntimeError("a shard cannot be opened twice")
+        memset(&err, 0, sizeof(err))
+        z = whole("z", z, 1, ZN_ZTABLE_Z_MAX)
+        zn_vote_shard_config_init(&config, z, whole("window_ns", window_ns, 1,
+                                                    ZN_ZTABLE_WINDOW_MAX_NS))
+        config.table.keep = z if keep is None else whole("keep", keep, z, KEEP_MAX)
+        config.settings = vote_settings(z, window_ns, rotate_ns)
+        config.shard = whole("shard", shard, 0, 0xffff)
+        config.keep_releases = bool(keep_releases)
+        if rotate_ns is not None:
+            config.rotate_ns = whole("rotate_ns", rotate_ns, 1, (1 << 63) - 1)
+        if max_ahead_ns is not None:
+            config.max_ahead_ns = whole("max_ahead_ns", max_ahead_ns, 1, (1 << 63) - 1)
+        if max_tuples is not None:
+            config.table.max_tuples = whole("max_tuples", max_tuples, 1, ZN_ZTABLE_TUPLES_MAX)
+        if max_attributes is not None:
+            config.table.max_attributes = whole("max_attributes", max_attributes, 1,
+                                                ZN_ZTABLE_ATTRIBUTES_MAX)
+        if max_clients is not None:
+            config.max_clients = whole("max_clients", max_clients, 1, 1 << 30)
+        if max_pending is not None:
+            config.max_pending = whole("max_pending", max_pending, 1, (1 << 32) - 1)
+        if max_probes is not None:
+            config.max_probes = whole("max_probes", max_probes, 1, 1 << 20)
+        check(zn_vote_shard_open(&self.shard, &config, &err), &err)
+
+    def __dealloc__(self):
+        zn_vote_shard_close(self.shard)
+
+    def __reduce__(self):
+        raise TypeError("a VoteShard cannot be pickled or copied: dump() stores one")
+
+    cdef int _enter(self) except -1:
+        if self.shard == NULL:
+            raise RuntimeError("this shard was never opened")
+        return self.guard.enter()
+
+    def put(self, message, now_ns=None):
+        """Takes a vote message; False for one that was taken before, which has no effect.
+
+        now_ns: the wall clock, where the probes' times must not lie far ahead of it.
+        Raises FormatError for a message that is damaged, for another shard or other settings, too
+        far ahead, or after one that is missing; CapacityError when too much is pending: it may be
+        put again later. Nothing is done then.
+        """
+        cdef const uint8_t[::1] view = message
+        cdef zn_span span
+        cdef zn_error err
+        cdef c_bool taken = False
+        cdef int64_t now = 0 if now_ns is None else time_of(now_ns)
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        span.n = view.shape[0]
+        span.p = &view[0] if span.n != 0 else NULL
+        self._enter()
+        with nogil:
+            rc = zn_vote_shard_put(self.shard, span, now, &taken, &err)
+        self.guard.leave()
+        check(rc, &err)
+        return taken
+
+    def decide(self, before_ns=None):
+        """Decides, in order, on every pending vote for a time before `before_ns`; None: the
+        watermark. The answer messages that this completes, in the order in which their messages
+        were put."""
+        cdef int64_t before
+        cdef size_t size
+        cdef bytearray out
+        self._enter()
+        try:
+            before = (zn_vote_shard_watermark(self.shard) if before_ns is None
+                      else time_of(before_ns))
+            with nogil:
+                zn_vote_shard_decide(self.shard, before)
+            answers = []
+            while True:
+                size = zn_vote_shard_answer_bytes(self.shard)
+                if size == 0:
+                    return answers
+                out = bytearray(size)
+                zn_vote_shard_take_answer(self.shard, <uint8_t *><char *>out)
+                answers.append(bytes(out))
+        finally:
+            self.guard.leave()
+
+    def releases(self):
+        """Times, users (40 bits), lo and hi of the votes released since the last call, as arrays.
+
+        Empty unless the shard was made with keep_releases.
+        """
+        cdef const zn_vote *votes
+        cdef size_t n, i
+        cdef int64_t[::1] t_ns
+        cdef uint64_t[:, ::1] words
+        np = numpy()
+        self._enter()
+        votes = zn_vote_shard_releases(self.shard, &n)
+        arrays = np.empty(n, np.int64), np.empty((3, n), np.uint64)
+        t_ns, words = arrays
+        for i in range(n):
+            t_ns[i] = votes[i].t_ns
+            words[0, i] = votes[i].user
+            words[1, i] = votes[i].id.lo
+            words[2, i] = votes[i].id.hi
+        zn_vote_shard_clear_releases(self.shard)
+        self.guard.leave()
+        return (arrays[0], *arrays[1])
+
+    def forget_probe(self, probe):
+        """Stops waiting for a probe until it has caught up again. Raises KeyError for one that is
+        not known."""
+        cdef uint64_t number = probe
+        self._enter()
+        known = zn_vote_shard_forget_probe(self.shard, number)
+        self.guard.leave()
+        if not known:
+            raise KeyError(probe)
+
+    @property
+    def probes(self):
+        """The probes that are waited for, each with its last sequence number and watermark."""
+        return {probe: entry[:2] for probe, entry in self.known_probes.items() if entry[2]}
+
+    @property
+    def known_probes(self):
+        """All probes: (sequence number, watermark, whether it is waited for)."""
+        cdef const zn_vote_probe *probes
+        cdef size_t n
+        self._enter()
+        probes = zn_vote_shard_probes(self.shard, &n)
+        found = {probes[i].id: (probes[i].sequence, probes[i].watermark_ns,
+                                probes[i].state == ZN_PROBE_PRESENT) for i in range(n)}
+        self.guard.leave()
+        return found
+
+    @property
+    def watermark(self):
+        """The time up to which decide() decides; VOTE_WATERMARK_END once all probes have ended."""
+        self._enter()
+        watermark = zn_vote_shard_watermark(self.shard)
+        self.guard.leave()
+        return watermark
+
+    @property
+    def settings(self):
+        """What vote_settings() gives for the shard's z, window and rotation."""
+        self._enter()
+        settings = zn_vote_shard_get_config(self.shard).settings
+        self.guard.leave()
+        return settings
+
+    @property
+    def stats(self):
+        """Counters since the shard began, and what is alive now.
+
+        messages, votes: taken. decided: votes; late: those of them for a time that was decided
+        already. client_addresses: votes for addresses that were, or may have been, a client's.
+        duplicates: messages that were taken before. gaps, ahead, no_room, malformed: messages
+        rejected, because one before them is missing, they are too far ahead of other probes, too
+        much is pending, or they are damaged or for another counter. probe_gone: times a probe was
+        forgotten that had not ended. pending: votes and messages that wait. table: the counters of
+        the z-table.
+        """
+        self._enter()
+        stats = dict(zn_vote_shard_get_stats(self.shard))
+        stats["pending"] = zn_vote_shard_pending(self.shard)
+        stats["table"] = zn_ztable_get_stats(zn_vote_shard_table(self.shard))
+        self.guard.leave()
+        return stats
+
+    @property
+    def memory_bytes(self):
+        """Bytes of memory touched, at most."""
+        self._enter()
+        used = zn_vote_shard_memory(self.shard)
+        self.guard.leave()
+        return used
+
+    def check(self):
+        """Raises AssertionError when an invariant of the table is broken. Slow: for tests."""
+        cdef const char *broken
+        self._enter()
+        broken = zn_ztable_check(zn_vote_shard_table(self.shard))
+        self.guard.leave()
+        if broken != NULL:
+            raise AssertionError(broken.decode())
+
+    def dump(self):
+        """All that the shard knows, as bytes for load(); it can link users, so whoever stores it
+        must encrypt it. Raises ConfigError when releases() were not taken before."""
+        cdef zn_text text
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        memset(&text, 0, sizeof(text))
+        self._enter()
+        try:
+            with nogil:
+                rc = zn_vote_shard_dump(self.shard, &text, &err)
+            check(rc, &err)
+            return PyBytes_FromStringAndSize(text.bytes, text.n)
+        finally:
+            zn_text_fini(&text)
+            self.guard.leave()
+
+    @classmethod
+    def load(cls, data):
+        """The shard that dump() made `data` of, with its settings and limits.
+
+        Raises FormatError for what is no dump, a damaged one, or one of another version,
+        CapacityError when memory is out.
+        """
+        cdef const uint8_t[::1] view = data
+        cdef VoteShard loaded = cls.__new__(cls)
+        cdef zn_span span
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        span.n = view.shape[0]
+        span.p = &view[0] if span.n != 0 else NULL
+        with nogil:
+            rc = zn_vote_shard_load(&loaded.shard, span, &err)
+        check(rc, &err)
+        return loaded
