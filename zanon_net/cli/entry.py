@@ -18,6 +18,7 @@ from zanon_net.cli.bench_command import bench_command
 from zanon_net.cli.completion import VARIABLE as COMPLETION
 from zanon_net.cli.completion import complete
 from zanon_net.cli.config_command import config_command
+from zanon_net.cli.count_command import count_command
 from zanon_net.cli.filter_command import filter_command
 from zanon_net.cli.inspect_command import inspect_command
 from zanon_net.cli.key_command import key_command
@@ -52,6 +53,7 @@ for _command in (
     packets_command,
     filter_command,
     publish_command,
+    count_command,
     table_command,
     key_command,
     config_command,

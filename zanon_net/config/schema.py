@@ -11,6 +11,7 @@ rows. The order of the rows is the order of fields, keys and manifests.
 
 from zanon_net.config import (
     anonymize_rows,
+    count_rows,
     filter_rows,
     packet_rows,
     publish_rows,
@@ -28,6 +29,7 @@ SETTINGS = (
     *table_rows.ROWS,
     *anonymize_rows.ROWS,
     *question_rows.ROWS,
+    *count_rows.ROWS,
 )
 
 
@@ -46,3 +48,5 @@ FILTER = {row.name: row for row in rows_of("filter")}
 """The settings of `filter` by their names."""
 PUBLISH = {row.name: row for row in rows_of("publish")}
 """The settings of `publish` by their names."""
+COUNT = {row.name: row for row in rows_of("count")}
+"""The settings of `count` by their names."""

@@ -8,9 +8,10 @@ from contextlib import suppress
 from itertools import chain, zip_longest
 from pathlib import Path
 
+from zanon_net.count.by_probe import frames_by_probe
 from zanon_net.count.commits import Commit
 from zanon_net.count.folders import FOLDER_MODE, CounterFolder, write_whole
-from zanon_net.count.frames import Welcome, answers_header, framed, messages_in
+from zanon_net.count.frames import Refusal, Welcome, messages_in
 from zanon_net.count.transport import BATCH_BYTES, Received, Transport
 from zanon_net.errors import FormatError, ZanonError
 from zanon_net.system.file_errors import explained
@@ -32,29 +33,33 @@ class FolderTransport(Transport):
             with explained("make", path):
                 path.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
         self._folder.write_welcome(welcome)
-        self._consumed: set[Path] = set()
+        self._consumed: set[object] = set()
         self._waiting: Iterator[Path] = iter(())
 
     def take(self, timeout: float) -> list[Received]:
         """See Transport."""
         until = time.monotonic() + timeout
         received = self._read()
-        while not received and time.monotonic() < until:
-            time.sleep(min(POLL_S, timeout))
+        while not received:
             self._waiting = self._look()
             received = self._read()
+            if received or time.monotonic() >= until:
+                break
+            time.sleep(min(POLL_S, timeout))
         return received
 
     def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
         """See Transport: a file for each probe, whose content depends on the commit alone."""
-        by_probe: dict[int, list[bytes]] = {}
-        for message in answers:
-            by_probe.setdefault(answers_header(message).probe, []).append(framed(message))
-        for probe, frames in by_probe.items():
+        for probe, frames in frames_by_probe(answers).items():
             folder = self._answers / f"{probe:016x}"
             with explained("make", folder):
                 folder.mkdir(exist_ok=True, mode=FOLDER_MODE)
-            write_whole(folder / f"{commit.name}.zna", b"".join(frames))
+            write_whole(folder / f"{commit.name}.zna", frames)
+
+    def refuse(self, received: Received, refusal: Refusal) -> None:
+        """See Transport."""
+        if not refusal.is_final:
+            self._consumed.discard(received.origin)
 
     def close(self) -> None:
         """See Transport."""
@@ -65,7 +70,7 @@ class FolderTransport(Transport):
         for path in self._waiting:
             try:
                 data = path.read_bytes()
-                received += [Received(message) for message in messages_in(data)]
+                received += [Received(message, path) for message in messages_in(data)]
             except FileNotFoundError:  # its probe has removed it
                 continue
             except FormatError as error:

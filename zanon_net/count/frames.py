@@ -38,13 +38,14 @@ class Key(NamedTuple):
 
 
 class VotesHeader(NamedTuple):
-    """The header of a message of votes."""
+    """The header of a message of votes. latest: a bound on the times of its votes."""
 
     shard: int
     probe: int
     sequence: int
     settings: int
     watermark: int
+    latest: int
     votes: int
 
     @property
@@ -124,10 +125,11 @@ def _unpacked(layout: struct.Struct, message: bytes, magic: bytes) -> tuple[int,
 
 def votes_header(message: bytes) -> VotesHeader:
     """Reads the header only: the core checks the rest. Raises FormatError."""
-    _flags, shard, probe, sequence, settings, watermark, _t0, _groups, votes, _width = _unpacked(
+    _flags, shard, probe, sequence, settings, watermark, base, _groups, votes, width = _unpacked(
         _VOTES, message, VOTES
     )
-    return VotesHeader(shard, probe, sequence, settings, watermark, votes)
+    latest = base + (1 << 8 * width) if votes else 0
+    return VotesHeader(shard, probe, sequence, settings, watermark, latest, votes)
 
 
 def answers_header(message: bytes) -> AnswersHeader:

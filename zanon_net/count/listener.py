@@ -37,6 +37,7 @@ from zanon_net.count.tls import TlsFiles, server_context
 from zanon_net.count.transport import BATCH_BYTES, Received, Transport
 from zanon_net.count.url import Place
 from zanon_net.errors import FormatError, ZanonError
+from zanon_net.system.log_levels import NOTICE
 
 INTRODUCTION_S = 5.0  # for a client to show its certificate, and to say who it is
 WAITING_BYTES_MAX = 4 * BATCH_BYTES  # of messages that were read and not taken
@@ -49,8 +50,8 @@ _log = logging.getLogger("zanon_net")
 class _Connection:
     """A probe's connection, in the thread of the event loop."""
 
-    def __init__(self, hello: Hello, writer: asyncio.StreamWriter) -> None:
-        self.probe = hello.probe
+    def __init__(self, hello: Hello, owner: str, writer: asyncio.StreamWriter) -> None:
+        self.probe, self.owner = hello.probe, owner
         self._writer = writer
 
     def send(self, message: bytes) -> None:
@@ -84,6 +85,7 @@ class Listener(Transport):
         self._connections: dict[int, _Connection] = {}
         self._retained: dict[int, dict[Key, bytes]] = {}
         self._owners: dict[int, str] = {}
+        self._lost: list[int] = []
         context = None if tls is None else server_context(tls)
         self._thread = LoopThread("listener")
         try:
@@ -94,6 +96,12 @@ class Listener(Transport):
             raise ZanonError(
                 f"cannot listen on port {place.port}: {reason}; choose another address or port"
             ) from None
+
+    def start(self, series: str) -> None:
+        """See Transport."""
+        del series
+        self._thread.wait_for(self._server.start_serving())
+        _log.log(NOTICE, "counting on port %d", self.port)
 
     @property
     def port(self) -> int:
@@ -125,6 +133,12 @@ class Listener(Transport):
         """See Transport."""
         if isinstance(received.origin, _Connection):
             self._thread.call(received.origin.end, refusal)
+
+    def take_lost(self) -> list[int]:
+        """See Transport."""
+        with self._lock:
+            lost, self._lost = self._lost, []
+        return lost
 
     def dump(self) -> bytes:
         """See Transport: answers that nobody may have, and whose certificate is whose probe's."""
@@ -164,7 +178,7 @@ class Listener(Transport):
         self._may_read.set()
         handshake: dict[str, Any] = {"ssl_handshake_timeout": INTRODUCTION_S} if context else {}
         return await asyncio.start_server(
-            self._serve, place.host, place.port, ssl=context, **handshake
+            self._serve, place.host, place.port, ssl=context, start_serving=False, **handshake
         )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -187,14 +201,15 @@ class Listener(Transport):
             writer.close()
 
     def _accept(self, hello: Hello, writer: asyncio.StreamWriter) -> _Connection | None:
-        connection = _Connection(hello, writer)
-        if problem := self._problem(hello, _owner(writer)):
+        connection = _Connection(hello, _owner(writer), writer)
+        if problem := self._problem(hello, connection.owner):
             _log.warning("warning: probe %016x is refused: %s", hello.probe, problem)
             connection.end(Refusal(problem, is_final=True))
             return None
         if hello.probe in self._connections:  # the system has not noticed yet that it is lost
             self._connections[hello.probe].end()
         self._connections[hello.probe] = connection
+        self._replace_former(connection)
         connection.send(write_welcome(self._welcome))
         with self._lock:
             retained = list(self._retained.get(hello.probe, {}).values())
@@ -211,6 +226,19 @@ class Listener(Transport):
                 return "it came with another certificate before; give each probe a --probe of its own"
         return ""
 
+    def _replace_former(self, connection: _Connection) -> None:
+        """A probe that began anew has another number, and the one before will not come back."""
+        with self._lock:
+            former = [
+                probe
+                for probe, owner in self._owners.items()
+                if owner == connection.owner and owner and probe not in self._connections
+            ]
+            for probe in former:
+                del self._owners[probe]
+                self._retained.pop(probe, None)
+            self._lost += former
+
     def _take_in(self, message: bytes, connection: _Connection) -> None:
         if message[:4] == RECEIPT:
             with self._lock:
@@ -221,7 +249,7 @@ class Listener(Transport):
             raise FormatError("a message of another probe came over its connection")
         else:
             self._waiting_bytes += len(message)
-            self._inbox.put(Received(message, connection))
+            self._inbox.put(Received(message, connection, connection.owner))
 
     async def _can_read(self) -> None:
         """Waits while much is read and not taken, so that clients wait, too."""

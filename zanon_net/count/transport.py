@@ -14,15 +14,23 @@ BATCH_BYTES = 1 << 23
 
 
 class Received(NamedTuple):
-    """A message, and where it came from if that can be refused: an object of the transport's."""
+    """A message; what to refuse it to, an object of the transport's; and who has sent it, if that
+    is known better than by the message."""
 
     message: bytes
     origin: object = None
+    sender: str = ""
 
 
 class Transport(ABC):
     """Messages in an order that is kept for each probe and shard; answers under names that a second
     run repeats."""
+
+    def start(self, series: str) -> None:  # noqa: B027
+        """Begins to publish, after `load`; `take` comes later.
+
+        series: stands for all commits of one state, whose offsets no other series has.
+        """
 
     @abstractmethod
     def take(self, timeout: float) -> list[Received]:
@@ -33,7 +41,14 @@ class Transport(ABC):
         """Hands the answers of a commit to their probes. Raises ZanonError."""
 
     def refuse(self, received: Received, refusal: Refusal) -> None:  # noqa: B027
-        """Says to the sender of a message that it is not counted, where that can be."""
+        """Says to the sender of a message that it is not counted, where that can be.
+
+        Unless the refusal is final, the message comes again where that can be.
+        """
+
+    def take_lost(self) -> list[int]:
+        """The probes that are known to be gone, since the last call."""
+        return []
 
     @property
     def positions(self) -> Mapping[str, int]:
@@ -41,14 +56,14 @@ class Transport(ABC):
         return {}
 
     def seek(self, positions: Mapping[str, int]) -> None:  # noqa: B027
-        """Reads on from there; before the first `take`."""
+        """Reads on from there."""
 
     def dump(self) -> bytes:
         """What else has to survive this process."""
         return b""
 
     def load(self, dumped: bytes) -> None:  # noqa: B027
-        """Takes up what `dump` gave; before the first `take`."""
+        """Takes up what `dump` gave; before `start`."""
 
     @abstractmethod
     def close(self) -> None:

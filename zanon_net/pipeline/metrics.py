@@ -8,6 +8,7 @@ and values have three digits. The times among them come from settings and the cl
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from zanon_net._core import STAT_INFO
 from zanon_net._version import __version__
@@ -48,7 +49,7 @@ class Metric:
     name: str
     kind: str
     help: str
-    value: Callable[[Snapshot], Value]
+    value: Callable[[Any], Value]
     label: str = ""
 
     @property
@@ -56,7 +57,7 @@ class Metric:
         """Its name in Prometheus."""
         return f"zanon_{self.name}"
 
-    def samples(self, snapshot: Snapshot) -> list[tuple[Sequence[str], float]]:
+    def samples(self, snapshot: Any) -> list[tuple[Sequence[str], float]]:
         """(values of the labels, number of three digits) at a snapshot."""
         value = self.value(snapshot)
         if value is None:

@@ -26,7 +26,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from zanon_net.config.listen_address import ListenAddress
 from zanon_net.errors import ConfigError, OutputError, ZanonError
-from zanon_net.pipeline.metrics import METRICS, Metric, Snapshot, rounded
+from zanon_net.pipeline.metrics import METRICS, Metric, rounded
 from zanon_net.system.file_errors import explained
 from zanon_net.system.signals import signals_blocked
 
@@ -48,12 +48,13 @@ _log = logging.getLogger("zanon_net")
 class MetricsCollector(Collector):
     """The metrics that are given out: those of the last snapshot, and how old they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Sequence[Metric] = METRICS) -> None:
+        self._metrics = metrics
         self._latest: tuple[float, Sequence[Family]] = (time.monotonic(), ())
 
-    def take(self, snapshot: Snapshot) -> None:
+    def take(self, snapshot: Any) -> None:
         """Replaces the metrics at once, for whichever thread reads them."""
-        self._latest = (time.monotonic(), [_family(metric, snapshot) for metric in METRICS])
+        self._latest = (time.monotonic(), [_family(metric, snapshot) for metric in self._metrics])
 
     def collect(self) -> Iterable[Family]:
         """See Collector."""
@@ -62,7 +63,7 @@ class MetricsCollector(Collector):
         yield GaugeMetricFamily(AGE_NAME, AGE_HELP, rounded(time.monotonic() - taken_at))
 
 
-def _family(metric: Metric, snapshot: Snapshot) -> Family:
+def _family(metric: Metric, snapshot: Any) -> Family:
     is_counter = metric.kind == "counter"
     kind = CounterMetricFamily if is_counter else GaugeMetricFamily
     family = kind(metric.full_name, metric.help, labels=[metric.label] if metric.label else [])

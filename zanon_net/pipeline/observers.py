@@ -4,21 +4,16 @@
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from zanon_net._core import PacketEngine
-from zanon_net.config.listen_address import ListenAddress
 from zanon_net.config.sections import LiveSettings
-from zanon_net.errors import MissingExtraError
 from zanon_net.output.sink import Parts
 from zanon_net.pipeline.facts import Drops
-from zanon_net.pipeline.metrics import Snapshot, rounded
+from zanon_net.pipeline.metrics import METRICS, Snapshot, rounded
 from zanon_net.pipeline.metrics_clock import MetricsClock
+from zanon_net.pipeline.metrics_outputs import MetricsOutputs
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.service import ServiceManager
-
-if TYPE_CHECKING:
-    from zanon_net.pipeline.metrics_export import MetricsCollector, MetricsFile, MetricsServer
 
 
 class Observers:
@@ -30,40 +25,15 @@ class Observers:
 
     def __init__(self, settings: LiveSettings, service: ServiceManager | None = None) -> None:
         self._service = service if service is not None and service.is_there else None
-        self._collector: MetricsCollector | None = None
-        self._server: MetricsServer | None = None
-        self._file: MetricsFile | None = None
         self._clock: MetricsClock | None = None
-        if settings.metrics is not None or settings.metrics_file is not None:
-            self._open_metrics(settings)
-
-    def _open_metrics(self, settings: LiveSettings) -> None:
-        try:
-            from prometheus_client.registry import CollectorRegistry
-
-            from zanon_net.pipeline.metrics_export import (
-                MetricsCollector,
-                MetricsFile,
-                MetricsServer,
-            )
-        except ImportError:
-            raise MissingExtraError(
-                "metrics need prometheus-client; install it with: pip install 'zanon-net[metrics]'"
-            ) from None
-        self._collector, registry = MetricsCollector(), CollectorRegistry()
-        registry.register(self._collector)
-        if settings.metrics is not None:
-            self._server = MetricsServer(ListenAddress.of(settings.metrics), registry)
-        if settings.metrics_file is not None:
-            self._file = MetricsFile(settings.metrics_file, registry)
+        self._metrics = MetricsOutputs(METRICS, settings.metrics, settings.metrics_file)
 
     def begin(self, engine: PacketEngine, drops: Callable[[], Drops], hooks: WindowHooks) -> None:
         """The run is about to read, with everything open. Raises OutputError."""
-        if self._service is not None or self._collector is not None:
+        if self._service is not None or self._metrics.is_there:
             self._clock = MetricsClock(engine, drops, hooks, self._publish)
             self._clock.tick(time.monotonic())
-        if self._server is not None:
-            self._server.start()
+        self._metrics.start()
         if self._service is not None:
             self._service.ready()
 
@@ -92,14 +62,10 @@ class Observers:
 
     def close(self) -> None:
         """Ends the server; again is fine."""
-        if self._server is not None:
-            self._server.close()
+        self._metrics.close()
 
     def _publish(self, snapshot: Snapshot) -> None:
-        if self._collector is not None:
-            self._collector.take(snapshot)
-        if self._file is not None:
-            self._file.write()
+        self._metrics.publish(snapshot)
         if self._service is not None:
             self._service.status(_status(snapshot))
 

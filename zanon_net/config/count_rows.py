@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of `count`: its rows of the table in `schema`."""
+
+from dataclasses import replace
+from functools import partial
+
+from zanon_net.config import count_rules, rules
+from zanon_net.config.rules import COUNT_MAX, Z_MAX
+from zanon_net.config.setting import Setting
+from zanon_net.config.types import (
+    DURATION,
+    FILE,
+    FLAG,
+    KEY_FILE,
+    LISTEN_ADDRESS,
+    METRICS_FILE,
+    Type,
+    whole_number,
+)
+
+SHARDS_MAX = 256
+FOLDER: Type = replace(FILE, range="a folder", metavar="DIR")
+SHARD_COUNT = replace(
+    whole_number("shards", 1, SHARDS_MAX),
+    read=count_rules.power_of_two,
+    range=f"a power of two, 1 to {SHARDS_MAX}",
+)
+
+_anonymity = partial(Setting, command="count", heading="Anonymity (as every probe has it)")
+_ANONYMITY = (
+    _anonymity(
+        name="z",
+        type=whole_number("users", 1, Z_MAX),
+        default=20,
+        help="Users, over all probes, that must share a name before it is released.",
+        manifest="as it is",
+    ),
+    _anonymity(
+        name="window",
+        type=DURATION,
+        default="1h",
+        help="For how long a user's exposure to a name counts.",
+        manifest=rules.shown_window,
+    ),
+    _anonymity(
+        name="rotate",
+        type=DURATION,
+        default=None,
+        help="The length of an epoch, in which an address that was a client's is no server's.",
+        usual="the window",
+        manifest=rules.shown_rotate,
+    ),
+)
+
+_files = partial(Setting, command="count", heading="Input and output", manifest="nothing")
+_FILES = (
+    _files(
+        name="out",
+        type=FOLDER,
+        default=None,
+        help="Where the answers of file:DIR go.",
+        usual="DIR/answers",
+        check=count_rules.check_tls,
+    ),
+    _files(
+        name="releases",
+        type=FOLDER,
+        default=None,
+        help="Also write what was released, as hashes, a file a commit; for audits.",
+    ),
+    _files(
+        name="tls_cert",
+        type=FILE,
+        default=None,
+        help="The counter's certificate, in PEM, for tls://.",
+        check=count_rules.check_tls,
+    ),
+    _files(
+        name="tls_key",
+        type=FILE,
+        default=None,
+        help="Its private key.",
+        check=count_rules.check_tls,
+    ),
+    _files(
+        name="tls_ca",
+        type=FILE,
+        default=None,
+        help="The authority whose certificates probes have to show.",
+        check=count_rules.check_tls,
+    ),
+)
+
+_probes = partial(Setting, command="count", heading="Probes", manifest="as it is")
+_PROBES = (
+    _probes(
+        name="shards",
+        type=SHARD_COUNT,
+        default=1,
+        help="Parts that the names are counted in.",
+    ),
+    _probes(
+        name="expect_probes",
+        type=whole_number("probes", 0, 1 << 16),
+        default=0,
+        help="Decide nothing before so many probes have come.",
+        check=count_rules.check_until_done,
+    ),
+    _probes(
+        name="until_done",
+        type=FLAG,
+        default=False,
+        help="End when all probes that are expected have ended, as those that read captures do.",
+        check=count_rules.check_until_done,
+    ),
+    _probes(
+        name="probe_timeout",
+        type=DURATION,
+        default="30s",
+        help="Go on without a probe that is silent for so long; what it sends later is late.",
+        manifest="nothing",
+    ),
+    _probes(
+        name="max_skew",
+        type=DURATION,
+        default="10m",
+        help="Refuse votes that are further than this ahead of this machine's clock.",
+        manifest="nothing",
+    ),
+    _probes(
+        name="max_users_per_probe",
+        type=whole_number("users", 1, COUNT_MAX),
+        default=None,
+        help="Users of a probe in a window; votes of more do not count.",
+        usual="no limit",
+    ),
+)
+
+_state = partial(Setting, command="count", heading="State", manifest="nothing")
+_STATE = (
+    _state(
+        name="state",
+        type=FOLDER,
+        default=None,
+        help="Keep there what a counter that starts again goes on with, sealed.",
+        usual="none: it counts anew",
+        check=count_rules.check_state,
+    ),
+    _state(
+        name="state_key_file",
+        type=KEY_FILE,
+        default=None,
+        help="The key of the state, made by 'zanon-net key new'; none of a probe's keys.",
+        check=count_rules.check_state,
+    ),
+)
+
+_metrics = partial(
+    Setting,
+    command="count",
+    heading="Metrics",
+    manifest="nothing",
+    check=rules.check_metrics,
+)
+_METRICS = (
+    _metrics(
+        name="metrics",
+        type=LISTEN_ADDRESS,
+        default=None,
+        help="Serve metrics for Prometheus on this address.",
+    ),
+    _metrics(
+        name="metrics_anywhere",
+        type=FLAG,
+        default=False,
+        help="Allow an address of --metrics that other machines reach.",
+    ),
+    _metrics(
+        name="metrics_file",
+        type=METRICS_FILE,
+        default=None,
+        help="Keep the metrics in this file, for node_exporter.",
+    ),
+)
+
+_limits = partial(
+    Setting, command="count", heading="Limits (at which more is suppressed)", manifest="as it is"
+)
+_LIMITS = (
+    _limits(
+        name="max_tuples",
+        type=whole_number("pairs", 1, COUNT_MAX),
+        default=1 << 26,
+        help="Pairs of name and user kept at once, in all shards together.",
+    ),
+    _limits(
+        name="max_attributes",
+        type=whole_number("names", 1, COUNT_MAX),
+        default=1 << 24,
+        help="Names and addresses kept at once.",
+    ),
+    _limits(
+        name="max_clients",
+        type=whole_number("addresses", 1, COUNT_MAX),
+        default=1 << 22,
+        help="Addresses of clients known in an epoch.",
+    ),
+    _limits(
+        name="max_pending",
+        type=whole_number("votes", 1, COUNT_MAX),
+        default=1 << 24,
+        help="Votes that wait for slower probes; a probe with more has to wait, too.",
+    ),
+)
+
+ROWS = (*_ANONYMITY, *_FILES, *_PROBES, *_STATE, *_METRICS, *_LIMITS)

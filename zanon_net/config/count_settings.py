@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of `count`: a frozen dataclass, checked when it is made.
+
+As `sections`: the dataclass gives the rows of the schema types for type checkers.
+"""
+
+import os
+from dataclasses import dataclass
+
+from zanon_net.config import rules
+from zanon_net.config.schema import COUNT, rows_of
+from zanon_net.config.sections import View, describe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountConfig(View):
+    """The settings of a counter."""
+
+    rows = rows_of("count")
+
+    z: int = COUNT["z"].default
+    window: int | str = COUNT["window"].default
+    rotate: int | str | None = COUNT["rotate"].default
+    out: str | os.PathLike[str] | None = COUNT["out"].default
+    releases: str | os.PathLike[str] | None = COUNT["releases"].default
+    tls_cert: str | os.PathLike[str] | None = COUNT["tls_cert"].default
+    tls_key: str | os.PathLike[str] | None = COUNT["tls_key"].default
+    tls_ca: str | os.PathLike[str] | None = COUNT["tls_ca"].default
+    shards: int = COUNT["shards"].default
+    expect_probes: int = COUNT["expect_probes"].default
+    until_done: bool = COUNT["until_done"].default
+    probe_timeout: int | str = COUNT["probe_timeout"].default
+    max_skew: int | str = COUNT["max_skew"].default
+    max_users_per_probe: int | None = COUNT["max_users_per_probe"].default
+    state: str | os.PathLike[str] | None = COUNT["state"].default
+    state_key_file: str | os.PathLike[str] | None = COUNT["state_key_file"].default
+    metrics: str | None = COUNT["metrics"].default
+    metrics_anywhere: bool = COUNT["metrics_anywhere"].default
+    metrics_file: str | os.PathLike[str] | None = COUNT["metrics_file"].default
+    max_tuples: int = COUNT["max_tuples"].default
+    max_attributes: int = COUNT["max_attributes"].default
+    max_clients: int = COUNT["max_clients"].default
+    max_pending: int = COUNT["max_pending"].default
+
+    @property
+    def window_ns(self) -> int:
+        """The window in nanoseconds."""
+        return int(self.window)
+
+    @property
+    def rotate_ns(self) -> int:
+        """The length of an epoch in nanoseconds."""
+        return rules.rotate_ns(self.settings())
+
+
+describe(CountConfig)

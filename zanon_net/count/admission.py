@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which messages become part of a commit, and which probes are gone: all that clocks decide."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from zanon_net._core import read_votes
+from zanon_net.config.parse import format_duration
+from zanon_net.count.commits import COUNTED, GONE, UNCOUNTED, Entry
+from zanon_net.count.counter import Counter
+from zanon_net.count.frames import ENDED, Refusal, VotesHeader, votes_header
+from zanon_net.count.settings import CounterSettings
+from zanon_net.count.transport import Received
+from zanon_net.errors import FormatError
+
+VOTING_KINDS = (1, 4, 5)  # the others count no user
+NS_PER_S = 1_000_000_000
+CHECK_S = 0.5  # between two looks for probes that are gone
+
+
+@dataclass(slots=True)
+class Admitted:
+    """entries: of the next commit. sources: what each of them came out of; None: of no message.
+    refused: what is not counted, and why. sequences: the last of each probe and shard."""
+
+    entries: list[Entry] = field(default_factory=list)
+    sources: list[Received | None] = field(default_factory=list)
+    refused: list[tuple[Received, Refusal]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    sequences: dict[tuple[int, int], int] = field(default_factory=dict)
+
+
+class Admission:
+    """Looks at each message before it is counted.
+
+    clock_ns: the time now, in ns since the Unix epoch. clock_s: seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        settings: CounterSettings,
+        counter: Counter,
+        clock_ns: Callable[[], int] = time.time_ns,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._counter = settings, counter
+        self._clock_ns, self._clock_s = clock_ns, clock_s
+        self.last_seen: dict[int, float] = dict.fromkeys(counter.watermarks(), clock_s())
+        self._check_due = clock_s()
+        self._behind_since: dict[int, float] = {}
+        self._users: dict[str, _Quota] = {}
+
+    def look_at(self, received: Iterable[Received], lost: Iterable[int] = ()) -> Admitted:
+        """Sorts what was received. lost: probes that are known to be gone."""
+        admitted = Admitted()
+        for item in received:
+            try:
+                self._look_at(item, votes_header(item.message), admitted)
+            except FormatError as error:
+                self._refuse(item, Refusal(str(error), is_final=True), "refused_format", admitted)
+        for probe in lost:
+            if self.last_seen.pop(probe, None) is not None:
+                self._drop(probe, "it began anew", admitted)
+        if self._clock_s() >= self._check_due:
+            self._check_due = self._clock_s() + CHECK_S
+            self._drop_silent(admitted)
+            self._drop_slow(admitted)
+        return admitted
+
+    def _look_at(self, item: Received, header: VotesHeader, admitted: Admitted) -> None:
+        if problem := self._misfit(header):
+            self._refuse(item, Refusal(problem, is_final=True), "refused_settings", admitted)
+            return
+        place = header.probe, header.shard
+        before = admitted.sequences.get(place, self._counter.sequence_of(header))
+        if before is not None and header.sequence <= before:
+            self._counter.tally["duplicates_resent"] += 1
+        elif before is not None and header.sequence != before + 1:
+            text = f"its message {header.sequence} came after {before}: those between are missing"
+            self._refuse(item, Refusal(text, is_final=False), "refused_gap", admitted)
+        elif lead := self._lead_ns(item, header):
+            text = (
+                f"its clock is {format_duration(lead - lead % NS_PER_S)} ahead of the counter's,"
+                " more than --max-skew; set both clocks by NTP"
+            )
+            self._refuse(item, Refusal(text, is_final=False), "refused_future", admitted)
+        else:
+            admitted.sequences[place] = header.sequence
+            self._admit(item, header, admitted)
+
+    def _misfit(self, header: VotesHeader) -> str:
+        """Why a message can never be counted here; empty: it can."""
+        if header.settings != self._settings.number:
+            return "its --z, --window or --rotate are not those of the counter"
+        if header.shard >= self._settings.shards:
+            return f"it votes in shard {header.shard}, and the counter has {self._settings.shards}"
+        return ""
+
+    def _admit(self, item: Received, header: VotesHeader, admitted: Admitted) -> None:
+        kind = COUNTED if self._has_quota(item, header) else UNCOUNTED
+        if kind == UNCOUNTED:
+            admitted.warnings.append(
+                f"probe {header.probe:016x} has more users than --max-users-per-probe; votes of it"
+                " do not count"
+            )
+        admitted.entries.append(Entry(kind, item.message))
+        admitted.sources.append(item)
+        self.last_seen[header.probe] = self._clock_s()
+
+    def _refuse(self, item: Received, refusal: Refusal, name: str, admitted: Admitted) -> None:
+        self._counter.tally[name] += 1
+        admitted.refused.append((item, refusal))
+
+    def _lead_ns(self, item: Received, header: VotesHeader) -> int:
+        """By how much a message is of the future, where that is too much; else 0."""
+        limit = self._clock_ns() + self._settings.max_skew_ns
+        newest = header.latest
+        if newest > limit:  # perhaps: the header has only a bound
+            times = read_votes(item.message)["t_ns"]
+            newest = int(times.max()) if len(times) else 0
+        if header.watermark != ENDED:
+            newest = max(newest, header.watermark)
+        return newest - limit + self._settings.max_skew_ns if newest > limit else 0
+
+    def _has_quota(self, item: Received, header: VotesHeader) -> bool:
+        most = self._settings.max_users_per_probe
+        if most is None or not header.votes:
+            return True
+        votes = read_votes(item.message)
+        users = np.unique(votes["user"][np.isin(votes["kind"], VOTING_KINDS)])
+        window = int(votes["t_ns"].max()) // self._settings.window_ns
+        sender = item.sender or f"{header.probe:016x}"
+        return self._users.setdefault(sender, _Quota()).take(window, users.tolist(), most)
+
+    # ---- probes that are gone --------------------------------------------------------------------
+
+    def _drop_silent(self, admitted: Admitted) -> None:
+        now, patience = self._clock_s(), self._settings.probe_timeout_s
+        for probe, seen in list(self.last_seen.items()):
+            if now - seen > patience:
+                del self.last_seen[probe]
+                self._drop(probe, f"it is silent for {patience:g} s", admitted)
+
+    def _drop_slow(self, admitted: Admitted) -> None:
+        """A clock far behind would hold up the votes of all others, though its probe sends."""
+        now, limit = self._clock_s(), self._clock_ns() - self._settings.max_skew_ns
+        watermarks = self._counter.watermarks()
+        slow = {
+            probe for probe in self.last_seen if probe in watermarks and watermarks[probe] < limit
+        }
+        if len(slow) == len(self.last_seen):  # all are: they read captures
+            slow.clear()
+        self._behind_since = {probe: self._behind_since.get(probe, now) for probe in slow}
+        for probe, since in self._behind_since.items():
+            if now - since > self._settings.probe_timeout_s and self._counter.waits_for(probe):
+                self._drop(probe, "its clock is behind by more than --max-skew", admitted)
+
+    def _drop(self, probe: int, reason: str, admitted: Admitted) -> None:
+        if self._counter.waits_for(probe):
+            admitted.entries.append(Entry(GONE, probe=probe))
+            admitted.sources.append(None)
+            admitted.warnings.append(
+                f"probe {probe:016x} is gone: {reason}; decisions go on without it"
+            )
+
+
+class _Quota:
+    """The users of a sender in one window of packet time after the other."""
+
+    def __init__(self) -> None:
+        self._window = -1
+        self._users: set[int] = set()
+
+    def take(self, window: int, users: Iterable[int], most: int) -> bool:
+        """Counts users; false, and they are not counted, where there would be too many."""
+        if window > self._window:
+            self._window, self._users = window, set()
+        together = self._users.union(users)
+        if len(together) > most:
+            return False
+        self._users = together
+        return True

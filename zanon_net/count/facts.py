@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a counter at one time: counts only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterFacts:
+    """counts: of all shards together, and of what was refused.
+
+    lag_s: from the time up to which all is decided until now; None where that says nothing.
+    last_seen_s: since the last message of each probe that was not given up.
+    probes: that ever came. probes_missing: that are expected, and have not come.
+    """
+
+    counts: Mapping[str, int]
+    lag_s: float | None = None
+    last_seen_s: Mapping[str, float] = field(default_factory=dict)
+    probes_missing: int = 0
+    memory_bytes: int = 0
+    probes: int = 0

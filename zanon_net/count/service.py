@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The loop of a counter: takes messages, commits them, publishes answers, keeps the state."""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zanon_net.count.admission import Admission, Admitted
+from zanon_net.count.commits import Commit
+from zanon_net.count.counter import Counter, Outcome
+from zanon_net.count.facts import CounterFacts
+from zanon_net.count.frames import ENDED, Refusal
+from zanon_net.count.releases import ReleaseFolder
+from zanon_net.count.settings import CounterSettings
+from zanon_net.count.snapshot import Snapshot
+from zanon_net.count.transport import Received, Transport
+from zanon_net.errors import FormatError
+from zanon_net.system.signals import Interruption
+
+if TYPE_CHECKING:  # its library is needed for it alone
+    from zanon_net.count.state import StateFolder
+
+WAIT_S = 0.2  # for messages, and so for anything else that is due
+SNAPSHOTS_A_WINDOW = 12
+SNAPSHOT_SHARE = 0.05  # of the time that snapshots may take
+REPEATED_S = 60.0  # between two warnings of the same text
+
+_log = logging.getLogger("zanon_net")
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where a counter keeps its state, and what it has released; None: nowhere."""
+
+    state: "StateFolder | None" = None
+    releases: ReleaseFolder | None = None
+
+
+class CounterService:
+    """Counts until it is interrupted, or until all probes have ended.
+
+    on_tick: called often, with a function that gives the facts for metrics.
+    """
+
+    def __init__(
+        self,
+        settings: CounterSettings,
+        transport: Transport,
+        outputs: Outputs,
+        on_tick: Callable[[Callable[[], CounterFacts]], None] = lambda _facts: None,
+    ) -> None:
+        self._settings, self._transport, self._outputs = settings, transport, outputs
+        self._on_tick = on_tick
+        self._series = secrets.token_hex(8)
+        self._warned: dict[str, float] = {}
+        self._snapshot_due_s = 0.0
+        self._snapshot_mark = 0
+        self.counter = Counter(settings)
+        self._recover()
+        self._admission = Admission(settings, self.counter)
+
+    def run(self, interruption: Interruption, *, until_done: bool = False) -> None:
+        """Counts. Raises ZanonError where a file or the network ends it."""
+        while not interruption.requested and not (until_done and self.counter.is_done):
+            received = self._transport.take(WAIT_S)
+            self._step(received)
+            self._on_tick(self.facts)
+        self._keep_state()
+
+    def facts(self) -> CounterFacts:
+        """What there is to say of it now."""
+        watermark = self.counter.watermark
+        now = time.monotonic()
+        return CounterFacts(
+            counts=self.counter.stats(),
+            lag_s=None if watermark in (0, ENDED) else (time.time_ns() - watermark) / 1e9,
+            last_seen_s={
+                f"{probe:016x}": now - seen for probe, seen in self._admission.last_seen.items()
+            },
+            probes_missing=self.counter.probes_missing,
+            memory_bytes=self.counter.memory_bytes,
+            probes=self.counter.probes,
+        )
+
+    # ---- a commit --------------------------------------------------------------------------------
+
+    def _step(self, received: list[Received]) -> None:
+        admitted = self._admission.look_at(received, self._transport.take_lost())
+        for text in admitted.warnings:
+            self._warn(text)
+        for item, refusal in admitted.refused:
+            self._refuse(item, refusal)
+        if admitted.entries:
+            commit = Commit(self.counter.offset, admitted.entries, self._transport.positions)
+            if self._outputs.state is not None:
+                self._outputs.state.append(commit)
+            self._refuse_late(admitted, self._commit(commit))
+            self._keep_state_if_due()
+
+    def _commit(self, commit: Commit) -> Outcome:
+        """Does a commit that is in the journal, or does it again."""
+        outcome = self.counter.apply(commit)
+        if self._outputs.releases is not None:
+            self._outputs.releases.write(commit, self.counter.releases())
+        self._transport.publish(commit, outcome.answers)
+        return outcome
+
+    def _refuse_late(self, admitted: Admitted, outcome: Outcome) -> None:
+        """Refuses what a shard has not taken."""
+        for place, error in outcome.problems.items():
+            item = admitted.sources[place]
+            if item is not None:
+                self._refuse(item, Refusal(str(error), isinstance(error, FormatError)))
+
+    def _refuse(self, item: Received, refusal: Refusal) -> None:
+        self._warn(f"a probe's votes are refused: {refusal.text}")
+        self._transport.refuse(item, refusal)
+
+    def _warn(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._warned.get(text, -REPEATED_S) >= REPEATED_S:
+            self._warned = {old: at for old, at in self._warned.items() if now - at < REPEATED_S}
+            self._warned[text] = now
+            _log.warning("warning: %s", text)
+
+    # ---- state -----------------------------------------------------------------------------------
+
+    def _recover(self) -> None:
+        """Takes up the state, and does the commits since its snapshot again."""
+        state = self._outputs.state
+        snapshot = None if state is None else state.read_snapshot()
+        commits: Iterator[Commit] = iter(())
+        if state is not None and snapshot is not None:
+            self._series = snapshot.about["series"]
+            self._transport.seek(snapshot.about["positions"])
+            self.counter.load(snapshot.offset, snapshot.parts)
+            self._transport.load(snapshot.parts["transport"])
+            commits = state.read_commits(snapshot.offset)
+        self._transport.start(self._series)
+        for commit in commits:
+            self._commit(commit)
+            self._transport.seek(commit.positions)
+        self._keep_state()
+
+    def _keep_state_if_due(self) -> None:
+        if self._outputs.state is None or time.monotonic() < self._snapshot_due_s:
+            return
+        interval_ns = self._settings.window_ns // SNAPSHOTS_A_WINDOW
+        if self.counter.watermark - self._snapshot_mark >= interval_ns:
+            self._keep_state()
+
+    def _keep_state(self) -> None:
+        if self._outputs.state is None:
+            return
+        began = time.monotonic()
+        self._snapshot_mark = self.counter.watermark
+        parts = {**self.counter.dump(), "transport": self._transport.dump()}
+        about = {"series": self._series, "positions": dict(self._transport.positions)}
+        self._outputs.state.write_snapshot(Snapshot(self.counter.offset, about, parts))
+        ended = time.monotonic()
+        self._snapshot_due_s = ended + (ended - began) / SNAPSHOT_SHARE
+
+

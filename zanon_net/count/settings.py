@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of a counter, in the units that it works with."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from zanon_net._core import VoteShard, vote_settings
+from zanon_net.config.count_settings import CountConfig
+from zanon_net.config.parse import format_duration
+
+NS = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSettings:
+    """Limits are those of one shard, but for users a probe."""
+
+    z: int
+    window_ns: int
+    rotate_ns: int
+    shards: int = 1
+    expect_probes: int = 0
+    probe_timeout_s: float = 30.0
+    max_skew_ns: int = 600_000_000_000
+    max_users_per_probe: int | None = None
+    max_tuples: int = 1 << 26
+    max_attributes: int = 1 << 24
+    max_clients: int = 1 << 22
+    max_pending: int = 1 << 24
+    keep_releases: bool = False
+
+    @classmethod
+    def of(cls, config: CountConfig) -> "CounterSettings":
+        """Out of a command's settings."""
+        return cls(
+            z=config.z,
+            window_ns=config.window_ns,
+            rotate_ns=config.rotate_ns,
+            shards=config.shards,
+            expect_probes=config.expect_probes,
+            probe_timeout_s=int(config.probe_timeout) * NS,
+            max_skew_ns=int(config.max_skew),
+            max_users_per_probe=config.max_users_per_probe,
+            max_tuples=_share(config.max_tuples, config.shards),
+            max_attributes=_share(config.max_attributes, config.shards),
+            max_clients=_share(config.max_clients, config.shards),
+            max_pending=_share(config.max_pending, config.shards),
+            keep_releases=config.releases is not None,
+        )
+
+    @property
+    def number(self) -> int:
+        """Stands for z, window and epochs in every message."""
+        return int(vote_settings(self.z, self.window_ns, self.rotate_ns))
+
+    def new_shard(self, number: int) -> VoteShard:
+        """A shard that knows nothing."""
+        return VoteShard(
+            self.z,
+            self.window_ns,
+            rotate_ns=self.rotate_ns,
+            shard=number,
+            max_tuples=self.max_tuples,
+            max_attributes=self.max_attributes,
+            max_clients=self.max_clients,
+            max_pending=self.max_pending,
+            keep_releases=self.keep_releases,
+        )
+
+    def for_state(self) -> dict[str, Any]:
+        """What a state has to have been made with, as options write it."""
+        return {
+            "z": self.z,
+            "window": format_duration(self.window_ns),
+            "rotate": format_duration(self.rotate_ns),
+            "shards": self.shards,
+            "max-tuples": self.max_tuples * self.shards,
+            "max-attributes": self.max_attributes * self.shards,
+            "max-clients": self.max_clients * self.shards,
+            "max-pending": self.max_pending * self.shards,
+            "releases": "DIR" if self.keep_releases else "not",
+        }
+
+
+def _share(total: int, shards: int) -> int:
+    """Each shard's part of a limit; hashes spread evenly, but one name may have many users."""
+    return max(total // shards, 1)

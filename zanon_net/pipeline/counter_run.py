@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A run of a counter: opens what it needs, counts, and closes it."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zanon_net.config.count_settings import CountConfig
+from zanon_net.count.facts import CounterFacts
+from zanon_net.count.frames import Welcome
+from zanon_net.count.releases import ReleaseFolder
+from zanon_net.count.service import CounterService, Outputs
+from zanon_net.count.settings import CounterSettings
+from zanon_net.count.transports import open_transport
+from zanon_net.count.url import Place
+from zanon_net.errors import MissingExtraError
+from zanon_net.pipeline.counter_metrics import COUNTER_METRICS
+from zanon_net.pipeline.metrics import rounded
+from zanon_net.pipeline.metrics_outputs import MetricsOutputs
+from zanon_net.system.service import ServiceManager
+from zanon_net.system.signals import Interruption
+
+if TYPE_CHECKING:
+    from zanon_net.count.state import StateFolder
+
+REFRESH_S = 10.0  # as of a run
+
+
+def count(
+    place: Place, config: CountConfig, *, interruption: Interruption, service: ServiceManager
+) -> Mapping[str, int]:
+    """Counts the votes that come to `place` until it is interrupted; returns the counts.
+
+    Raises ConfigError and MissingExtraError before anything is read, ZanonError.
+    """
+    settings = CounterSettings.of(config)
+    with ExitStack() as stack:
+        metrics = MetricsOutputs(COUNTER_METRICS, config.metrics, config.metrics_file)
+        stack.callback(metrics.close)
+        state = _open_state(config, settings)
+        if state is not None:
+            stack.callback(state.close)
+        welcome = Welcome(settings.shards, settings.number)
+        transport = stack.enter_context(closing(open_transport(place, config, welcome)))
+        observers = _Observers(metrics, service)
+        outputs = Outputs(state, _open_releases(config))
+        counter = CounterService(settings, transport, outputs, on_tick=observers.tick)
+        observers.begin(counter.facts)
+        counter.run(interruption, until_done=config.until_done)
+        service.stopping()
+        observers.publish(counter.facts)
+        facts = counter.facts()
+    return {**facts.counts, "probes": facts.probes}
+
+
+def _open_state(config: CountConfig, settings: CounterSettings) -> "StateFolder | None":
+    if config.state is None or config.state_key_file is None:
+        return None
+    try:
+        from zanon_net.count.sealed_files import read_key
+        from zanon_net.count.state import StateFolder
+    except ImportError:
+        raise MissingExtraError(
+            "--state needs cryptography; install it with: pip install 'zanon-net[count]'"
+        ) from None
+    return StateFolder(Path(config.state), read_key(config.state_key_file), settings.for_state())
+
+
+def _open_releases(config: CountConfig) -> ReleaseFolder | None:
+    return None if config.releases is None else ReleaseFolder(Path(config.releases))
+
+
+class _Observers:
+    """Prometheus and the service manager."""
+
+    def __init__(self, metrics: MetricsOutputs, service: ServiceManager) -> None:
+        self._metrics, self._service = metrics, service
+        self._due = 0.0
+
+    def begin(self, facts: Callable[[], CounterFacts]) -> None:
+        """The counter is about to count."""
+        self.publish(facts)
+        self._metrics.start()
+        self._service.ready()
+
+    def tick(self, facts: Callable[[], CounterFacts]) -> None:
+        """The counter is alive; to be called often."""
+        now = time.monotonic()
+        self._service.beat(now)
+        if now >= self._due and (self._metrics.is_there or self._service.is_there):
+            self.publish(facts)
+
+    def publish(self, facts: Callable[[], CounterFacts]) -> None:
+        """Gives the metrics of now."""
+        self._due = time.monotonic() + REFRESH_S
+        now = facts()
+        self._metrics.publish(now)
+        votes, probes = rounded(now.counts.get("votes", 0)), len(now.last_seen_s)
+        self._service.status(f"{votes:,.0f} votes, {probes} probes")
