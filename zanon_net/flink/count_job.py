@@ -49,6 +49,8 @@ def _configuration(settings: CountSettings) -> Configuration:
         configuration.set_string(key, str(value))
     if settings.checkpoints is not None:
         configuration.set_string("execution.checkpointing.dir", settings.checkpoints)
+    if settings.savepoint is not None:
+        configuration.set_string("execution.state-recovery.path", settings.savepoint)
     return configuration
 
 

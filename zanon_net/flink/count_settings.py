@@ -31,6 +31,7 @@ class CountSettings:
     parallelism: int = 1
     checkpoint_ms: int = 10_000
     checkpoints: str | None = None
+    savepoint: str | None = None
     ends: bool = False
     python: str = sys.executable
 
