@@ -34,7 +34,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", default=".venv-flink/bin/python", help="with PyFlink")
     parser.add_argument("--short", type=int, default=2_000_000)
-    parser.add_argument("--long", type=int, default=6_000_000)
+    parser.add_argument("--long", type=int, default=8_000_000)
+    parser.add_argument("--rate", type=int, default=3333, help="observations a second")
     parser.add_argument("--parallelism", type=int, default=1)
     parser.add_argument("--interval", type=int, default=5, help="seconds between messages")
     parser.add_argument("--folder", type=Path, help="where the streams stay [default: temporary]")
@@ -54,7 +55,10 @@ def main() -> None:
 
 def _measure(args: argparse.Namespace, folder: Path, observations: int) -> tuple[float, float]:
     """CPU seconds of one process and of Flink."""
-    stream = VoteStream(observations=observations, interval_ns=args.interval * SECOND)
+    duration_ns = observations // args.rate * SECOND
+    stream = VoteStream(
+        observations=observations, interval_ns=args.interval * SECOND, duration_ns=duration_ns
+    )
     if not (folder / "votes").is_dir():
         stream.write(folder)
     begun = time.process_time()

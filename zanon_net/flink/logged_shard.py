@@ -15,9 +15,10 @@ from zanon_net.errors import CapacityError, FormatError
 from zanon_net.flink.count_settings import CountSettings
 
 SNAPSHOT_VERSION = 1
-SNAPSHOTS_A_WINDOW = 12
-"""So the log is about a twelfth of a window, and writing a snapshot costs little a vote."""
-LOG_BYTES_MAX = 1 << 26
+LOG_BYTES_MIN = 1 << 16
+LOG_PART = 2
+"""A log is at most half a snapshot: a checkpoint holds little more than what is alive, and a vote
+pays for two votes of snapshots."""
 
 _SNAPSHOT = struct.Struct("<4sBB2x")
 _SNAPSHOT_MAGIC = b"ZNVF"
@@ -47,6 +48,7 @@ class LoggedShard:
         self._next: dict[int, int] = {}
         self._early: dict[int, dict[int, bytes]] = {}
         self._log_bytes = 0
+        self._log_bytes_max = LOG_BYTES_MIN
         self._snapshot_watermark = self._shard.watermark
 
     @classmethod
@@ -126,11 +128,10 @@ class LoggedShard:
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Whether the log has become long: in time of packets, or in bytes."""
-        step = self._settings.window_ns // SNAPSHOTS_A_WINDOW
+        """Whether the log has become long: beside the snapshot, or a window of time."""
         return (
-            self._log_bytes >= LOG_BYTES_MAX
-            or self._shard.watermark - self._snapshot_watermark >= step
+            self._log_bytes >= self._log_bytes_max
+            or self._shard.watermark - self._snapshot_watermark >= self._settings.window_ns
         )
 
     def snapshot(self) -> tuple[bytes, list[bytes]]:
@@ -139,7 +140,9 @@ class LoggedShard:
         log = [message for early in self._early.values() for message in early.values()]
         self._log_bytes = sum(map(len, log))
         head = _SNAPSHOT.pack(_SNAPSHOT_MAGIC, SNAPSHOT_VERSION, self._has_begun)
-        return head + self._shard.dump(), log
+        dump = self._shard.dump()
+        self._log_bytes_max = max(LOG_BYTES_MIN, self._log_bytes + len(dump) // LOG_PART)
+        return head + dump, log
 
     def _load(self, snapshot: bytes) -> None:
         if len(snapshot) < _SNAPSHOT.size or snapshot[:4] != _SNAPSHOT_MAGIC:
@@ -157,6 +160,7 @@ class LoggedShard:
             )
         self._shard = shard
         self._snapshot_watermark = self._shard.watermark
+        self._log_bytes_max = max(LOG_BYTES_MIN, len(snapshot) // LOG_PART)
         self._next = {
             probe: last + 1 for probe, (last, _mark, _waits) in self._shard.known_probes.items()
         }
