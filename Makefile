@@ -123,9 +123,11 @@ $(PROMETHEUS)/usr/bin/promtool:
 	cd $(PROMETHEUS) && { apt-get download -q prometheus || { apt-get update -q && apt-get download -q prometheus; }; }
 	@dpkg-deb -x $(PROMETHEUS)/prometheus_*.deb $(PROMETHEUS)
 
-.PHONY: test-flink
+.PHONY: test-flink test-flink-quick
 test-flink: .venv-flink/.built ## counting on a real cluster of Flink: five kills, savepoints, both stores of state
-	ZANON_SOAK=1 .venv/bin/python -m pytest --timeout 0 -o faulthandler_timeout=0 tests/flink
+	ZANON_FLINK=long .venv/bin/python -m pytest -o faulthandler_timeout=0 tests/flink
+test-flink-quick: .venv-flink/.built ## the same with one kill, in three minutes
+	ZANON_FLINK=quick .venv/bin/python -m pytest tests/flink
 
 # Every fuzz target by libFuzzer, T seconds each, from the corpus in the source; what it finds on the way
 # stays in build/fuzz for the next time. An input that fails is named, and written there too. With -j2,

@@ -2,23 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counting job on a cluster of processes gives the answers of one table, whatever happens."""
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
-from support.flink_cluster import PYTHON, FlinkCluster
+from support.flink_cluster import FlinkCluster, long_form, wanted
 from support.vote_stream import SECOND, VoteStream, answers_below, releases
 
-IS_LONG = os.environ.get("ZANON_SOAK") == "1"
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(1800 if IS_LONG else 600),
-    pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-flink: make .venv-flink/.built"),
-    pytest.mark.skipif(shutil.which("javac") is None, reason="no javac: apt-get install"
-                       " openjdk-17-jdk-headless"),
-]  # fmt: skip
-long = pytest.mark.skipif(not IS_LONG, reason="takes minutes: make test-flink")
+pytestmark = wanted()
 
 
 def options(folder: Path, stream: VoteStream, parallelism: int) -> list[object]:
@@ -50,8 +41,8 @@ def is_answered(folder: Path, number: int):
     ("kills", "backend", "observations"),
     [
         (1, "hashmap", 200_000),
-        pytest.param(5, "hashmap", 2_000_000, marks=long),
-        pytest.param(2, "rocksdb", 1_000_000, marks=long),
+        pytest.param(5, "hashmap", 2_000_000, marks=long_form),
+        pytest.param(2, "rocksdb", 1_000_000, marks=long_form),
     ],
 )
 def test_killed_task_managers_change_no_answer(tmp_path, kills, backend, observations):
@@ -76,7 +67,7 @@ def test_killed_task_managers_change_no_answer(tmp_path, kills, backend, observa
     assert answers_below(votes / "answers") == expected
 
 
-@long
+@long_form
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 def test_savepoints_rescale_the_job(tmp_path, backend):
     stream = VoteStream(observations=1_000_000, messages_a_file=16)

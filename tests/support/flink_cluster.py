@@ -4,6 +4,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,9 +13,29 @@ import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-flink" / "bin" / "python"
 DEADLINE_S = 150
+
+
+IS_LONG = os.environ.get("ZANON_FLINK") == "long"
+long_form = pytest.mark.skipif(not IS_LONG, reason="takes minutes: make test-flink")
+
+
+def wanted() -> list[pytest.MarkDecorator]:
+    """The marks of a module that needs Flink."""
+    has_all = PYTHON.exists() and shutil.which("javac") is not None
+    return [
+        pytest.mark.source,
+        pytest.mark.slow,
+        pytest.mark.timeout(1800 if IS_LONG else 240),
+        pytest.mark.skipif(
+            "ZANON_FLINK" not in os.environ or not has_all,
+            reason="needs Flink and Java: make test-flink-quick",
+        ),
+    ]
 
 
 def flink_home() -> Path:
