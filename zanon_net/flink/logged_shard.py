@@ -115,9 +115,9 @@ class LoggedShard:
 
     def _forget(self, entry: bytes) -> None:
         """Goes on without a probe, or with the first of its messages behind a gap."""
-        magic, probe = _GONE.unpack(entry)
-        if magic != _GONE_MAGIC:
-            raise FormatError("the log of a shard holds what is neither message nor mark")
+        if len(entry) != _GONE.size or entry[:4] != _GONE_MAGIC:
+            raise FormatError("this is no message of votes")
+        _magic, probe = _GONE.unpack(entry)
         if self._next.pop(probe, None) is not None:
             self._shard.forget_probe(probe)
         if early := self._early.get(probe):

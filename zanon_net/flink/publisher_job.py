@@ -70,9 +70,10 @@ class KeyedPublishers(KeyedProcessFunction):
 
 
 def publish_rows(
-    rows: DataStream,
+    stream: DataStream,
     plan: Plan,
     schema: pa.Schema,
+    /,
     *,
     time_ms: Callable[[Row], int],
     partition: Partition,
@@ -81,7 +82,7 @@ def publish_rows(
 ) -> DataStream:
     """The rows that may be released, as a stream of dicts.
 
-    rows: a stream of dicts of the schema. time_ms: the time of a row, which comes at most late_ms
+    stream: dicts of the schema. time_ms: the time of a row, which comes at most late_ms
     late. partition: the keys, of Plan.partition. settings: those of a Publisher, with a delay. Raises ConfigError.
     """
     function = PublishFunction(
@@ -94,7 +95,7 @@ def publish_rows(
         return int(partition.of(pa.Table.from_pylist([row], schema))[0])
 
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(late_ms))
-    timed = rows.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(_Times(time_ms)))
+    timed = stream.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(_Times(time_ms)))
     keyed = timed.key_by(key_of, key_type=Types.INT())
     return keyed.process(KeyedPublishers(function, schema)).name("publishers").uid("publishers")
 
@@ -105,6 +106,7 @@ def run_publisher_job(
     out: Path,
     plan: Plan,
     schema: pa.Schema,
+    /,
     *,
     watches: bool = False,
     **settings: Any,
