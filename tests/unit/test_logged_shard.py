@@ -108,14 +108,28 @@ def test_others_go_on_without_a_probe_that_is_gone(restarts: bool) -> None:
 
 
 @pytest.mark.parametrize("missing", [0, 30])
-def test_a_gap_is_passed_when_the_probe_is_given_up(missing: int) -> None:
+def test_a_probe_with_a_gap_is_given_up(missing: int) -> None:
+    """One that was not known before begins behind it; nothing of another counts from there on."""
     keeper, probe = Keeper(), MESSAGES[missing][0]
     rest = [message for number, (_probe, message) in enumerate(MESSAGES) if number != missing]
     answers = [answer for message in rest for answer in keeper.take(message)]
-    assert keeper.shard.probes == {p for p, _m in MESSAGES}
+    assert probe in keeper.shard.probes
     assert len(answers) < 40
     answers += keeper.take(probe_gone(probe))
-    assert len(answers) == len(MESSAGES) - 1
+    behind = sum(p == probe for p, _m in MESSAGES[missing:]) if missing else 1
+    assert len(answers) == len(MESSAGES) - behind
+    assert keeper.take(rest[-1]) == []
+    assert keeper.shard.probes == set()
+
+
+def test_a_probe_that_was_gone_comes_back() -> None:
+    keeper, answers = Keeper(), []
+    half = len(MESSAGES) // 2
+    for number, (probe, message) in enumerate(MESSAGES):
+        answers += keeper.take(message)
+        if number == half:
+            answers += keeper.take(probe_gone(probe))
+    assert len(answers) == len(MESSAGES)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,13 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from zanon_net._core import VoteShard
-from zanon_net.count.frames import VOTES, votes_header
+from zanon_net.count.frames import ENDED, VOTES, votes_header
 from zanon_net.errors import CapacityError, FormatError
 from zanon_net.flink.count_settings import CountSettings
 
 SNAPSHOT_VERSION = 1
+NEVER = 1 << 64
+"""The number of a message that does not come."""
 LOG_BYTES_MIN = 1 << 16
 LOG_PART = 2
 """A log is at most half a snapshot: a checkpoint holds little more than what is alive, and a vote
@@ -69,8 +71,9 @@ class LoggedShard:
 
     @property
     def probes(self) -> set[int]:
-        """The probes that count, and those whose first message waits."""
-        return {*self._next, *self._early}
+        """The probes that are waited for, and those whose messages wait."""
+        waited_for = self._shard.probes.items()
+        return {*(p for p, (_last, mark) in waited_for if mark != ENDED), *self._early}
 
     def take(self, entry: bytes) -> Iterator[bytes]:
         """Takes an entry; yields the messages of answers that it completes. Raises FormatError."""
@@ -114,15 +117,20 @@ class LoggedShard:
             answers = self._shard.decide() if self._early else []
 
     def _forget(self, entry: bytes) -> None:
-        """Goes on without a probe, or with the first of its messages behind a gap."""
+        """Goes on without a probe; or begins one in the midst of its sequence. Behind a gap nothing
+        of a probe counts any more: until it starts again, what it asks is suppressed."""
         if len(entry) != _GONE.size or entry[:4] != _GONE_MAGIC:
             raise FormatError("this is no message of votes")
         _magic, probe = _GONE.unpack(entry)
-        if self._next.pop(probe, None) is not None:
+        if probe in self._shard.probes:
             self._shard.forget_probe(probe)
-        if early := self._early.get(probe):
+        early = self._early.get(probe)
+        if early and probe not in self._next:
             self._next[probe] = min(early)
             self._put_early(probe)
+        elif early:
+            del self._early[probe]
+            self._next[probe] = NEVER
 
     # ---- state ----------------------------------------------------------------------------------
 
