@@ -20,9 +20,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from support.vote_stream import SECOND, VoteStream, answers_below, releases  # noqa: E402
+from support.vote_stream import SECOND, VoteStream, answers_below, releases
 
-from zanon_net.count.frames import messages_in  # noqa: E402
+from zanon_net.count.frames import messages_in
 
 PR_SET_CHILD_SUBREAPER = 36
 CHECKPOINT = re.compile(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pyflink.common import Configuration
 from pyflink.datastream import StreamExecutionEnvironment
-
 from support.publisher_plan import PLAN, SCHEMA, SETTINGS, partition_of
 
 from zanon_net.flink.publisher_job import run_publisher_job

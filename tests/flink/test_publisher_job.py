@@ -61,4 +61,3 @@ def test_the_same_rows_as_in_one_process(tmp_path, parallelism):
     wanted_rows = expected(source, rows)
     assert sum(wanted_rows.values()) > 200
     assert Counter(json.dumps(json.loads(line)) for line in lines) == wanted_rows
-

@@ -47,7 +47,9 @@ class VoteStream:
         t_ns, user, name, probe_of = self.columns()
         lo, hi = _mixed(name, 1), _mixed(name, 2)
         words = _mixed(user, 3)
-        shard_of = hi >> np.uint64(64 - (self.shards - 1).bit_length()) if self.shards > 1 else hi * 0
+        shard_of = (
+            hi >> np.uint64(64 - (self.shards - 1).bit_length()) if self.shards > 1 else hi * 0
+        )
         place = (probe_of * self.shards + shard_of.astype(np.int64)).astype(np.int32)
         writers = [
             VoteWriter(0xABC0 + p, s, self.settings, max_votes=1 << 20)

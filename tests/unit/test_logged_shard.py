@@ -102,8 +102,15 @@ def test_others_go_on_without_a_probe_that_is_gone(restarts: bool) -> None:
         keeper.restart()
         assert list(keeper.shard.take(rest[-1])) == []
     of_probes = Counter(int.from_bytes(answer[8:16], "little") for answer in answers)
-    sent = {probe: len(list(group)) for probe, group in groupby(sorted(
-        p for p, m in MESSAGES[:half] + [(int.from_bytes(m[8:16], "little"), m) for m in rest]))}
+    sent = {
+        probe: len(list(group))
+        for probe, group in groupby(
+            sorted(
+                p
+                for p, m in MESSAGES[:half] + [(int.from_bytes(m[8:16], "little"), m) for m in rest]
+            )
+        )
+    }
     assert of_probes == sent
 
 

@@ -28,9 +28,7 @@ def flink_command(ctx: click.Context) -> None:
     help_alone(ctx)
 
 
-@flink_command.command(
-    "job", cls=GroupedCommand, params=setting_options("flink"), epilog=EPILOG
-)
+@flink_command.command("job", cls=GroupedCommand, params=setting_options("flink"), epilog=EPILOG)
 def flink_job(**options: Any) -> int:
     """Run the counting job in a cluster of its own, within this process.
 

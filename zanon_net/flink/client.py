@@ -71,7 +71,9 @@ def reason_in(text: str) -> str:
 def _prepared(settings: Mapping[str, Any]) -> CountSettings:
     """The settings as they travel; tells the probes in the folder how the counter counts."""
     folder = CounterFolder(Path(settings["votes"]).absolute())
-    answers = folder.answers if settings["answers"] is None else Path(settings["answers"]).absolute()
+    answers = (
+        folder.answers if settings["answers"] is None else Path(settings["answers"]).absolute()
+    )
     z, window = settings["z"], settings["window"]
     rotate = window if settings["rotate"] is None else settings["rotate"]
     if settings["parallelism"] > settings["shards"]:

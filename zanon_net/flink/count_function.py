@@ -36,18 +36,14 @@ class CountFunction(KeyedProcessFunction):
         self._snapshot = runtime_context.get_state(ValueStateDescriptor("snapshot", BYTES))
         self._log = runtime_context.get_list_state(ListStateDescriptor("log", BYTES))
 
-    def process_element(
-        self, value: bytes, ctx: KeyedProcessFunction.Context
-    ) -> Iterator[bytes]:
+    def process_element(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
         """Takes a message."""
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
         self._heard[number][votes_header(value).probe] = time.monotonic_ns()
         yield from self._take(shard, value)
 
-    def on_timer(
-        self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext
-    ) -> Iterator[bytes]:
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
         """Goes on without the probes that were silent."""
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)

@@ -95,7 +95,9 @@ def publish_rows(
         return int(partition.of(pa.Table.from_pylist([row], schema))[0])
 
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(late_ms))
-    timed = stream.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(_Times(time_ms)))
+    timed = stream.assign_timestamps_and_watermarks(
+        strategy.with_timestamp_assigner(_Times(time_ms))
+    )
     keyed = timed.key_by(key_of, key_type=Types.INT())
     return keyed.process(KeyedPublishers(function, schema)).name("publishers").uid("publishers")
 
