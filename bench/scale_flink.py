@@ -91,14 +91,18 @@ def _run_flink(args: argparse.Namespace, folder: Path, stream: VoteStream) -> st
     """Runs the job to its end in a cluster within one JVM; returns what that logged."""
     subprocess.run(["rm", "-rf", str(folder / "answers")], check=True)
     with tempfile.TemporaryDirectory(prefix="scale-flink-log-") as logs:
+        options = {
+            "--votes": folder, "--z": stream.z, "--window": f"{stream.window_ns // SECOND}s",
+            "--expect-probes": stream.probes, "--shards": stream.shards, "--probe-timeout": "1h",
+            "--parallelism": args.parallelism, "--checkpoint-every": "5s",
+            "--checkpoints": f"{logs}/checkpoints",
+        }  # fmt: skip
+        words = [str(word) for pair in options.items() for word in pair]
         subprocess.run(
-            [args.python, "-m", "zanon_net", "flink", "job", "--votes", str(folder), "--ends"]
-            + ["--z", str(stream.z), "--window", f"{stream.window_ns // SECOND}s"]
-            + ["--expect-probes", str(stream.probes), "--shards", str(stream.shards)]
-            + ["--parallelism", str(args.parallelism), "--checkpoint-every", "5s"]
-            + ["--probe-timeout", "1h", "--checkpoints", f"{logs}/checkpoints"],
-            env={**os.environ, "FLINK_LOG_DIR": logs}, check=True,
-        )  # fmt: skip
+            [args.python, "-m", "zanon_net", "flink", "job", "--ends", *words],
+            env={**os.environ, "FLINK_LOG_DIR": logs},
+            check=True,
+        )
         with suppress(ChildProcessError):
             while True:
                 os.wait()

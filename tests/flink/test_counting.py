@@ -59,7 +59,7 @@ def test_killed_task_managers_change_no_answer(tmp_path, kills, backend, observa
             feed(stream, whole, votes, *bounds)
             if i < kills:
                 done = cluster.completed(job)
-                cluster.wait(lambda: cluster.completed(job) > done + 1, "a checkpoint")
+                cluster.wait(lambda done=done: cluster.completed(job) > done + 1, "a checkpoint")
                 cluster.kill_task_manager()
         cluster.wait(is_answered(votes, sum(expected.values())), "all answers", 300)
         assert cluster.state_of(job) == "RUNNING"

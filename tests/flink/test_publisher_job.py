@@ -53,7 +53,7 @@ def test_the_same_rows_as_in_one_process(tmp_path, parallelism):
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = subprocess.run(
         [PYTHON, PROGRAM, source, out, str(parallelism)],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "FLINK_LOG_DIR": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/tests", "FLINK_LOG_DIR": str(tmp_path)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

@@ -151,9 +151,9 @@ class FlinkCluster:
     # ---- what the job manager says --------------------------------------------------------------
 
     def get(self, path: str) -> dict:
-        with suppress(OSError, ValueError):
-            with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
-                return json.load(answer)
+        url = f"http://{self.address}{path}"
+        with suppress(OSError, ValueError), urllib.request.urlopen(url, timeout=10) as answer:
+            return json.load(answer)
         return {}
 
     def state_of(self, job: str) -> str:

@@ -9,11 +9,14 @@ import pyarrow as pa
 
 from zanon_net import microdata as md
 
+CITIES = [["bern", "CH", "*"], ["genf", "CH", "*"], ["graz", "AT", "*"], ["wien", "AT", "*"]]
 PLAN = md.Plan(
-    quasi={"city": md.Hierarchy.from_lines([["bern", "CH", "*"], ["genf", "CH", "*"],
-                                            ["graz", "AT", "*"], ["wien", "AT", "*"]]), "age": md.Round(10, 0, 39)},
-    user="user", sensitive="product", k=3, l=2,
-)  # fmt: skip
+    quasi={"city": md.Hierarchy.from_lines(CITIES), "age": md.Round(10, 0, 39)},
+    user="user",
+    sensitive="product",
+    k=3,
+    l=2,
+)
 SCHEMA = pa.schema(
     [("time", pa.int64()), ("user", pa.string()), ("city", pa.string()), ("age", pa.int64()),
      ("product", pa.string())]

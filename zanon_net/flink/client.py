@@ -48,12 +48,14 @@ def submit(cluster: str, settings: Mapping[str, Any]) -> str:
     home = flink_home()
     job = _prepared(settings)
     restore = [] if settings["savepoint"] is None else ["-s", os.fspath(settings["savepoint"])]
+    program = ["-pyclientexec", sys.executable, "-py", JOB_FILE, job.to_json()]
     done = subprocess.run(
-        [home / "bin" / "flink", "run", "-d", "-m", cluster, *restore]
-        + ["-pyclientexec", sys.executable, "-py", JOB_FILE, job.to_json()],
+        [home / "bin" / "flink", "run", "-d", "-m", cluster, *restore, *program],
         env={**os.environ, "FLINK_HOME": str(home)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     found = _JOB_ID.search(done.stdout)
     if done.returncode != 0 or found is None:
         reason = reason_in(done.stderr + done.stdout)

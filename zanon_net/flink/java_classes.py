@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classes that Flink itself calls, compiled for the Flink that is installed.
 
-PyFlink has no binary format of files and no bucket by content: a few small classes of Java are both.
-They are compiled where a job is submitted and travel with it, so clusters need nothing of them.
+PyFlink has no binary format of files and no bucket by content: a few small classes of Java are
+both. They are compiled where a job is submitted and travel with it, so clusters need nothing of
+them.
 """
 
 import shutil
@@ -26,11 +27,9 @@ def compile_classes(folder: Path) -> Path:
         )
     classes = folder / "classes"
     with as_file(files("zanon_net.flink") / "java") as sources:
-        done = subprocess.run(
-            [javac, "--release", RELEASE, "-nowarn", "-proc:none", "-d", classes]
-            + ["-cp", f"{flink_home() / 'lib'}/*", *sorted(sources.rglob("*.java"))],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        options = ["--release", RELEASE, "-nowarn", "-proc:none", "-cp", f"{flink_home()}/lib/*"]
+        command = [javac, *options, "-d", classes, *sorted(sources.rglob("*.java"))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         first = next((line for line in done.stderr.splitlines() if "error" in line), "no reason")
         raise ZanonError(f"{javac} cannot compile the job's classes: {first}")

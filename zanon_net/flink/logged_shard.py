@@ -19,7 +19,7 @@ NEVER = 1 << 64
 """The number of a message that does not come."""
 LOG_BYTES_MIN = 1 << 16
 LOG_PART = 4
-"""A log is at most a quarter of a snapshot, so a checkpoint holds little more than what is alive, and a
+"""A log is at most a quarter of a snapshot: a checkpoint holds little more than is alive, and a
 vote pays for the snapshot of a few tuples."""
 
 _SNAPSHOT = struct.Struct("<4sBB2x")

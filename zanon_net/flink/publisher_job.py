@@ -82,8 +82,10 @@ def publish_rows(
 ) -> DataStream:
     """The rows that may be released, as a stream of dicts.
 
-    stream: dicts of the schema. time_ms: the time of a row, which comes at most late_ms
-    late. partition: the keys, of Plan.partition. settings: those of a Publisher, with a delay. Raises ConfigError.
+    stream: dicts of the schema. time_ms: the time of a row, which comes at most late_ms late.
+    partition: the keys, of Plan.partition. settings: those of a Publisher, with a delay.
+
+    Raises ConfigError.
     """
     function = PublishFunction(
         plan,
