@@ -13,6 +13,7 @@ from zanon_net.count.frames import votes_header
 from zanon_net.errors import FormatError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
 from zanon_net.flink.logged_shard import LoggedShard, probe_gone
+from zanon_net.flink.parent_watch import end_with_task_manager
 
 BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
 LOOKS_A_TIMEOUT = 2
@@ -33,6 +34,7 @@ class CountFunction(KeyedProcessFunction):
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Begins, or goes on from a checkpoint."""
+        end_with_task_manager()
         self._snapshot = runtime_context.get_state(ValueStateDescriptor("snapshot", BYTES))
         self._log = runtime_context.get_list_state(ListStateDescriptor("log", BYTES))
 

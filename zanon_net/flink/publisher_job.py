@@ -24,6 +24,7 @@ from pyflink.datastream import (
 from pyflink.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
 from pyflink.datastream.state import ValueStateDescriptor
 
+from zanon_net.flink.parent_watch import end_with_task_manager
 from zanon_net.microdata.flink_function import PublishFunction
 from zanon_net.microdata.partition import Partition
 from zanon_net.microdata.plan import Plan
@@ -51,6 +52,7 @@ class KeyedPublishers(KeyedProcessFunction):
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Begins, or goes on from a checkpoint."""
+        end_with_task_manager()
         self._function.open(runtime_context)
 
     def close(self) -> None:
