@@ -46,9 +46,10 @@ help: ## list the targets
 
 # ---- environments -------------------------------------------------------------------------------
 
-.PHONY: system system-test
+.PHONY: system system-test system-flink
 system: ; @scripts/setup-system $(PYTHON)
 system-test: ; @scripts/setup-system $(PYTHON) tshark iproute2:ip
+system-flink: ; @scripts/setup-system $(PYTHON) openjdk-17-jdk-headless:javac
 
 # A virtual environment with the build's own requirements; pip and setuptools of a new one are old.
 %/.tools: pyproject.toml | system
@@ -79,6 +80,12 @@ system-test: ; @scripts/setup-system $(PYTHON) tshark iproute2:ip
 	@CC=gcc ZANON_TESTING=1 ZANON_COVERAGE=1 \
 		.venv-coverage/bin/python -m pip install -qq --no-build-isolation '.[test]'
 	@.venv-coverage/bin/python -m pip install -qq -r <($(requirements) coverage)
+	@touch $@
+
+# Flink asks for other pandas and pyarrow than the rest. The extension is that of .venv, by its source.
+.venv-flink/.built: .venv-flink/.tools .venv/.built | system-flink
+	@echo "Building zanon-net and Flink into .venv-flink"
+	@ZANON_TESTING=1 .venv-flink/bin/python -m pip install -qq --no-build-isolation -e '.[flink]'
 	@touch $@
 
 .venv/.lint .venv/.bench: .venv/.%: .venv/.built
@@ -124,6 +131,12 @@ $(PROMETHEUS)/usr/bin/promtool:
 	@mkdir -p $(PROMETHEUS)
 	cd $(PROMETHEUS) && { apt-get download -q prometheus || { apt-get update -q && apt-get download -q prometheus; }; }
 	@dpkg-deb -x $(PROMETHEUS)/prometheus_*.deb $(PROMETHEUS)
+
+.PHONY: test-flink test-flink-quick
+test-flink: .venv-flink/.built ## counting on a real cluster of Flink: five kills, savepoints, both stores of state
+	ZANON_FLINK=long .venv/bin/python -m pytest -o faulthandler_timeout=0 tests/flink
+test-flink-quick: .venv-flink/.built ## the same with one kill, in three minutes
+	ZANON_FLINK=quick .venv/bin/python -m pytest tests/flink
 
 # Every fuzz target by libFuzzer, T seconds each, from the corpus in the source; what it finds on the way
 # stays in build/fuzz for the next time. An input that fails is named, and written there too. With -j2,

@@ -39,6 +39,8 @@ PLACES = {
     "top": Place(1, 0.5, "zanon-net top"),
     "bench": Place(1, 4, "zanon-net bench"),
     "pipeline": Place(2, 2, "sources to outputs"),
+    "count": Place(3, 3.75, "one z over many probes"),
+    "flink": Place(2, 0.75, "zanon-net flink"),
     "rows": Place(2, 3.25, "zanon-net filter"),
     "microdata": Place(2, 4.5, "zanon-net table"),
     "model": Place(3, 0.5, "what a z is worth"),

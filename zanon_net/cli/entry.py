@@ -20,6 +20,7 @@ from zanon_net.cli.completion import complete
 from zanon_net.cli.config_command import config_command
 from zanon_net.cli.count_command import count_command
 from zanon_net.cli.filter_command import filter_command
+from zanon_net.cli.flink_command import flink_command
 from zanon_net.cli.inspect_command import inspect_command
 from zanon_net.cli.key_command import key_command
 from zanon_net.cli.messages import COMMAND, LogHandler, explain, flush_stdout
@@ -55,6 +56,7 @@ for _command in (
     filter_command,
     publish_command,
     count_command,
+    flink_command,
     table_command,
     key_command,
     config_command,

@@ -13,6 +13,7 @@ from zanon_net.config import (
     anonymize_rows,
     count_rows,
     filter_rows,
+    flink_rows,
     packet_rows,
     probe_rows,
     publish_rows,
@@ -32,6 +33,7 @@ SETTINGS = (
     *anonymize_rows.ROWS,
     *question_rows.ROWS,
     *count_rows.ROWS,
+    *flink_rows.ROWS,
 )
 
 

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What counting as a job of Flink costs beside one process: python bench/scale_flink.py
+
+Both read the same files of messages. CPU is that of all processes, so the cost of each further
+observation, from a short and a long stream, is without the start of the JVM and of Python.
+"""
+
+import argparse
+import ctypes
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.vote_stream import SECOND, VoteStream, answers_below, releases
+
+from zanon_net.count.frames import messages_in
+
+PR_SET_CHILD_SUBREAPER = 36
+CHECKPOINT = re.compile(
+    r"Completed checkpoint \d+ for job \w+ \((\d+) bytes, checkpointDuration=(\d+) ms"
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", default=".venv-flink/bin/python", help="with PyFlink")
+    parser.add_argument("--short", type=int, default=2_000_000)
+    parser.add_argument("--long", type=int, default=8_000_000)
+    parser.add_argument("--rate", type=int, default=3333, help="observations a second")
+    parser.add_argument("--parallelism", type=int, default=1)
+    parser.add_argument("--interval", type=int, default=5, help="seconds between messages")
+    parser.add_argument("--folder", type=Path, help="where the streams stay [default: temporary]")
+    args = parser.parse_args()
+    # Python workers and JVMs that outlive their parents are waited for here.
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    with tempfile.TemporaryDirectory(prefix="scale-flink-") as temporary:
+        folder = args.folder or Path(temporary)
+        costs = [_measure(args, folder / str(n), n) for n in (args.short, args.long)]
+    further = args.long - args.short
+    of_count, of_flink = ((costs[1][i] - costs[0][i]) / further * 1e6 for i in range(2))
+    print(
+        f"each further observation: one process {of_count:.3f} us,"
+        f" Flink {of_flink:.3f} us: {of_flink / of_count:.1f} x"
+    )
+
+
+def _measure(args: argparse.Namespace, folder: Path, observations: int) -> tuple[float, float]:
+    """CPU seconds of one process and of Flink."""
+    duration_ns = observations // args.rate * SECOND
+    stream = VoteStream(
+        observations=observations, interval_ns=args.interval * SECOND, duration_ns=duration_ns
+    )
+    if not (folder / "votes").is_dir():
+        stream.write(folder)
+    begun = time.process_time()
+    expected = stream.expected(_messages(folder))
+    alone = time.process_time() - begun
+    begun, cpu = time.monotonic(), _cpu_of_children()
+    log = _run_flink(args, folder, stream)
+    wall, flink = time.monotonic() - begun, _cpu_of_children() - cpu
+    same = answers_below(folder / "answers") == expected
+    print(
+        f"{observations:,} observations in {sum(expected.values()):,} messages,"
+        f" {releases(expected):,} released\n"
+        f"  one process: {alone:.2f} s of CPU, {alone / observations * 1e6:.3f} us each\n"
+        f"  Flink, parallelism {args.parallelism}: {flink:.2f} s of CPU,"
+        f" {flink / observations * 1e6:.3f} us each, {wall:.1f} s,"
+        f" {observations / wall:,.0f} events/s; answers {'identical' if same else 'DIFFER'}"
+    )
+    for size, duration in CHECKPOINT.findall(log)[-3:]:
+        print(f"  checkpoint: {int(size):,} bytes in {duration} ms")
+    return alone, flink
+
+
+def _messages(folder: Path):
+    """All messages, probes in turn, as the job reads them."""
+    for path in sorted((folder / "votes").rglob("*.znv"), key=lambda path: (path.name[4:], path)):
+        yield from messages_in(path.read_bytes())
+
+
+def _run_flink(args: argparse.Namespace, folder: Path, stream: VoteStream) -> str:
+    """Runs the job to its end in a cluster within one JVM; returns what that logged."""
+    subprocess.run(["rm", "-rf", str(folder / "answers")], check=True)
+    with tempfile.TemporaryDirectory(prefix="scale-flink-log-") as logs:
+        options = {
+            "--votes": folder, "--z": stream.z, "--window": f"{stream.window_ns // SECOND}s",
+            "--expect-probes": stream.probes, "--shards": stream.shards, "--probe-timeout": "1h",
+            "--parallelism": args.parallelism, "--checkpoint-every": "5s",
+            "--checkpoints": f"{logs}/checkpoints",
+        }  # fmt: skip
+        words = [str(word) for pair in options.items() for word in pair]
+        subprocess.run(
+            [args.python, "-m", "zanon_net", "flink", "job", "--ends", *words],
+            env={**os.environ, "FLINK_LOG_DIR": logs},
+            check=True,
+        )
+        with suppress(ChildProcessError):
+            while True:
+                os.wait()
+        return "".join(path.read_text() for path in Path(logs).glob("*.log"))
+
+
+def _cpu_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A shard of the counter that is made again of its snapshot and the entries since."""
+
+import random
+from collections import Counter
+from itertools import groupby
+
+import pytest
+from support.vote_stream import SECOND, VoteStream
+
+from zanon_net.errors import FormatError
+from zanon_net.flink import logged_shard
+from zanon_net.flink.count_settings import CountSettings
+from zanon_net.flink.logged_shard import LoggedShard, probe_gone
+
+STREAM = VoteStream(observations=4000, shards=1, probes=3, z=3, interval_ns=20 * SECOND)
+MESSAGES = list(STREAM.messages())
+SETTINGS = CountSettings(
+    votes="", answers="", z=3, window_ns=STREAM.window_ns, rotate_ns=STREAM.window_ns,
+    shards=1, expect_probes=3,
+)  # fmt: skip
+
+
+class Keeper:
+    """The state of a key as Flink keeps it."""
+
+    def __init__(self) -> None:
+        self.snapshot: bytes | None = None
+        self.log: list[bytes] = []
+        self.snapshots = 0
+        self.shard = LoggedShard(SETTINGS, 0)
+
+    def take(self, entry: bytes) -> list[bytes]:
+        answers = list(self.shard.take(entry))
+        self.log.append(entry)
+        if self.shard.is_snapshot_due:
+            self.snapshot, self.log = self.shard.snapshot()
+            self.snapshots += 1
+        return answers
+
+    def restart(self) -> None:
+        self.shard = LoggedShard.restore(SETTINGS, 0, self.snapshot, self.log)
+
+
+@pytest.fixture
+def short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logged_shard, "LOG_BYTES_MIN", 3000)
+
+
+def side_by_side(seed: int) -> list[bytes]:
+    """The messages as readers of several files give them: those of a probe may change places."""
+    chance = random.Random(seed)
+    queues = {probe: [m for p, m in MESSAGES if p == probe] for probe, _m in MESSAGES}
+    order = [message for _probe, message in MESSAGES]
+    chance.shuffle(order)
+    order.sort(key=lambda message: int.from_bytes(message[16:24], "little") // 4)
+    assert order != [m for key in sorted(queues) for m in queues[key]]
+    return order
+
+
+@pytest.mark.usefixtures("short_logs")
+@pytest.mark.parametrize("pause", [0, 1, 7])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_answers_are_those_of_one_table(seed: int, pause: int) -> None:
+    keeper, answers = Keeper(), Counter()
+    for number, message in enumerate(side_by_side(seed), start=1):
+        answers.update(keeper.take(message))
+        if pause and number % pause == 0:
+            keeper.restart()
+    assert answers == STREAM.expected()
+    assert keeper.snapshots > 3
+
+
+@pytest.mark.usefixtures("short_logs")
+def test_a_message_twice_is_one() -> None:
+    keeper, answers = Keeper(), Counter()
+    for _probe, message in MESSAGES:
+        answers.update(keeper.take(message))
+        answers.update(keeper.take(message))
+    assert answers == STREAM.expected()
+
+
+def test_nothing_is_decided_before_all_have_come() -> None:
+    keeper = Keeper()
+    of_two = [m for probe, m in MESSAGES if probe != MESSAGES[-1][0]]
+    assert [answer for message in of_two for answer in keeper.take(message)] == []
+
+
+@pytest.mark.usefixtures("short_logs")
+@pytest.mark.parametrize("restarts", [False, True])
+def test_others_go_on_without_a_probe_that_is_gone(restarts: bool) -> None:
+    keeper, gone = Keeper(), MESSAGES[-1][0]
+    half = len(MESSAGES) // 2
+    answers = [a for _p, message in MESSAGES[:half] for a in keeper.take(message)]
+    rest = [message for probe, message in MESSAGES[half:] if probe != gone]
+    waited = [answer for message in rest for answer in keeper.take(message)]
+    if restarts:
+        keeper.restart()
+    answers += [*waited, *keeper.take(probe_gone(gone))]
+    if restarts:
+        keeper.restart()
+        assert list(keeper.shard.take(rest[-1])) == []
+    of_probes = Counter(int.from_bytes(answer[8:16], "little") for answer in answers)
+    sent = {
+        probe: len(list(group))
+        for probe, group in groupby(
+            sorted(
+                p
+                for p, m in MESSAGES[:half] + [(int.from_bytes(m[8:16], "little"), m) for m in rest]
+            )
+        )
+    }
+    assert of_probes == sent
+
+
+@pytest.mark.parametrize("missing", [0, 30])
+def test_a_probe_with_a_gap_is_given_up(missing: int) -> None:
+    """One that was not known before begins behind it; nothing of another counts from there on."""
+    keeper, probe = Keeper(), MESSAGES[missing][0]
+    rest = [message for number, (_probe, message) in enumerate(MESSAGES) if number != missing]
+    answers = [answer for message in rest for answer in keeper.take(message)]
+    assert probe in keeper.shard.probes
+    assert len(answers) < 40
+    answers += keeper.take(probe_gone(probe))
+    behind = sum(p == probe for p, _m in MESSAGES[missing:]) if missing else 1
+    assert len(answers) == len(MESSAGES) - behind
+    assert keeper.take(rest[-1]) == []
+    assert keeper.shard.probes == set()
+
+
+def test_a_probe_that_was_gone_comes_back() -> None:
+    keeper, answers = Keeper(), []
+    half = len(MESSAGES) // 2
+    for number, (probe, message) in enumerate(MESSAGES):
+        answers += keeper.take(message)
+        if number == half:
+            answers += keeper.take(probe_gone(probe))
+    assert len(answers) == len(MESSAGES)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda s: s[:4] + b"\x02" + s[5:], "version 2, and only 1 is known"),
+        (lambda s: b"else" + s[4:], "no snapshot"),
+        (lambda s: s[:3], "no snapshot"),
+        (lambda s: s[:-20], "damaged|cut|snapshot"),
+        (lambda s: s[:40] + bytes([s[40] ^ 1]) + s[41:], "damaged|cut|snapshot"),
+    ],
+)
+def test_other_state_is_refused(change, problem: str) -> None:
+    keeper = Keeper()
+    for _probe, message in MESSAGES[:60]:
+        keeper.take(message)
+    snapshot, log = keeper.shard.snapshot()
+    with pytest.raises(FormatError, match=problem):
+        LoggedShard.restore(SETTINGS, 0, change(snapshot), log)
+
+
+def test_state_of_other_settings_is_refused() -> None:
+    snapshot, _log = Keeper().shard.snapshot()
+    others = CountSettings(**{**SETTINGS.__dict__, "z": 4})
+    with pytest.raises(FormatError, match="another z, window or rotation"):
+        LoggedShard.restore(others, 0, snapshot, [])
+
+
+def test_a_log_of_something_else_is_refused() -> None:
+    with pytest.raises(FormatError):
+        LoggedShard.restore(SETTINGS, 0, None, [b"ZNVQ" + bytes(8)])
+    with pytest.raises(FormatError):
+        LoggedShard.restore(SETTINGS, 0, None, [b"ZNVG"])

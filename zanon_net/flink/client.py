@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Starts a counting job: within this process, or on a cluster by Flink's own client."""
+
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from zanon_net._core import vote_settings
+from zanon_net.config.parse import reject
+from zanon_net.count.folders import FOLDER_MODE, CounterFolder
+from zanon_net.count.frames import Welcome
+from zanon_net.errors import ZanonError
+from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
+from zanon_net.flink.java_classes import flink_home
+from zanon_net.system.file_errors import explained
+
+JOB_FILE = Path(__file__).with_name("job_file.py")
+_JOB_ID = re.compile(r"JobID ([0-9a-f]{32})")
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):[0-9]{1,5}")
+_OWN_ERROR = re.compile(r"zanon_net\.errors\.\w+: (.+)")
+_CAUSE = re.compile(r"(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)")
+
+
+def run_here(settings: Mapping[str, Any]) -> None:
+    """Runs the job to its end, or until it is interrupted. Raises ZanonError."""
+    flink_home()
+    from py4j.protocol import Py4JJavaError
+
+    from zanon_net.flink.count_job import run_count_job
+
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    try:
+        run_count_job(_prepared(settings))
+    except Py4JJavaError as error:
+        raise ZanonError(f"the job has failed: {reason_in(str(error))}") from None
+
+
+def submit(cluster: str, settings: Mapping[str, Any]) -> str:
+    """The number of the job that runs on the cluster now. Raises ConfigError, ZanonError."""
+    if _ADDRESS.fullmatch(cluster) is None:
+        reject("cluster", "write HOST:PORT, as rest.address and rest.port of the job manager")
+    home = flink_home()
+    job = _prepared(settings)
+    restore = [] if settings["savepoint"] is None else ["-s", os.fspath(settings["savepoint"])]
+    program = ["-pyclientexec", sys.executable, "-py", JOB_FILE, job.to_json()]
+    done = subprocess.run(
+        [home / "bin" / "flink", "run", "-d", "-m", cluster, *restore, *program],
+        env={**os.environ, "FLINK_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = _JOB_ID.search(done.stdout)
+    if done.returncode != 0 or found is None:
+        reason = reason_in(done.stderr + done.stdout)
+        raise ZanonError(f"the cluster at {cluster} does not take the job: {reason}")
+    return found[1]
+
+
+def reason_in(text: str) -> str:
+    """The one line that says why, out of the traces of Java and Python."""
+    own = _OWN_ERROR.findall(text)
+    causes = [line for line in _CAUSE.findall(text) if line.strip()]
+    return own[-1] if own else causes[-1] if causes else "Flink gives no reason; see its log"
+
+
+def _prepared(settings: Mapping[str, Any]) -> CountSettings:
+    """The settings as they travel; tells the probes in the folder how the counter counts."""
+    folder = CounterFolder(Path(settings["votes"]).absolute())
+    answers = (
+        folder.answers if settings["answers"] is None else Path(settings["answers"]).absolute()
+    )
+    z, window = settings["z"], settings["window"]
+    rotate = window if settings["rotate"] is None else settings["rotate"]
+    if settings["parallelism"] > settings["shards"]:
+        reject("parallelism", f"is more than there are shards, {settings['shards']}")
+    for path in (folder.votes, answers):
+        with explained("make", path):
+            path.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
+    folder.write_welcome(Welcome(settings["shards"], vote_settings(z, window, rotate)))
+    checkpoints = settings["checkpoints"]
+    return CountSettings(
+        votes=str(folder.votes),
+        answers=str(answers),
+        z=z,
+        window_ns=window,
+        rotate_ns=rotate,
+        shards=settings["shards"],
+        expect_probes=settings["expect_probes"],
+        probe_timeout_ns=settings["probe_timeout"],
+        parallelism=settings["parallelism"],
+        checkpoint_ms=max(1, settings["checkpoint_every"] // NS_PER_MS),
+        checkpoints=None if checkpoints is None else Path(checkpoints).absolute().as_uri(),
+        savepoint=None if settings["savepoint"] is None else str(settings["savepoint"]),
+        ends=settings["ends"],
+        python=str(settings["python"] or sys.executable),
+    )

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The counter's shards as keyed state of Flink."""
+
+import time
+from collections.abc import Iterator
+
+from pyflink.common import Types
+from pyflink.datastream import KeyedProcessFunction, RuntimeContext
+from pyflink.datastream.state import ListStateDescriptor, ValueStateDescriptor
+
+from zanon_net.count.frames import votes_header
+from zanon_net.errors import FormatError
+from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
+from zanon_net.flink.logged_shard import LoggedShard, probe_gone
+from zanon_net.flink.parent_watch import end_with_task_manager
+
+BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
+LOOKS_A_TIMEOUT = 2
+"""How often a shard looks for silent probes."""
+
+
+class CountFunction(KeyedProcessFunction):
+    """Takes messages of votes by their shard; yields messages of answers.
+
+    State of a shard is a snapshot and the log of entries since, so a checkpoint grows by what came,
+    and the process has the shard at hand: it reads the state once after a restart.
+    """
+
+    def __init__(self, settings: CountSettings) -> None:
+        self._settings = settings
+        self._shards: dict[int, LoggedShard] = {}
+        self._heard: dict[int, dict[int, int]] = {}
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Begins, or goes on from a checkpoint."""
+        end_with_task_manager()
+        self._snapshot = runtime_context.get_state(ValueStateDescriptor("snapshot", BYTES))
+        self._log = runtime_context.get_list_state(ListStateDescriptor("log", BYTES))
+
+    def process_element(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
+        """Takes a message."""
+        number = ctx.get_current_key()
+        shard = self._shards.get(number) or self._begin(number, ctx)
+        self._heard[number][votes_header(value).probe] = time.monotonic_ns()
+        yield from self._take(shard, value)
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
+        """Goes on without the probes that were silent."""
+        number = ctx.get_current_key()
+        shard = self._shards.get(number) or self._begin(number, ctx)
+        heard, now = self._heard[number], time.monotonic_ns()
+        for probe in sorted(shard.probes):
+            if now - heard.setdefault(probe, now) >= self._settings.probe_timeout_ns:
+                yield from self._take(shard, probe_gone(probe))
+                del heard[probe]
+        self._look_later(ctx)
+
+    def _take(self, shard: LoggedShard, entry: bytes) -> Iterator[bytes]:
+        self._log.add(entry)
+        yield from shard.take(entry)
+        if shard.is_snapshot_due:
+            snapshot, log = shard.snapshot()
+            self._snapshot.update(snapshot)
+            self._log.update(log)
+
+    def _begin(self, number: int, ctx: KeyedProcessFunction.Context) -> LoggedShard:
+        """The shard out of the state, where there is some."""
+        if number >= self._settings.shards:
+            raise FormatError(
+                f"a message is for shard {number} of {self._settings.shards}: a probe was told"
+                " another number of shards"
+            )
+        shard = LoggedShard.restore(
+            self._settings, number, self._snapshot.value(), self._log.get() or ()
+        )
+        self._shards[number], self._heard[number] = shard, {}
+        self._look_later(ctx)
+        return shard
+
+    def _look_later(self, ctx: KeyedProcessFunction.Context) -> None:
+        service = ctx.timer_service()
+        pause_ms = max(1, self._settings.probe_timeout_ns // NS_PER_MS // LOOKS_A_TIMEOUT)
+        service.register_processing_time_timer(service.current_processing_time() + pause_ms)

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The counting job: files of votes, shards by key, files of answers."""
+
+import tempfile
+from pathlib import Path
+
+from pyflink.common import Configuration, Types
+from pyflink.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
+from pyflink.java_gateway import get_gateway
+
+from zanon_net.flink.count_function import BYTES, CountFunction
+from zanon_net.flink.count_settings import CountSettings
+from zanon_net.flink.java_classes import compile_classes
+
+KEY_GROUPS = 256
+DISCOVERY_MS = 250
+BUNDLE_MESSAGES = 256
+BUNDLE_MS = 200
+RESTARTS = 10
+"""In ten minutes: what fails more often is no fault of the machines."""
+NAME = "zanon-net count"
+
+
+def run_count_job(settings: CountSettings) -> None:
+    """Runs the job, or submits it where `flink run` started this process."""
+    with tempfile.TemporaryDirectory(prefix="zanon-flink-") as folder:
+        environment = StreamExecutionEnvironment.get_execution_environment(_configuration(settings))
+        environment.add_jars(compile_classes(Path(folder)).as_uri())
+        _build(environment, settings)
+        environment.execute(NAME)
+
+
+def _configuration(settings: CountSettings) -> Configuration:
+    configuration = Configuration()
+    for key, value in {
+        "parallelism.default": settings.parallelism,
+        "python.executable": settings.python,
+        "pipeline.max-parallelism": KEY_GROUPS,
+        "python.fn-execution.bundle.size": BUNDLE_MESSAGES,
+        "python.fn-execution.bundle.time": BUNDLE_MS,
+        "execution.checkpointing.interval": f"{settings.checkpoint_ms} ms",
+        "restart-strategy.type": "failure-rate",
+        "restart-strategy.failure-rate.delay": "1 s",
+        "restart-strategy.failure-rate.failure-rate-interval": "10 min",
+        "restart-strategy.failure-rate.max-failures-per-interval": RESTARTS,
+        "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+    }.items():
+        configuration.set_string(key, str(value))
+    if settings.checkpoints is not None:
+        configuration.set_string("execution.checkpointing.dir", settings.checkpoints)
+    if settings.savepoint is not None:
+        configuration.set_string("execution.state-recovery.path", settings.savepoint)
+    return configuration
+
+
+def _build(environment: StreamExecutionEnvironment, settings: CountSettings) -> None:
+    votes = _votes(environment, settings)
+    answers = votes.process(CountFunction(settings), output_type=BYTES).name("shards").uid("shards")
+    answers._j_data_stream.sinkTo(_answers(settings)).name("answers").uid("answers")
+
+
+def _votes(environment: StreamExecutionEnvironment, settings: CountSettings) -> KeyedStream:
+    """Messages by their shards. The format gives the pairs that PyFlink makes of keyed elements, so
+    that no element goes through Python only to find its key."""
+    jvm = get_gateway().jvm
+    path = jvm.org.apache.flink.core.fs.Path(Path(settings.votes).absolute().as_uri())
+    paths = get_gateway().new_array(jvm.org.apache.flink.core.fs.Path, 1)
+    paths[0] = path
+    builder = jvm.org.apache.flink.connector.file.src.FileSource.forBulkFileFormat(
+        jvm.zanon.flink.FrameFormat(), paths
+    ).setSplitAssigner(getattr(jvm.zanon.flink, "SequenceOrder$Provider")())
+    if not settings.ends:
+        builder = builder.monitorContinuously(jvm.java.time.Duration.ofMillis(DISCOVERY_MS))
+    stream = environment._j_stream_execution_environment.fromSource(
+        builder.build(),
+        jvm.org.apache.flink.api.common.eventtime.WatermarkStrategy.noWatermarks(),
+        "votes",
+    ).uid("votes")
+    keyed = stream.keyBy(jvm.KeyByKeySelector(), Types.ROW([Types.INT()]).get_java_type_info())
+    return KeyedStream(keyed, BYTES, DataStream(stream))
+
+
+def _answers(settings: CountSettings) -> object:
+    """Files that appear with the checkpoint that covers them, a folder a probe."""
+    jvm = get_gateway().jvm
+    filesystem = jvm.org.apache.flink.streaming.api.functions.sink.filesystem
+    path = jvm.org.apache.flink.core.fs.Path(Path(settings.answers).absolute().as_uri())
+    names = filesystem.OutputFileConfig.builder().withPartPrefix("part").withPartSuffix(".zna")
+    return (
+        jvm.org.apache.flink.connector.file.sink.FileSink.forRowFormat(
+            path, jvm.zanon.flink.FrameEncoder()
+        )
+        .withBucketAssigner(jvm.zanon.flink.ProbeFolders())
+        .withRollingPolicy(filesystem.rollingpolicies.OnCheckpointRollingPolicy.build())
+        .withOutputFileConfig(names.build())
+        .build()
+    )

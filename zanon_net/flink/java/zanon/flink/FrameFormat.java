@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The zanon_net authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zanon.flink;
+
+import java.io.BufferedInputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.ArrayDeque;
+import java.util.Queue;
+import org.apache.flink.api.common.typeinfo.TypeInformation;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.connector.file.src.FileSourceSplit;
+import org.apache.flink.connector.file.src.reader.BulkFormat;
+import org.apache.flink.connector.file.src.util.MutableRecordAndPosition;
+import org.apache.flink.connector.file.src.util.RecordAndPosition;
+import org.apache.flink.core.fs.FSDataInputStream;
+import org.apache.flink.core.fs.Path;
+import org.apache.flink.types.Row;
+
+/**
+ * Files of vote messages: frames of a little-endian u32 length and a message. A record is (shard,
+ * message), the form of a keyed stream of PyFlink; what else a message holds, the shard checks.
+ */
+public final class FrameFormat implements BulkFormat<Row, FileSourceSplit> {
+    private static final long serialVersionUID = 1L;
+    private static final int LENGTH_BYTES = 4;
+    private static final int SHARD_AT = 6;
+    private static final int BUFFER_BYTES = 1 << 16;
+    private static final int MESSAGE_MIN = 72;
+    private static final int MESSAGE_MAX = 1 << 26;
+    /** Bytes that are read before the records are handed on. */
+    private static final int BATCH_BYTES = 1 << 20;
+
+    @Override
+    public Reader createReader(Configuration config, FileSourceSplit split) throws IOException {
+        return new Reader(split.path(), 0);
+    }
+
+    @Override
+    public Reader restoreReader(Configuration config, FileSourceSplit split) throws IOException {
+        long offset = split.getReaderPosition().map(position -> position.getOffset()).orElse(0L);
+        return new Reader(split.path(), offset);
+    }
+
+    @Override
+    public boolean isSplittable() {
+        return false;
+    }
+
+    @Override
+    public TypeInformation<Row> getProducedType() {
+        return Types.ROW(Types.INT, Types.PRIMITIVE_ARRAY(Types.BYTE));
+    }
+
+    private static final class Reader implements BulkFormat.Reader<Row> {
+        private final Path path;
+        private final InputStream stream;
+        private long offset;
+
+        Reader(Path path, long offset) throws IOException {
+            this.path = path;
+            this.offset = offset;
+            FSDataInputStream file = path.getFileSystem().open(path);
+            file.seek(offset);
+            stream = new BufferedInputStream(file, BUFFER_BYTES);
+        }
+
+        @Override
+        public RecordIterator<Row> readBatch() throws IOException {
+            Batch batch = new Batch();
+            long end = offset + BATCH_BYTES;
+            byte[] message;
+            while (offset < end && (message = readMessage()) != null) {
+                batch.add(message, offset);
+            }
+            return batch.isEmpty() ? null : batch;
+        }
+
+        @Override
+        public void close() throws IOException {
+            stream.close();
+        }
+
+        private byte[] readMessage() throws IOException {
+            byte[] prefix = stream.readNBytes(LENGTH_BYTES);
+            if (prefix.length == 0) {
+                return null;
+            }
+            if (prefix.length < LENGTH_BYTES) {
+                throw cut();
+            }
+            int length = 0;
+            for (int i = LENGTH_BYTES - 1; i >= 0; i--) {
+                length = length << 8 | prefix[i] & 0xff;
+            }
+            if (length < MESSAGE_MIN || length > MESSAGE_MAX) {
+                throw new IOException(path + ": byte " + offset + ": no frame of a vote message");
+            }
+            byte[] message = stream.readNBytes(length);
+            if (message.length < length) {
+                throw cut();
+            }
+            offset += LENGTH_BYTES + length;
+            return message;
+        }
+
+        private IOException cut() {
+            return new EOFException(path + " ends in the midst of a message");
+        }
+    }
+
+    /** Messages and where reading goes on behind each. */
+    private static final class Batch implements RecordIterator<Row> {
+        private final Queue<Row> rows = new ArrayDeque<>();
+        private final Queue<Long> ends = new ArrayDeque<>();
+        private final MutableRecordAndPosition<Row> current = new MutableRecordAndPosition<>();
+
+        void add(byte[] message, long end) {
+            int shard = message[SHARD_AT] & 0xff | (message[SHARD_AT + 1] & 0xff) << 8;
+            rows.add(Row.of(shard, message));
+            ends.add(end);
+        }
+
+        boolean isEmpty() {
+            return rows.isEmpty();
+        }
+
+        @Override
+        public RecordAndPosition<Row> next() {
+            if (rows.isEmpty()) {
+                return null;
+            }
+            current.set(rows.remove(), ends.remove(), 0);
+            return current;
+        }
+
+        @Override
+        public void releaseBatch() {}
+    }
+}

@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ends a Python worker whose task manager was killed.
+
+PyFlink starts its workers behind a shell, and a task manager that is killed can end neither: the
+worker would wait for ever, with the tables of its shards in memory.
+"""
+
+import os
+import select
+import signal
+import threading
+from functools import cache
+from pathlib import Path
+
+JAVA = "java"
+
+
+@cache
+def end_with_task_manager() -> None:
+    """From now on this process ends when the JVM that it descends from ends. Without effect where
+    it descends from none, as in `zanon-net flink job`, and where there is no Linux."""
+    java = _java_above(os.getppid()) if hasattr(os, "pidfd_open") else None
+    if java is not None:
+        threading.Thread(
+            target=_end_after, args=(java,), name="task manager watch", daemon=True
+        ).start()
+
+
+def _java_above(pid: int) -> int | None:
+    """A descriptor of the nearest process of Java among a process and those that it descends from.
+
+    The descriptor is taken before its name is read, so it cannot be of a later process.
+    """
+    while pid > 1:
+        try:
+            descriptor = os.pidfd_open(pid)
+        except OSError:
+            return None
+        try:
+            # pid (command) state parent ...; a command may hold spaces and brackets.
+            command, _, rest = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")
+        except OSError:
+            command, rest = "", ""
+        if command.partition("(")[2] == JAVA:
+            return descriptor
+        os.close(descriptor)
+        pid = int(rest.split()[1]) if rest else 0
+    return None
+
+
+def _end_after(descriptor: int) -> None:
+    """Ends this process at once when that of the descriptor has ended: its state is in checkpoints
+    and nobody takes what it would still say."""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    waiting.poll()
+    os.kill(os.getpid(), signal.SIGKILL)
