@@ -513,7 +513,9 @@ def test_what_no_manifest_of_ours_names_stays(tmp_path: Path, changed: dict[str,
     assert files_in(tmp_path) == before
 
 
-@pytest.mark.parametrize("removed", [None, 5, {"parts": 0}, {"parts": 0, "bytes": 0, "records": []}])
+@pytest.mark.parametrize(
+    "removed", [None, 5, {"parts": 0}, {"parts": 0, "bytes": 0, "records": []}]
+)
 def test_a_manifest_that_somebody_has_changed_does_not_end_the_run(
     tmp_path: Path, removed: object
 ) -> None:

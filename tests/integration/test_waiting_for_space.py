@@ -288,6 +288,32 @@ def test_old_parts_make_room(disk: SmallDisk) -> None:
     assert sink.lost == {"jsonl": 1500 - (sink.written["jsonl"] - 2001)}
 
 
+@pytest.mark.parametrize("kind", [FolderSink, WaitingFolderSink])
+def test_old_parts_of_earlier_runs_make_room_to_begin(
+    disk: SmallDisk, kind: type[FolderSink]
+) -> None:
+    """As after a restart on a full disk, which is no reason to start in vain for ever."""
+    before = disk.path / "zanon-20260101T000000Z"
+    before.mkdir()
+    (before / "flows-20260101T000000Z.jsonl").write_bytes(bytes(1 << 20))
+    manifest = {
+        "name": "zanon-net",
+        "configuration": {"output": {"keep": None, "max_disk": 1000}},
+        "sources": [{"format": "interface"}],
+        "removed": {"parts": 0, "bytes": 0, "records": {}},
+        "outputs": [
+            {"file": "flows-20260101T000000Z.jsonl", "bytes": 1 << 20, "records": 0, "part": 1}
+        ],
+    }
+    (before / "manifest.json").write_text(json.dumps(manifest))
+    disk.fill()
+    rules = DiskRules(waits=True, is_live=True, max_bytes=1000)
+    sink = kind(disk.path / "zanon-20260102T000000Z", Plan(("jsonl",), disk=rules))
+    assert sink.disk.earlier.parts == 1
+    assert [path.name for path in before.iterdir()] == ["manifest.json"]
+    sink.discard()
+
+
 @pytest.fixture
 def full(disk: SmallDisk) -> WaitingFolderSink:
     """A sink that waits for space."""

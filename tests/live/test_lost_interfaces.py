@@ -20,6 +20,7 @@ from support.live import COMMAND, ENVIRONMENT, PATIENCE_S, USUAL, Live, data_of,
 from support.metrics import HURRIED, SERVING, samples, scrape, until
 from support.netns import Namespace
 from support.packets import Tcp, crowd, hello
+from support.waiting import wait_until
 
 import zanon_net
 from zanon_net import CaptureError
@@ -87,9 +88,15 @@ def test_an_interface_that_stays_down_is_lost(
     assert only(manifest)["away"]["seconds"] >= 0.5
 
 
-def test_flows_end_with_an_error(net: Namespace) -> None:
+def test_flows_end_with_an_error(net: Namespace, caplog: pytest.LogCaptureFixture) -> None:
     """There is no report that could say why no more of them come."""
-    removal = threading.Timer(0.5, net.ip, ["link del dev a"])
+    caplog.set_level("INFO", "zanon_net")
+
+    def remove() -> None:
+        wait_until(lambda: "listening on a" in caplog.text)
+        net.ip("link del dev a")
+
+    removal = threading.Thread(target=remove)
     removal.start()
     with net.inside(), pytest.raises(CaptureError, match="interface a went away"):
         list(zanon_net.flows("a", internal="10.0.0.0/8"))

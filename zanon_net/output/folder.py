@@ -88,6 +88,7 @@ class FolderSink(Sink):
         self._state = StateFile(folder / MANIFEST, self._transaction)
         try:
             self._enter_folder()
+            self._remove_due()  # those of earlier runs, whose space this one may need to begin
             self._begin()
             self._reserve()
         except BaseException:
