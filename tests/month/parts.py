@@ -3,6 +3,7 @@
 """The files of parts that are over: each is whole and readable, and is what the manifest says."""
 
 import json
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -35,10 +36,10 @@ class Parts:
         """(observations, flow records) of the files that have appeared since the last call."""
         observations: list[Listed] = []
         flows: list[Listed] = []
-        for path in sorted(self.folder.rglob("*")):
+        for path in self._files():
             name = path.relative_to(self.folder).as_posix()
             is_open = any(part.endswith(".partial") for part in path.parts)
-            if is_open or not path.is_file() or name == "manifest.json" or name in self.bytes:
+            if is_open or name == "manifest.json" or name in self.bytes:
                 continue
             rows = self._read(path, name)
             if name.startswith("observations"):
@@ -46,6 +47,11 @@ class Parts:
             elif name.endswith(".jsonl"):
                 flows += rows
         return observations, flows
+
+    def _files(self) -> list[Path]:
+        """All files; os.walk passes over a folder that is removed meanwhile, rglob does not."""
+        return sorted(Path(at, name) for at, _folders, names in os.walk(self.folder)
+                      for name in names)  # fmt: skip
 
     def _read(self, path: Path, name: str) -> list[Listed]:
         content = path.read_bytes()
