@@ -267,6 +267,35 @@ def test_a_probe_far_ahead_has_to_wait() -> None:
     assert desk.count("votes") == 1 + 4 * 7
 
 
+def test_answers_that_made_too_little_space_for_a_message_are_not_lost() -> None:
+    desk = Desk(max_pending=10, expect_probes=2)
+    desk.send(2, {}, 1)
+    desk.send(1, {2: [10] * 4}, 3)
+    desk.send(1, {3: [11] * 4}, 4)
+    desk.put(desk.message(2, {}, 2.5), desk.message(1, {4: [12] * 9}, 5))
+    assert len(desk.transport.refusals) == 1
+    assert desk.answers == {(2, 1): [], (2, 2): [], (1, 1): [False] * 4}
+
+
+def test_what_comes_behind_a_message_that_has_to_wait_has_to_wait_too() -> None:
+    desk = Desk(max_pending=10, expect_probes=2)
+    desk.send(2, {}, 1)
+    messages = [desk.message(1, {second: [second] * 4}, second + 1) for second in range(2, 9)]
+    desk.put(*messages)
+    assert len(desk.transport.refusals) > 1
+    assert not any(refusal.is_final for refusal in desk.transport.refusals)
+    desk.send(2, {}, 100)
+    desk.put(*messages)
+    assert desk.count("votes") == 4 * 7
+
+
+def test_a_probe_that_says_twice_that_it_ends_has_ended_once(pair: Desk) -> None:
+    pair.send(1, {}, ENDED)
+    pair.send(1, {}, ENDED)
+    assert pair.count("ended") == 1
+    assert not pair.service.counter.is_done
+
+
 def test_nothing_is_decided_before_the_expected_probes_have_come() -> None:
     desk = Desk(expect_probes=2)
     desk.send(1, {1: [10, 11]}, 5)
