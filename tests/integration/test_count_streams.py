@@ -319,6 +319,8 @@ def connect_one(votes: Votes, port: int) -> Iterator[CountClient]:
         (["tcp://10.0.0.1:4000"], "tcp has no protection"),
         (["tcp://localhost:4000"], "tcp has no protection"),
         (["nats://127.0.0.1:4222"], "write file:DIR"),
+        (["nats://10.0.0.1:4222/VOTES"], "nats has no protection"),
+        (["kafka://broker:9092/votes"], "kafka has no protection"),
         (["tls://127.0.0.1:4000"], "tls:// needs --tls-cert"),
         (["tls://127.0.0.1:4000", "--tls-cert", "x"], "give --tls-key, --tls-ca, too"),
         (["file:x", "--shards", "3"], "power of two"),

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from zanon_net.count.client import CountClient
-from zanon_net.count.folders import CounterFolder, write_whole
+from zanon_net.count.folders import CounterFolder, read_whole, write_whole
 from zanon_net.count.frames import Hello, Welcome, framed, messages_in
 from zanon_net.errors import ZanonError
 from zanon_net.system.file_errors import explained
@@ -74,7 +74,7 @@ class FileClient(CountClient):
         expected = []
         for path in self._folder.answers_in(self._incoming):
             with suppress(FileNotFoundError):
-                for message in messages_in(path.read_bytes()):
+                for message in messages_in(read_whole(path)):
                     if self._is_expected(message):
                         expected.append(message)
                         (self._votes / self._folder.votes_name_of(message)).unlink(missing_ok=True)
