@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A counter and its probes over a shared folder: the decisions of one table, whatever is killed."""
 
+import errno
 import os
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,31 @@ def test_only_files_of_some_size_are_read_and_no_links(tmp_path: Path) -> None:
         file.truncate(1 << 40)
     transport = FolderTransport(tmp_path, Welcome(1, votes.settings), max_age_s=100)
     assert [item.message for item in transport.take(0)] == [votes.messages[1][0], *[b""] * 5]
+
+
+def test_a_probe_that_leaves_while_its_answers_are_written_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transport = FolderTransport(tmp_path, Welcome(1, 7), max_age_s=100)
+    client = connect(f"file:{tmp_path}", probe=1, settings=7)
+    mkdir, glob = Path.mkdir, Path.glob
+
+    def leave_after(path: Path, *arguments: object, **options: object) -> None:
+        mkdir(path, *arguments, **options)  # type: ignore[arg-type]
+        client.close()
+
+    def vanish(path: Path, pattern: str) -> Iterator[Path]:
+        if path.parent.name == "votes":
+            raise FileNotFoundError(errno.ENOENT, "gone", str(path))
+        return glob(path, pattern)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", leave_after)
+        transport.publish(Commit(0, []), [write_answers(0, 1, 1, 7, [True])])
+    assert len(list((tmp_path / "answers").rglob("*.zna"))) == 1
+    CounterFolder(tmp_path).votes_of(1).mkdir()
+    monkeypatch.setattr(Path, "glob", vanish)
+    assert transport.take(0) == []
 
 
 def test_a_file_that_has_to_wait_is_not_read_all_the_time(tmp_path: Path) -> None:

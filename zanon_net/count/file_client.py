@@ -66,9 +66,8 @@ class FileClient(CountClient):
         for key in self._unanswered:
             (self._votes / self._folder.votes_name(key)).unlink(missing_ok=True)
         self._unanswered.clear()
-        for folder in (self._votes, self._incoming):
-            with suppress(OSError):  # the counter may write another answer there
-                folder.rmdir()
+        with suppress(OSError):
+            self._votes.rmdir()  # the other is the counter's, which may be about to write there
 
     def _read_answers(self) -> list[bytes]:
         expected = []

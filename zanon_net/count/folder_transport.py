@@ -99,10 +99,14 @@ class FolderTransport(Transport):
             with suppress(OSError):
                 if path.stat().st_mtime < time.time() - self._max_age_s:
                     path.unlink()
+        for folder in self._answers.glob("*/"):
+            with suppress(OSError):
+                if folder.stat().st_mtime < time.time() - self._max_age_s:
+                    folder.rmdir()
 
     def _look(self) -> Iterator[Path]:
         """Files that were not read yet; of each probe in order, and the probes in turn."""
-        there = [sorted(folder.glob("*.znv")) for folder in self._folders()]
+        there = [_votes_in(folder) for folder in self._folders()]
         now = time.monotonic()
         due = [path for path, again_s in self._again_s.items() if again_s <= now]
         for path in due:
@@ -115,6 +119,14 @@ class FolderTransport(Transport):
     def _folders(self) -> list[Path]:
         with suppress(FileNotFoundError):
             return sorted(path for path in self._folder.votes.iterdir() if path.is_dir())
+        return []
+
+
+def _votes_in(folder: Path) -> list[Path]:
+    """The files of a probe, in their order; none where it has just removed its folder."""
+    try:
+        return sorted(folder.glob("*.znv"))
+    except FileNotFoundError:
         return []
 
 
