@@ -5,6 +5,7 @@
 import contextlib
 import logging
 import random
+import resource
 import socket
 import ssl
 import threading
@@ -25,6 +26,7 @@ from zanon_net.count.frames import (
     framed,
     write_hello,
 )
+from zanon_net.count.listener import PROBES_MAX, _owner
 from zanon_net.count.tls import TlsFiles
 from zanon_net.errors import ConfigError, UnopenedError, ZanonError
 
@@ -301,6 +303,62 @@ def test_noise_on_the_port_ends_nothing(votes: Votes) -> None:
         _out, err = process.communicate(timeout=30)
     assert process.returncode == 0
     assert "Traceback" not in err
+
+
+def test_more_connections_than_there_can_be_are_one_line(votes: Votes) -> None:
+    port = free_port()
+    with counter(f"tcp://127.0.0.1:{port}", *votes.options) as process:
+        wait_for_port(port)
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (40, 40))
+        with contextlib.ExitStack() as links:
+            for _link in range(80):
+                links.enter_context(socket.create_connection(("127.0.0.1", port)))
+            time.sleep(2.5)
+        with connect_one(votes, port) as client:
+            assert client.welcome(10) is not None
+        process.terminate()
+        _out, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "Traceback" not in err
+    assert "127.0.0.1" not in err
+    assert err.count("Too many open files") == 1
+
+
+def test_a_certificate_is_for_a_few_probes_at_once(
+    votes: Votes, authority: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    port, files = free_port(), authority.certify("many")
+    url, options = f"tls://127.0.0.1:{port}", tls_options(authority.certify("counter"))
+    with (
+        counter(url, *votes.options, *options) as process,
+        contextlib.ExitStack() as stack,
+    ):
+        for number in range(PROBES_MAX):
+            client = connect(url, probe=number, settings=votes.settings, tls=files)
+            stack.callback(client.close)
+            assert client.welcome(30) is not None
+        one_more = connect(url, probe=99, settings=votes.settings, tls=files)
+        stack.callback(one_more.close)
+        assert one_more.welcome(1) is None
+        assert "its certificate has as many probes" in caplog.text
+        process.terminate()
+
+
+def test_certificates_without_a_subject_are_told_apart() -> None:
+    class Link:
+        def __init__(self, der: bytes) -> None:
+            self.der = der
+
+        def getpeercert(self, binary_form: bool = False) -> bytes:
+            assert binary_form
+            return self.der
+
+        def get_extra_info(self, name: str) -> object:
+            return self if name == "ssl_object" else {"subject": (), "serialNumber": "1"}
+
+    owners = {_owner(Link(der)) for der in (b"one", b"another")}  # type: ignore[arg-type]
+    assert len(owners) == 2
+    assert "" not in owners
 
 
 @contextlib.contextmanager
