@@ -23,8 +23,12 @@ from zanon_net.count.client import CountClient, connect
 from zanon_net.count.frames import (
     Hello,
     Key,
+    Refusal,
+    Welcome,
     framed,
     write_hello,
+    write_refusal,
+    write_welcome,
 )
 from zanon_net.count.listener import PROBES_MAX, _owner
 from zanon_net.count.tls import TlsFiles
@@ -342,6 +346,22 @@ def test_a_certificate_is_for_a_few_probes_at_once(
         assert one_more.welcome(1) is None
         assert "its certificate has as many probes" in caplog.text
         process.terminate()
+
+
+def test_a_probe_that_is_refused_for_now_comes_back_ever_later(votes: Votes) -> None:
+    came = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(2)
+        with connect_one(votes, server.getsockname()[1]), contextlib.suppress(TimeoutError):
+            until = time.monotonic() + 2
+            while time.monotonic() < until:
+                link, _address = server.accept()
+                came.append(time.monotonic())
+                with link:
+                    link.sendall(framed(write_welcome(Welcome(votes.shards, votes.settings))))
+                    link.sendall(framed(write_refusal(Refusal("later", is_final=False))))
+                    link.recv(100)
+    assert 2 <= len(came) <= 6
 
 
 def test_certificates_without_a_subject_are_told_apart() -> None:
