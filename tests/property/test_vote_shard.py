@@ -332,8 +332,8 @@ def test_what_is_for_another_counter_is_refused() -> None:
     assert shard.known_probes == {}
 
 
-def addresses(t_ns: int) -> list[Vote]:
-    return [Vote(4, t_ns, HIGH | user, 1, HIGH) for user in range(Z)]
+def addresses(t_ns: int, name: int = 1) -> list[Vote]:
+    return [Vote(4, t_ns, HIGH | user, name, HIGH) for user in range(Z)]
 
 
 @pytest.mark.parametrize("first", [1, 7])
@@ -387,7 +387,7 @@ def test_while_marks_of_a_probe_come_late_no_address_is_shown(has_been_there: bo
     shard.put(plain(1, 4, 380, addresses(371)))
     shard.decide()
     shard.put(plain(2, late + 2, 790))
-    shard.put(plain(1, 5, 790, addresses(780)))
+    shard.put(plain(1, 5, 790, addresses(780, name=2)))
     shown = {a["sequence"]: a["answers"] for a in map(read_answers, shard.decide())}
     assert shown[5].tolist() == [False, False, True]  # as it is there, and knows of no client
 
