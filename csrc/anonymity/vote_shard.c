@@ -113,8 +113,8 @@ static void lose_epoch(zn_vote_shard *s, int64_t epoch)
         s->clients.lost_epoch = epoch;
 }
 
-/* The place of a probe to forget for good: one that has ended, or else the one that has been gone or
- * behind longest; NULL: all are waited for. */
+/* The place of a probe to forget for good: one that has ended, or else the one that has been gone
+ * or behind longest; NULL: all are waited for. */
 static zn_vote_probe *longest_gone(zn_vote_shard *s)
 {
     zn_vote_probe *best = NULL;
@@ -141,8 +141,8 @@ static zn_vote_probe *new_probe(zn_vote_shard *s)
     return p;
 }
 
-/* Makes a probe present once it has caught up with what is decided. The marks of one that is behind
- * come too late, so any of the time in which it is may be missing. */
+/* Makes a probe present once it has caught up with what is decided. The marks of one that is
+ * behind come too late, so any of the time in which it is may be missing. */
 static void advance_probe(zn_vote_shard *s, zn_vote_probe *p, const zn_vote_header *h)
 {
     p->sequence = h->sequence;
