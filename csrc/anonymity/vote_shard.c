@@ -113,18 +113,17 @@ static void lose_epoch(zn_vote_shard *s, int64_t epoch)
         s->clients.lost_epoch = epoch;
 }
 
-/* The place of a probe to forget for good: the one that has been gone longest; NULL: none has. */
+/* The place of a probe to forget for good: one that has ended, or else the one that has been gone
+ * or behind longest; NULL: all are waited for. */
 static zn_vote_probe *longest_gone(zn_vote_shard *s)
 {
     zn_vote_probe *best = NULL;
     for (size_t i = 0; i < s->probes; i++) {
         zn_vote_probe *p = s->probe + i;
-        bool ended = p->watermark_ns == ZN_VOTE_WATERMARK_END;
-        if (p->state != ZN_PROBE_GONE)
-            continue;
-        if (ended)
+        if (p->watermark_ns == ZN_VOTE_WATERMARK_END)
             return p;
-        if (best == NULL || p->watermark_ns < best->watermark_ns)
+        if (p->state != ZN_PROBE_PRESENT &&
+            (best == NULL || p->watermark_ns < best->watermark_ns))
             best = p;
     }
     return best;
@@ -142,17 +141,22 @@ static zn_vote_probe *new_probe(zn_vote_shard *s)
     return p;
 }
 
-/* Makes a probe present once it has caught up with what is decided. */
+/* Makes a probe present once it has caught up with what is decided. The marks of one that is
+ * behind come too late, so any of the time in which it is may be missing. */
 static void advance_probe(zn_vote_shard *s, zn_vote_probe *p, const zn_vote_header *h)
 {
     p->sequence = h->sequence;
     if (h->watermark_ns > p->watermark_ns)
         p->watermark_ns = h->watermark_ns;
-    if (p->watermark_ns >= s->decided_ns && p->state != ZN_PROBE_PRESENT) {
+    if (p->state == ZN_PROBE_PRESENT)
+        return;
+    if (p->watermark_ns >= s->decided_ns) {
         p->state = ZN_PROBE_PRESENT;
         p->gone_epoch = ZN_VOTE_EPOCH_NONE;
-        zn_shard_note_gone(s);
+    } else {
+        p->gone_epoch = zn_vote_clients_epoch(&s->clients, s->newest_ns);
     }
+    zn_shard_note_gone(s);
 }
 
 /* Enters a probe with its first message. One that begins in the middle has sent marks of clients,

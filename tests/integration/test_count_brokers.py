@@ -12,11 +12,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.cli import run_main
 from support.counting import Votes, answered, counter, counts_of, key_file, start_counter
 
+from zanon_net._core import write_answers
+from zanon_net.count.commits import Commit
 from zanon_net.count.frames import framed, messages_in
+from zanon_net.count.url import read_place
+from zanon_net.errors import ZanonError
 
 KILLS = 3
 
@@ -196,6 +201,32 @@ def test_kafka_with_kills_repeats_answers_under_equal_ids_only(
     records = broker.answers(len(votes.answers))
     found = [message for frames in records.values() for message in messages_in(frames)]
     assert answered(found) == votes.answers
+
+
+def test_kafka_takes_more_answers_than_a_record_can_have() -> None:
+    """As when a probe that all have waited for comes back."""
+    broker = Broker()
+    from zanon_net.count.kafka_transport import KafkaTransport
+
+    transport = KafkaTransport(read_place("SOURCE", f"kafka://127.0.0.1:{broker.port}/votes"))
+    answers = [write_answers(0, 1, 1 + k, 7, np.ones(1 << 20, bool)) for k in range(9)]
+    transport.publish(Commit(0, []), answers)
+    transport.close()
+    records = broker.answers(len(answers))
+    assert [message for frames in records.values() for message in messages_in(frames)] == answers
+
+
+def test_a_record_that_kafka_refuses_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Broker()
+    from zanon_net.count import by_probe
+    from zanon_net.count.kafka_transport import KafkaTransport
+
+    monkeypatch.setattr(by_probe, "RECORD_BYTES", 1 << 24)
+    transport = KafkaTransport(read_place("SOURCE", f"kafka://127.0.0.1:{broker.port}/votes"))
+    answers = [write_answers(0, 1, 1 + k, 7, np.ones(1 << 20, bool)) for k in range(9)]
+    with pytest.raises(ZanonError, match="no Kafka broker answers"):
+        transport.publish(Commit(0, []), answers)
+    transport.close()
 
 
 def test_kafka_that_is_not_there_is_one_line(

@@ -5,6 +5,8 @@
 None of it releases what the probes' users do not share, and each has a count and a line.
 """
 
+import errno
+import os
 import subprocess
 import sys
 import time
@@ -31,9 +33,11 @@ from zanon_net._core import VoteWriter
 from zanon_net.count.admission import Clocks
 from zanon_net.count.commits import Commit
 from zanon_net.count.frames import ENDED, Refusal
+from zanon_net.count.sealed_files import SealedWriter, read_records
 from zanon_net.count.service import CounterService, Outputs
 from zanon_net.count.settings import CounterSettings
 from zanon_net.count.transport import Received, Transport
+from zanon_net.errors import OutputError
 
 HOUR = 3600 * SECOND
 Logged = pytest.LogCaptureFixture
@@ -267,6 +271,35 @@ def test_a_probe_far_ahead_has_to_wait() -> None:
     assert desk.count("votes") == 1 + 4 * 7
 
 
+def test_answers_that_made_too_little_space_for_a_message_are_not_lost() -> None:
+    desk = Desk(max_pending=10, expect_probes=2)
+    desk.send(2, {}, 1)
+    desk.send(1, {2: [10] * 4}, 3)
+    desk.send(1, {3: [11] * 4}, 4)
+    desk.put(desk.message(2, {}, 2.5), desk.message(1, {4: [12] * 9}, 5))
+    assert len(desk.transport.refusals) == 1
+    assert desk.answers == {(2, 1): [], (2, 2): [], (1, 1): [False] * 4}
+
+
+def test_what_comes_behind_a_message_that_has_to_wait_has_to_wait_too() -> None:
+    desk = Desk(max_pending=10, expect_probes=2)
+    desk.send(2, {}, 1)
+    messages = [desk.message(1, {second: [second] * 4}, second + 1) for second in range(2, 9)]
+    desk.put(*messages)
+    assert len(desk.transport.refusals) > 1
+    assert not any(refusal.is_final for refusal in desk.transport.refusals)
+    desk.send(2, {}, 100)
+    desk.put(*messages)
+    assert desk.count("votes") == 4 * 7
+
+
+def test_a_probe_that_says_twice_that_it_ends_has_ended_once(pair: Desk) -> None:
+    pair.send(1, {}, ENDED)
+    pair.send(1, {}, ENDED)
+    assert pair.count("ended") == 1
+    assert not pair.service.counter.is_done
+
+
 def test_nothing_is_decided_before_the_expected_probes_have_come() -> None:
     desk = Desk(expect_probes=2)
     desk.send(1, {1: [10, 11]}, 5)
@@ -365,6 +398,43 @@ def test_nothing_in_the_state_can_be_read(kept: Kept) -> None:
     for path in kept.state.iterdir():
         content = path.read_bytes()
         assert not any(secret in content for secret in secrets)
+
+
+def test_no_nonce_seals_two_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that was cut by a full disk is on the disk all the same."""
+    nonces = []
+    with SealedWriter(tmp_path / "file", bytes(32)) as file:
+        encrypt, write = file._cipher.encrypt, os.write
+
+        class Cipher:
+            def encrypt(self, nonce: bytes, *arguments: object) -> bytes:
+                nonces.append(nonce)
+                return encrypt(nonce, *arguments)  # type: ignore[arg-type]
+
+        def fill(_fd: int, _data: bytes) -> int:
+            raise OSError(errno.ENOSPC, "full")
+
+        file._cipher = Cipher()  # type: ignore[assignment]
+        file.append(b"first")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", fill)
+            with pytest.raises(OutputError):
+                file.append(b"second")
+        file.append(b"third")
+        assert os.write is write
+    assert len(set(nonces)) == 3
+
+
+def test_a_large_commit_is_read_again(tmp_path: Path) -> None:
+    """As large as what a broker hands out at once can be."""
+    size = (1 << 27) + 1
+    with SealedWriter(tmp_path / "file", bytes(32)) as file:
+        file.append(b"begin")
+        file.append(bytes(size))
+        file.append(b"end")
+        file.publish()
+    records = read_records(tmp_path / "file", bytes(32), may_be_torn=True)
+    assert [len(record) for record in records] == [5, size, 3]
 
 
 def test_a_full_disk_at_the_state_ends_it_with_nothing_published(kept: Kept) -> None:

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A counter and its probes over a shared folder: the decisions of one table, whatever is killed."""
 
+import errno
 import os
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ from zanon_net.count.client import connect
 from zanon_net.count.commits import Commit
 from zanon_net.count.folder_transport import FolderTransport
 from zanon_net.count.folders import CounterFolder
-from zanon_net.count.frames import Key, Welcome
+from zanon_net.count.frames import Key, Refusal, Welcome, framed
 
 KILLS = int(os.environ.get("ZANON_COUNT_KILLS", "5"))
 
@@ -84,6 +86,65 @@ def test_files_that_killed_probes_left_are_removed(tmp_path: Path) -> None:
     assert len(transport.take(0)) == 1
     left = {*files.votes.rglob("*.znv"), *files.answers.rglob("*.zna")}
     assert left == {path for path in there if path == there[0] or path.parent.name == f"{2:016x}"}
+
+
+def test_a_probe_cannot_vote_in_the_name_of_another(tmp_path: Path) -> None:
+    votes = Votes(probes=2, shards=1, seconds=3)
+    put_file(tmp_path, 1, votes.messages[1][0])
+    put_file(tmp_path, 1, votes.messages[2][1])
+    transport = FolderTransport(tmp_path, Welcome(1, votes.settings), max_age_s=100)
+    assert [item.message for item in transport.take(0)] == [votes.messages[1][0], b""]
+
+
+def test_only_files_of_some_size_are_read_and_no_links(tmp_path: Path) -> None:
+    votes = Votes(probes=1, shards=1, seconds=3)
+    put_file(tmp_path, 1, votes.messages[1][0])
+    folder = CounterFolder(tmp_path).votes_of(1)
+    outside = tmp_path / "outside"
+    outside.write_bytes(framed(votes.messages[1][1]))
+    (folder / "a.znv").symlink_to(outside)
+    (folder / "b.znv").symlink_to("/dev/zero")
+    os.mkfifo(folder / "c.znv")
+    (folder / "d.znv").mkdir()
+    with (folder / "e.znv").open("wb") as file:
+        file.truncate(1 << 40)
+    transport = FolderTransport(tmp_path, Welcome(1, votes.settings), max_age_s=100)
+    assert [item.message for item in transport.take(0)] == [votes.messages[1][0], *[b""] * 5]
+
+
+def test_a_probe_that_leaves_while_its_answers_are_written_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transport = FolderTransport(tmp_path, Welcome(1, 7), max_age_s=100)
+    client = connect(f"file:{tmp_path}", probe=1, settings=7)
+    mkdir, glob = Path.mkdir, Path.glob
+
+    def leave_after(path: Path, *arguments: object, **options: object) -> None:
+        mkdir(path, *arguments, **options)  # type: ignore[arg-type]
+        client.close()
+
+    def vanish(path: Path, pattern: str) -> Iterator[Path]:
+        if path.parent.name == "votes":
+            raise FileNotFoundError(errno.ENOENT, "gone", str(path))
+        return glob(path, pattern)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", leave_after)
+        transport.publish(Commit(0, []), [write_answers(0, 1, 1, 7, [True])])
+    assert len(list((tmp_path / "answers").rglob("*.zna"))) == 1
+    CounterFolder(tmp_path).votes_of(1).mkdir()
+    monkeypatch.setattr(Path, "glob", vanish)
+    assert transport.take(0) == []
+
+
+def test_a_file_that_has_to_wait_is_not_read_all_the_time(tmp_path: Path) -> None:
+    votes = Votes(probes=1, shards=1, seconds=3)
+    put_file(tmp_path, 1, votes.messages[1][0])
+    transport = FolderTransport(tmp_path, Welcome(1, votes.settings), max_age_s=100)
+    (item,) = transport.take(0)
+    transport.refuse(item, Refusal("later", is_final=False))
+    assert transport.take(0) == []
+    assert transport.take(5) == [item]
 
 
 def test_a_client_has_each_answer_once_and_removes_the_files(votes: Votes, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 import contextlib
 import logging
 import random
+import resource
 import socket
 import ssl
 import threading
@@ -22,9 +23,14 @@ from zanon_net.count.client import CountClient, connect
 from zanon_net.count.frames import (
     Hello,
     Key,
+    Refusal,
+    Welcome,
     framed,
     write_hello,
+    write_refusal,
+    write_welcome,
 )
+from zanon_net.count.listener import PROBES_MAX, _owner
 from zanon_net.count.tls import TlsFiles
 from zanon_net.errors import ConfigError, UnopenedError, ZanonError
 
@@ -303,6 +309,78 @@ def test_noise_on_the_port_ends_nothing(votes: Votes) -> None:
     assert "Traceback" not in err
 
 
+def test_more_connections_than_there_can_be_are_one_line(votes: Votes) -> None:
+    port = free_port()
+    with counter(f"tcp://127.0.0.1:{port}", *votes.options) as process:
+        wait_for_port(port)
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (40, 40))
+        with contextlib.ExitStack() as links:
+            for _link in range(80):
+                links.enter_context(socket.create_connection(("127.0.0.1", port)))
+            time.sleep(2.5)
+        with connect_one(votes, port) as client:
+            assert client.welcome(10) is not None
+        process.terminate()
+        _out, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "Traceback" not in err
+    assert "127.0.0.1" not in err
+    assert err.count("Too many open files") == 1
+
+
+def test_a_certificate_is_for_a_few_probes_at_once(
+    votes: Votes, authority: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    port, files = free_port(), authority.certify("many")
+    url, options = f"tls://127.0.0.1:{port}", tls_options(authority.certify("counter"))
+    with (
+        counter(url, *votes.options, *options) as process,
+        contextlib.ExitStack() as stack,
+    ):
+        for number in range(PROBES_MAX):
+            client = connect(url, probe=number, settings=votes.settings, tls=files)
+            stack.callback(client.close)
+            assert client.welcome(30) is not None
+        one_more = connect(url, probe=99, settings=votes.settings, tls=files)
+        stack.callback(one_more.close)
+        assert one_more.welcome(1) is None
+        assert "its certificate has as many probes" in caplog.text
+        process.terminate()
+
+
+def test_a_probe_that_is_refused_for_now_comes_back_ever_later(votes: Votes) -> None:
+    came = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(2)
+        with connect_one(votes, server.getsockname()[1]), contextlib.suppress(TimeoutError):
+            until = time.monotonic() + 2
+            while time.monotonic() < until:
+                link, _address = server.accept()
+                came.append(time.monotonic())
+                with link:
+                    link.sendall(framed(write_welcome(Welcome(votes.shards, votes.settings))))
+                    link.sendall(framed(write_refusal(Refusal("later", is_final=False))))
+                    link.recv(100)
+    assert 2 <= len(came) <= 6
+
+
+def test_certificates_without_a_subject_are_told_apart() -> None:
+    class Link:
+        def __init__(self, der: bytes) -> None:
+            self.der = der
+
+        def getpeercert(self, binary_form: bool = False) -> bytes:
+            assert binary_form
+            return self.der
+
+        def get_extra_info(self, name: str) -> object:
+            return self if name == "ssl_object" else {"subject": (), "serialNumber": "1"}
+
+    owners = {_owner(Link(der)) for der in (b"one", b"another")}  # type: ignore[arg-type]
+    assert len(owners) == 2
+    assert "" not in owners
+
+
 @contextlib.contextmanager
 def connect_one(votes: Votes, port: int) -> Iterator[CountClient]:
     client = connect(f"tcp://127.0.0.1:{port}", probe=1, settings=votes.settings)
@@ -319,6 +397,8 @@ def connect_one(votes: Votes, port: int) -> Iterator[CountClient]:
         (["tcp://10.0.0.1:4000"], "tcp has no protection"),
         (["tcp://localhost:4000"], "tcp has no protection"),
         (["nats://127.0.0.1:4222"], "write file:DIR"),
+        (["nats://10.0.0.1:4222/VOTES"], "nats has no protection"),
+        (["kafka://broker:9092/votes"], "kafka has no protection"),
         (["tls://127.0.0.1:4000"], "tls:// needs --tls-cert"),
         (["tls://127.0.0.1:4000", "--tls-cert", "x"], "give --tls-key, --tls-ca, too"),
         (["file:x", "--shards", "3"], "power of two"),

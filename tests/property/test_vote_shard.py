@@ -332,8 +332,8 @@ def test_what_is_for_another_counter_is_refused() -> None:
     assert shard.known_probes == {}
 
 
-def addresses(t_ns: int) -> list[Vote]:
-    return [Vote(4, t_ns, HIGH | user, 1, HIGH) for user in range(Z)]
+def addresses(t_ns: int, name: int = 1) -> list[Vote]:
+    return [Vote(4, t_ns, HIGH | user, name, HIGH) for user in range(Z)]
 
 
 @pytest.mark.parametrize("first", [1, 7])
@@ -368,6 +368,41 @@ def test_while_a_probe_is_gone_no_address_of_its_epoch_is_shown() -> None:
     }
     assert answers[3].tolist() == [False, False, True]
     assert shard.stats["client_addresses"] == Z
+
+
+@pytest.mark.parametrize("has_been_there", [False, True])
+def test_while_marks_of_a_probe_come_late_no_address_is_shown(has_been_there: bool) -> None:
+    shard = VoteShard(Z, WINDOW, rotate_ns=ROTATE)
+    shard.put(plain(1, 1, 10))
+    if has_been_there:
+        shard.put(plain(2, 1, 10))
+        shard.forget_probe(2)
+    shard.put(plain(1, 2, 350))
+    shard.decide()
+    late = 1 + has_been_there
+    shard.put(plain(2, late, 340))  # is alive, and behind what is decided
+    shard.put(plain(1, 3, 370, addresses(365)))
+    assert not read_answers(shard.decide()[-1])["answers"].any()
+    shard.put(plain(2, late + 1, 372, [Vote(CLIENT, 360, 0, 1, HIGH)]))
+    shard.put(plain(1, 4, 380, addresses(371)))
+    shard.decide()
+    shard.put(plain(2, late + 2, 790))
+    shard.put(plain(1, 5, 790, addresses(780, name=2)))
+    shown = {a["sequence"]: a["answers"] for a in map(read_answers, shard.decide())}
+    assert shown[5].tolist() == [False, False, True]  # as it is there, and knows of no client
+
+
+def test_probes_that_ended_or_fell_behind_leave_space_for_others() -> None:
+    shard = VoteShard(Z, WINDOW, rotate_ns=ROTATE, max_probes=3)
+    shard.put(plain(1, 1, 100))
+    shard.decide()
+    for probe in range(2, 9):
+        shard.put(plain(probe, 1, END if probe % 2 else 50))
+    shard.put(plain(9, 1, 120))
+    shard.put(plain(10, 1, 120))
+    assert sorted(shard.probes) == [1, 9, 10]
+    with pytest.raises(CapacityError, match="no more may join"):
+        shard.put(plain(11, 1, 120))
 
 
 def test_dns_addresses_count_apart() -> None:

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The answers of a commit, sorted by the probes that they are for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from zanon_net.count.frames import answers_header, framed
+from zanon_net.count.frames import answers_header, framed, messages_in
+
+RECORD_BYTES = 1 << 19  # of a broker's record; brokers take 1 MB, and one message has 131 kB
 
 
 def frames_by_probe(answers: Iterable[bytes]) -> dict[int, bytes]:
@@ -13,3 +16,24 @@ def frames_by_probe(answers: Iterable[bytes]) -> dict[int, bytes]:
     for message in answers:
         frames.setdefault(answers_header(message).probe, []).append(framed(message))
     return {probe: b"".join(own) for probe, own in frames.items()}
+
+
+class Record(NamedTuple):
+    """What a broker takes at once. probe: its number, as in subjects and keys. part: its number in
+    the probe's answers of one commit."""
+
+    probe: str
+    part: int
+    frames: bytes
+
+
+def records_by_probe(answers: Iterable[bytes]) -> Iterator[Record]:
+    """The same in records of a size that brokers take."""
+    for probe, frames in frames_by_probe(answers).items():
+        parts = [b""]
+        for message in messages_in(frames):
+            if len(parts[-1]) + len(message) > RECORD_BYTES:
+                parts.append(b"")
+            parts[-1] += framed(message)
+        for part, content in enumerate(parts):
+            yield Record(f"{probe:016x}", part, content)

@@ -61,7 +61,7 @@ class Counter:
                 continue
             header = votes_header(entry.message)
             try:
-                outcome.answers += self._put(entry, header)
+                self._put(entry, header, outcome.answers)
             except (FormatError, CapacityError) as error:
                 self.tally["refused_by_shard"] += 1
                 outcome.problems[place] = error
@@ -77,21 +77,20 @@ class Counter:
         self.offset = commit.end
         return outcome
 
-    def _put(self, entry: Entry, header: VotesHeader) -> list[bytes]:
-        """Puts a message; answers where others had to be decided to make space for it."""
-        (message, rows), answers = self._rows.split(entry.message), []
+    def _put(self, entry: Entry, header: VotesHeader, answers: list[bytes]) -> None:
+        """Puts a message; adds answers where others had to be decided to make space for it."""
+        message, rows = self._rows.split(entry.message)
         if entry.kind == UNCOUNTED:
             message, rows = _without_votes(header), None
             self.tally["uncounted"] += 1
         try:
             is_new = self._shards[header.shard].put(message)
         except CapacityError:
-            answers = self._decide(header.shard)
+            answers += self._decide(header.shard)
             is_new = self._shards[header.shard].put(message)
         if is_new and rows is not None:
             self._rows.keep(rows)
         self._sequences[header.shard][header.probe] = header.sequence
-        return answers
 
     def _decide(self, shard: int) -> list[bytes]:
         if len(self._sequences[shard]) < self._settings.expect_probes:
@@ -107,6 +106,8 @@ class Counter:
 
     def _end(self, header: VotesHeader) -> None:
         ended = self._ended.setdefault(header.probe, set())
+        if header.shard in ended:
+            return
         ended.add(header.shard)
         if len(ended) == len(self._shards):
             self.tally["ended"] += 1
@@ -116,6 +117,10 @@ class Counter:
     def sequence_of(self, header: VotesHeader) -> int | None:
         """The last message that was counted of a probe in a shard; None: none was."""
         return self._sequences[header.shard].get(header.probe)
+
+    def is_next(self, header: VotesHeader) -> bool:
+        """Whether no message of the probe is missing before this one."""
+        return self.sequence_of(header) in (None, header.sequence - 1)
 
     def waits_for(self, probe: int) -> bool:
         """Whether decisions wait for the votes of a probe."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from zanon_net.count.client import CountClient
-from zanon_net.count.folders import CounterFolder, write_whole
+from zanon_net.count.folders import CounterFolder, read_whole, write_whole
 from zanon_net.count.frames import Hello, Welcome, framed, messages_in
 from zanon_net.errors import ZanonError
 from zanon_net.system.file_errors import explained
@@ -66,15 +66,14 @@ class FileClient(CountClient):
         for key in self._unanswered:
             (self._votes / self._folder.votes_name(key)).unlink(missing_ok=True)
         self._unanswered.clear()
-        for folder in (self._votes, self._incoming):
-            with suppress(OSError):  # the counter may write another answer there
-                folder.rmdir()
+        with suppress(OSError):
+            self._votes.rmdir()  # the other is the counter's, which may be about to write there
 
     def _read_answers(self) -> list[bytes]:
         expected = []
         for path in self._folder.answers_in(self._incoming):
             with suppress(FileNotFoundError):
-                for message in messages_in(path.read_bytes()):
+                for message in messages_in(read_whole(path)):
                     if self._is_expected(message):
                         expected.append(message)
                         (self._votes / self._folder.votes_name_of(message)).unlink(missing_ok=True)

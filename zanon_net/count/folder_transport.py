@@ -10,13 +10,14 @@ from pathlib import Path
 
 from zanon_net.count.by_probe import frames_by_probe
 from zanon_net.count.commits import Commit
-from zanon_net.count.folders import FOLDER_MODE, CounterFolder, write_whole
-from zanon_net.count.frames import Refusal, Welcome, messages_in
+from zanon_net.count.folders import FOLDER_MODE, CounterFolder, read_whole, write_whole
+from zanon_net.count.frames import Refusal, Welcome, messages_in, votes_header
 from zanon_net.count.transport import BATCH_BYTES, Received, Transport
 from zanon_net.errors import FormatError, ZanonError
 from zanon_net.system.file_errors import explained
 
 POLL_S = 0.1
+AGAIN_S = 1.0  # before a message that has to wait is read again
 REMOVAL_S = 60.0  # between two looks for files that nobody waits for
 
 
@@ -39,6 +40,7 @@ class FolderTransport(Transport):
         self._folder.write_welcome(welcome)
         self._max_age_s, self._removal_due_s = max_age_s, 0.0
         self._consumed: set[object] = set()
+        self._again_s: dict[object, float] = {}
         self._waiting: Iterator[Path] = iter(())
 
     def take(self, timeout: float) -> list[Received]:
@@ -67,7 +69,7 @@ class FolderTransport(Transport):
     def refuse(self, received: Received, refusal: Refusal) -> None:
         """See Transport."""
         if not refusal.is_final:
-            self._consumed.discard(received.origin)
+            self._again_s[received.origin] = time.monotonic() + AGAIN_S
 
     def close(self) -> None:
         """See Transport."""
@@ -77,16 +79,16 @@ class FolderTransport(Transport):
         size = 0
         for path in self._waiting:
             try:
-                data = path.read_bytes()
-                received += [Received(message, path) for message in messages_in(data)]
+                messages = _messages_of(path)
             except FileNotFoundError:  # its probe has removed it
                 continue
             except FormatError:
-                received.append(Received(b"", path))  # is refused and counted
+                messages = [b""]  # is refused and counted
             except OSError as error:
                 raise ZanonError(f"cannot read {path}: {error.strerror}") from None
+            received += [Received(message, path) for message in messages]
             self._consumed.add(path)
-            size += len(data)
+            size += sum(map(len, messages))
             if size >= BATCH_BYTES:
                 break
         return received
@@ -97,11 +99,20 @@ class FolderTransport(Transport):
             with suppress(OSError):
                 if path.stat().st_mtime < time.time() - self._max_age_s:
                     path.unlink()
+        for folder in self._answers.glob("*/"):
+            with suppress(OSError):
+                if folder.stat().st_mtime < time.time() - self._max_age_s:
+                    folder.rmdir()
 
     def _look(self) -> Iterator[Path]:
         """Files that were not read yet; of each probe in order, and the probes in turn."""
-        there = [sorted(folder.glob("*.znv")) for folder in self._folders()]
+        there = [_votes_in(folder) for folder in self._folders()]
+        now = time.monotonic()
+        due = [path for path, again_s in self._again_s.items() if again_s <= now]
+        for path in due:
+            del self._again_s[path]
         self._consumed.intersection_update(chain.from_iterable(there))
+        self._consumed.difference_update(due)
         turns = zip_longest(*there)
         return (path for turn in turns for path in turn if path and path not in self._consumed)
 
@@ -109,3 +120,20 @@ class FolderTransport(Transport):
         with suppress(FileNotFoundError):
             return sorted(path for path in self._folder.votes.iterdir() if path.is_dir())
         return []
+
+
+def _votes_in(folder: Path) -> list[Path]:
+    """The files of a probe, in their order; none where it has just removed its folder."""
+    try:
+        return sorted(folder.glob("*.znv"))
+    except FileNotFoundError:
+        return []
+
+
+def _messages_of(path: Path) -> list[bytes]:
+    """The messages in a file. Raises FormatError where one is not of the probe whose folder it is,
+    OSError."""
+    messages = list(messages_in(read_whole(path)))
+    if any(f"{votes_header(message).probe:016x}" != path.parent.name for message in messages):
+        raise FormatError("a message is of another probe than its folder")
+    return messages

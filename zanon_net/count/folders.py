@@ -7,17 +7,20 @@ votes/PROBE/SHARD-SEQUENCE.znv            a message of votes; its probe removes 
 answers/PROBE/FIRST-LAST.zna              the answers of a commit; their probe removes the file
 """
 
+import errno
 import json
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
-from zanon_net.count.frames import VERSION, Key, Welcome, answers_header
+from zanon_net.count.frames import FRAME_MAX, VERSION, Key, Welcome, answers_header
 from zanon_net.errors import FormatError
 from zanon_net.system.file_errors import explained
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 PARTIAL = ".partial"
+FILE_MAX = 2 * FRAME_MAX  # bytes that are read of a file
 
 
 class CounterFolder:
@@ -66,6 +69,27 @@ class CounterFolder:
             return None
         except (KeyError, TypeError, ValueError):
             raise FormatError(f"{self._about} was not written by a counter") from None
+
+
+def read_whole(path: Path) -> bytes:
+    """The content of a file of frames.
+
+    Raises FormatError for what can be none: a link, a device, a pipe, or too large a file; OSError.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise FormatError("it is no file of messages") from None
+        raise
+    try:
+        about = os.fstat(fd)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > FILE_MAX:
+            raise FormatError("it is no file of messages")
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read(FILE_MAX)
+    finally:
+        os.close(fd)
 
 
 def write_whole(path: Path, content: bytes, *, waits: bool = False) -> None:

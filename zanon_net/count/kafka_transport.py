@@ -18,7 +18,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from zanon_net.count.by_probe import frames_by_probe
+from zanon_net.count.by_probe import records_by_probe
 from zanon_net.count.commits import Commit
 from zanon_net.count.frames import messages_in
 from zanon_net.count.transport import Received, Transport
@@ -83,13 +83,21 @@ class KafkaTransport(Transport):
         return received
 
     def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
-        """See Transport: a record for each probe."""
-        for probe, frames in frames_by_probe(answers).items():
-            key = f"{probe:016x}"
-            record_id = f"{self._series}-{commit.name}-{key}"
-            topic = f"{self._place.name}-answers"
-            self._producer.produce(topic, frames, key, headers=[("id", record_id.encode())])
-        if self._producer.flush(PATIENCE_S):
+        """See Transport: records for each probe."""
+        topic, failed = f"{self._place.name}-answers", []
+
+        def note(error: KafkaError | None, _record: object) -> None:
+            if error is not None:
+                failed.append(error)
+
+        try:
+            for probe, part, frames in records_by_probe(answers):
+                record_id = f"{self._series}-{commit.name}-{probe}-{part}"
+                headers = [("id", record_id.encode())]
+                self._producer.produce(topic, frames, probe, headers=headers, on_delivery=note)
+        except (BufferError, KafkaException):
+            raise self._problem() from None
+        if self._producer.flush(PATIENCE_S) or failed:
             raise self._problem()
 
     def close(self) -> None:
@@ -116,7 +124,7 @@ class KafkaTransport(Transport):
     def _problem(self) -> ZanonError:
         return ZanonError(
             f"no Kafka broker answers on port {self._place.port}, or it has no topic"
-            f" {self._place.name}; start it, and begin again"
+            f" {self._place.name}, or refuses the answers; start it, and begin again"
         )
 
 

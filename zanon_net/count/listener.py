@@ -45,6 +45,7 @@ WAITING_BYTES_MAX = 4 * BATCH_BYTES  # of messages that were read and not taken
 UNSENT_BYTES_MAX = 1 << 24  # of answers that a client does not read
 RETAINED_MAX = 1 << 16  # answers kept for a probe that did not say that it has them,
 RETAINED_S = 3600.0  # and for how long where it is not connected
+PROBES_MAX = 16  # of one certificate at once; each should have its own
 FINISHING_S, POLL_S = 5.0, 0.02
 
 _log = logging.getLogger("zanon_net")
@@ -230,8 +231,8 @@ class Listener(Transport):
     def _accept(self, hello: Hello, writer: asyncio.StreamWriter) -> _Connection | None:
         connection = _Connection(hello, _owner(writer), writer)
         if problem := self._problem(hello, connection.owner):
-            _log.warning("warning: probe %016x is refused: %s", hello.probe, problem)
-            connection.end(Refusal(problem, is_final=True))
+            _log.warning("warning: probe %016x is refused: %s", hello.probe, problem.text)
+            connection.end(problem)
             return None
         if hello.probe in self._connections:  # the system has not noticed yet that it is lost
             self._connections[hello.probe].end()
@@ -244,14 +245,17 @@ class Listener(Transport):
             connection.send(message)
         return connection
 
-    def _problem(self, hello: Hello, owner: str) -> str:
-        """Why a client cannot be that probe; empty: it can."""
+    def _problem(self, hello: Hello, owner: str) -> Refusal | None:
+        """Why a client cannot be that probe; None: it can."""
         if hello.settings != self._welcome.settings:
-            return "its --z, --window or --rotate are not those of the counter"
+            return Refusal("its --z, --window or --rotate are not those of the counter", True)
+        own = [probe for probe, link in self._connections.items() if link.owner == owner != ""]
+        if len(own) >= PROBES_MAX and hello.probe not in own:
+            return Refusal("its certificate has as many probes as one may have", False)
         with self._lock:
             if self._owners.setdefault(hello.probe, owner) != owner:
-                return "it came with another certificate before"
-        return ""
+                return Refusal("it came with another certificate before", True)
+        return None
 
     def _replace_former(self, connection: _Connection) -> None:
         """A probe that began anew has another number, and the one before will not come back."""
@@ -299,8 +303,11 @@ class Listener(Transport):
 
 
 def _owner(writer: asyncio.StreamWriter) -> str:
-    """Stands for the subject of the client's certificate, which a later one of its may have, too;
-    empty without TLS."""
+    """Stands for the subject of the client's certificate, which a later one of its may have, too,
+    or for the certificate where it has none; empty without TLS."""
     certificate = writer.get_extra_info("peercert")
-    subject = repr(certificate["subject"]) if certificate else ""
-    return hashlib.sha256(subject.encode()).hexdigest()[:32] if certificate else ""
+    if not certificate:
+        return ""
+    whole = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    name = repr(certificate["subject"]).encode() if certificate["subject"] else whole
+    return hashlib.sha256(name).hexdigest()[:32]

@@ -18,7 +18,7 @@ from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StreamConfig
 from nats.js.errors import NotFoundError
 
-from zanon_net.count.by_probe import frames_by_probe
+from zanon_net.count.by_probe import records_by_probe
 from zanon_net.count.commits import Commit
 from zanon_net.count.frames import messages_in
 from zanon_net.count.streams import LoopThread
@@ -76,10 +76,11 @@ class NatsTransport(Transport):
         return received
 
     def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
-        """See Transport: a message for each probe."""
-        for probe, frames in frames_by_probe(answers).items():
-            subject = f"{self._place.name}.answers.{probe:016x}"
-            self._run(self._send(subject, frames, f"{self._series}-{commit.name}-{probe:016x}"))
+        """See Transport: messages for each probe."""
+        for probe, part, frames in records_by_probe(answers):
+            subject = f"{self._place.name}.answers.{probe}"
+            message_id = f"{self._series}-{commit.name}-{probe}-{part}"
+            self._run(self._send(subject, frames, message_id))
 
     def close(self) -> None:
         """See Transport."""

@@ -28,7 +28,6 @@ from zanon_net.errors import ZanonError
 from zanon_net.system.file_errors import explained
 
 MAGIC, VERSION = b"ZNCS", 1
-RECORD_MAX = 1 << 27
 PARTIAL = ".partial"
 _HEADER = struct.Struct("<4sHH32s")
 _LENGTH = struct.Struct("<I")
@@ -68,11 +67,11 @@ class SealedWriter:
             self._write(_HEADER.pack(MAGIC, VERSION, 0, salt))
 
     def append(self, record: bytes) -> None:
-        """Adds a record. After an error the file takes no more of them."""
+        """Adds a record. After an error none can be read behind it."""
         sealed = self._cipher.encrypt(_nonce(self._records), record, None)
+        self._records += 1  # even if only a part of it comes to the disk
         with explained("write", self.path):
             self._write(_LENGTH.pack(len(sealed)) + sealed)
-        self._records += 1
 
     def sync(self) -> None:
         """Waits until the disk has all of it."""
@@ -142,10 +141,13 @@ def _records(file: BufferedReader, path: Path, key: bytes, may_be_torn: bool) ->
     cipher, number = _cipher(key, salt), 0
     size = os.fstat(file.fileno()).st_size
     while prefix := file.read(_LENGTH.size):
-        length = _LENGTH.unpack(prefix)[0] if len(prefix) == _LENGTH.size else RECORD_MAX
-        sealed = file.read(min(length, RECORD_MAX))
+        sealed, is_whole = b"", False
+        if len(prefix) == _LENGTH.size:
+            (length,) = _LENGTH.unpack(prefix)
+            sealed = file.read(min(length, size - file.tell()))
+            is_whole = len(sealed) == length
         try:
-            if len(sealed) != length:
+            if not is_whole:
                 raise InvalidTag
             record = cipher.decrypt(_nonce(number), sealed, None)
         except InvalidTag:

@@ -13,7 +13,7 @@ from zanon_net.count.admission import Admission, Admitted, Clocks
 from zanon_net.count.commits import Commit
 from zanon_net.count.counter import Counter, Outcome
 from zanon_net.count.facts import CounterFacts
-from zanon_net.count.frames import ENDED, Refusal
+from zanon_net.count.frames import ENDED, Refusal, votes_header
 from zanon_net.count.releases import ReleaseFolder
 from zanon_net.count.row_folder import RowFolder
 from zanon_net.count.settings import CounterSettings
@@ -117,11 +117,14 @@ class CounterService:
         return outcome
 
     def _refuse_late(self, admitted: Admitted, outcome: Outcome) -> None:
-        """Refuses what a shard has not taken."""
+        """Refuses what a shard has not taken: for good where the message itself is wrong, and not
+        where one before it has to come again."""
         for place, error in outcome.problems.items():
             item = admitted.sources[place]
             if item is not None:
-                self._refuse(item, Refusal(str(error), isinstance(error, FormatError)), "shard")
+                is_next = self.counter.is_next(votes_header(item.message))
+                is_final = isinstance(error, FormatError) and is_next
+                self._refuse(item, Refusal(str(error), is_final), "shard")
 
     def _refuse(self, item: Received, refusal: Refusal, subject: str) -> None:
         self._warn(subject, f"a probe's votes are refused: {refusal.text}")

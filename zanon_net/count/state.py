@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net.count.commits import Commit
-from zanon_net.count.sealed_files import RECORD_MAX, SealedWriter, StateError, read_records
+from zanon_net.count.sealed_files import SealedWriter, StateError, read_records
 from zanon_net.count.snapshot import Snapshot
 from zanon_net.errors import ZanonError
 from zanon_net.system.file_errors import explained
 
 SNAPSHOT, JOURNAL = ".snapshot", ".journal"
-CHUNK_BYTES = RECORD_MAX // 2
+CHUNK_BYTES = 1 << 26  # of a snapshot, in a record
 BEGIN = b"begin"
 """The first record of a journal: what comes behind it may be torn."""
 

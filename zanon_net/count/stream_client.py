@@ -100,8 +100,7 @@ class StreamClient(CountClient):
                 self._say(f"no counter answers: {_reason(error)}")
             else:
                 try:
-                    await self._talk(reader, writer)
-                    patience = PATIENCE_S[0]
+                    await self._talk(reader, writer)  # until it is refused
                 except (OSError, ssl.SSLError, EOFError, FormatError) as error:
                     if self._writer is not None:
                         patience = PATIENCE_S[0]

@@ -3,7 +3,10 @@
 """Connections that carry frames: an event loop in a thread of its own, and how one reads."""
 
 import asyncio
+import logging
+import os
 import socket
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from threading import Thread
@@ -17,6 +20,9 @@ DEAD_AFTER_S = (
     15  # without an answer from the other machine's system, while there are bytes to send
 )
 CLOSING_S = 2.0
+REPEATED_S = 60.0  # between two warnings of one reason
+
+_log = logging.getLogger("zanon_net")
 
 
 async def read_frame(reader: asyncio.StreamReader, most: int) -> bytes:
@@ -48,7 +54,9 @@ class LoopThread:
     """An event loop that runs in a daemon thread, which takes no signals."""
 
     def __init__(self, name: str) -> None:
+        self._warned: dict[str, float] = {}
         self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(self._say)
         self._thread = Thread(target=self._loop.run_forever, name=name, daemon=True)
         with signals_blocked():
             self._thread.start()
@@ -80,6 +88,17 @@ class LoopThread:
             self._thread.join(CLOSING_S)
         if not self._thread.is_alive():
             self._loop.close()
+
+    def _say(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Says in a line what asyncio would say at length, with addresses: as that no more
+        connections can be open."""
+        error = context.get("exception")
+        number = error.errno if isinstance(error, OSError) else None
+        reason = os.strerror(number) if number else type(error).__name__
+        now = time.monotonic()
+        if now - self._warned.get(reason, -REPEATED_S) >= REPEATED_S:
+            self._warned[reason] = now
+            _log.warning("warning: a connection cannot be served: %s", reason)
 
 
 async def _cancel_others() -> None:

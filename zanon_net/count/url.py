@@ -10,6 +10,7 @@ from zanon_net.errors import ConfigError
 
 SCHEMES = ("file", "tls", "tcp", "nats", "kafka")
 WITH_NAME = ("nats", "kafka")
+PLAIN = ("tcp", "nats", "kafka")
 _PLACE = re.compile(
     r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):([0-9]{1,5})(?:/([A-Za-z0-9_-]+))?"
 )
@@ -46,9 +47,10 @@ def read_place(setting: str, text: str) -> Place:
     host, port = match[1].strip("[]"), int(match[2])
     if port > PORT_MAX:
         raise ConfigError(f"{setting}: the port must be at most {PORT_MAX}")
-    if scheme == "tcp" and not _is_loopback(host):
+    if scheme in PLAIN and not _is_loopback(host):
+        instead = "use tls" if scheme == "tcp" else "reach another machine's broker by a tunnel"
         raise ConfigError(
-            f"{setting}: tcp has no protection and is for 127.0.0.1 or [::1] only; use tls"
+            f"{setting}: {scheme} has no protection and is for 127.0.0.1 or [::1] only; {instead}"
         )
     return Place(scheme, host, port, match[3] or "")
 
