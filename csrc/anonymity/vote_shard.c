@@ -122,8 +122,7 @@ static zn_vote_probe *longest_gone(zn_vote_shard *s)
         zn_vote_probe *p = s->probe + i;
         if (p->watermark_ns == ZN_VOTE_WATERMARK_END)
             return p;
-        if (p->state != ZN_PROBE_PRESENT &&
-            (best == NULL || p->watermark_ns < best->watermark_ns))
+        if (p->state != ZN_PROBE_PRESENT && (best == NULL || p->watermark_ns < best->watermark_ns))
             best = p;
     }
     return best;

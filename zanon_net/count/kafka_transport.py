@@ -93,8 +93,9 @@ class KafkaTransport(Transport):
         try:
             for probe, part, frames in records_by_probe(answers):
                 record_id = f"{self._series}-{commit.name}-{probe}-{part}"
-                headers = [("id", record_id.encode())]
-                self._producer.produce(topic, frames, probe, headers=headers, on_delivery=note)
+                self._producer.produce(
+                    topic, frames, probe, headers=[("id", record_id.encode())], on_delivery=note
+                )
         except (BufferError, KafkaException):
             raise self._problem() from None
         if self._producer.flush(PATIENCE_S) or failed:
