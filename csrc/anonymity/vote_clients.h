@@ -3,8 +3,9 @@
 /*
  * The addresses that were clients at any probe, by hash, for the epochs that votes still ask about:
  * a vote for a server address is suppressed when the address was a client in the epoch of the vote
- * or in the last one before it that had any vote about addresses. Whatever is not known for certain counts as a client: epochs that are
- * forgotten, epochs of which marks may be missing, and every address once a set is full.
+ * or in the last one before it that had any vote about addresses. Whatever is not known for certain
+ * counts as a client: epochs that are forgotten, epochs of which marks may be missing, and every
+ * address once a set is full.
  */
 #ifndef ZN_ANONYMITY_VOTE_CLIENTS_H
 #define ZN_ANONYMITY_VOTE_CLIENTS_H

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table that is stored and restored decides as the first one does."""
 
+import os
 import random
 import struct
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from zanon_net import CapacityError, ConfigError, FormatError, ZTable
 
 SECOND = 10**9
 HEADER, TRAILER = 152, 24
+MUTATIONS = 1_000_000 if os.environ.get("ZANON_SOAK") else 5_000
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -145,6 +147,23 @@ def test_every_cut_and_flip_is_refused() -> None:
                 ZTable.load(bytes(changed))
     with pytest.raises(FormatError):
         ZTable.load(whole + b"\0")
+
+
+def test_no_mutation_is_taken() -> None:
+    """A million of them with ZANON_SOAK=1."""
+    dice = random.Random(3)
+    snapshots = [snapshot(keep, n) for keep in (None, 4) for n in (20, 300)]
+    for _ in range(MUTATIONS):
+        changed = bytearray(dice.choice(snapshots))
+        for _ in range(dice.randint(1, 4)):
+            at = dice.randrange(len(changed))
+            if dice.random() < 0.8:
+                changed[at] ^= dice.randint(1, 255)
+            else:
+                del changed[at : at + dice.randint(1, 8)]
+        if bytes(changed) not in snapshots:  # the same bit twice
+            with pytest.raises(FormatError):
+                ZTable.load(bytes(changed))
 
 
 def test_another_version_is_named() -> None:
