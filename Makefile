@@ -111,6 +111,7 @@ soak-metrics: .venv/.built ## a million scrapes of runs with random counters: no
 .PHONY: soak-count
 soak-count: .venv/.built ## a counter killed 50 times at random: no decision differs, no byte that was written changes
 	ZANON_COUNT_KILLS=50 .venv/bin/python -m pytest --timeout 0 -o faulthandler_timeout=0 tests/integration/test_count_files.py -k kills
+
 .PHONY: soak-scale
 soak-scale: .venv/.built ## a million mutated snapshots, and ten million decisions of restored tables of each kind
 	ZANON_SOAK=1 .venv/bin/python -m pytest --timeout 0 -o faulthandler_timeout=0 tests/unit/test_ztable_snapshot.py -k no_mutation

@@ -78,9 +78,9 @@ int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err);
  * -ZN_ERR_CRYPTO. */
 int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n);
 
-/* Derives n (1..32) bytes that depend on the key file alone, whatever the scope: HKDF-SHA256(master,
- * empty salt, n, info = label || u64be(number)). Returns 0, -ZN_ERR_CONFIG in ephemeral mode, or
- * -ZN_ERR_CRYPTO. */
+/* Derives n (1..32) bytes that depend on the key file alone, whatever the scope: HKDF-SHA256 of the
+ * master, with an empty salt and info = label || u64be(number). Returns 0, -ZN_ERR_CONFIG in
+ * ephemeral mode, or -ZN_ERR_CRYPTO. */
 int zn_keys_derive_shared(zn_keys *k, const char *label, uint64_t number, uint8_t *out, size_t n);
 
 /* Overwrites n bytes at p in a way the compiler keeps. */

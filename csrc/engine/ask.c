@@ -154,11 +154,11 @@ int zn_engine_do_steps(zn_engine *e, zn_error *err)
 }
 
 /* Makes room for a step, if need be by giving up all that wait. */
-static int make_room(zn_engine *e, zn_error *err)
+static int make_space(zn_engine *e, zn_error *err)
 {
     const zn_step *next;
     int rc = 0;
-    if (ZN_LIKELY(zn_asker_room(&e->asker) > STEPS_KEPT))
+    if (ZN_LIKELY(zn_asker_space(&e->asker) > STEPS_KEPT))
         return 0;
     zn_asker_give_up(&e->asker, INT64_MAX);
     while (rc == 0 && (next = zn_asker_next(&e->asker)) != NULL) {
@@ -177,8 +177,8 @@ int zn_engine_ask_minutes(zn_engine *e, int64_t minute, zn_error *err)
     if (minute < INT64_MAX / ZN_MINUTE_NS)
         step.t_ns = minute * ZN_MINUTE_NS;
     e->minute_asked = minute;
-    if (zn_asker_room(&e->asker) == 0) {
-        int rc = make_room(e, err);
+    if (zn_asker_space(&e->asker) == 0) {
+        int rc = make_space(e, err);
         if (rc != 0)
             return rc;
     }
@@ -188,7 +188,7 @@ int zn_engine_ask_minutes(zn_engine *e, int64_t minute, zn_error *err)
 
 int zn_engine_ask_period(zn_engine *e, int64_t start_ns, zn_error *err)
 {
-    int rc = zn_asker_room(&e->asker) == 0 ? make_room(e, err) : 0;
+    int rc = zn_asker_space(&e->asker) == 0 ? make_space(e, err) : 0;
     if (rc != 0)
         return rc;
     zn_asker_put(&e->asker, (zn_step){.kind = ZN_STEP_PERIOD, .t_ns = start_ns});
@@ -227,10 +227,10 @@ int zn_engine_ask(zn_engine *e, bool all, zn_error *err)
     if (e->clock.started)
         zn_gate_ask_epoch(&e->gate, now_of(e));
     while (rc == 0) {
-        if (zn_asker_room(&e->asker) <= STEPS_KEPT) {
+        if (zn_asker_space(&e->asker) <= STEPS_KEPT) {
             if (!all)
                 break;
-            rc = make_room(e, err);
+            rc = make_space(e, err);
             continue;
         }
         flow = zn_flow_next_closed(e->flows);
@@ -318,7 +318,7 @@ int zn_engine_count_answer(zn_engine *e, zn_span message, zn_error *err)
 static bool is_crowded(const zn_engine *e)
 {
     return zn_asker_waits_since(&e->asker) != INT64_MAX &&
-           (zn_asker_room(&e->asker) < STEPS_MAX / 2 || e->asker.records > e->max_flows / 4);
+           (zn_asker_space(&e->asker) < STEPS_MAX / 2 || e->asker.records > e->max_flows / 4);
 }
 
 bool zn_engine_asks_too_much(const zn_engine *e)

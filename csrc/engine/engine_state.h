@@ -89,7 +89,7 @@ struct zn_engine {
     zn_asker asker;
     zn_count_hash *count_hash;
     int64_t count_hold_ns;
-    int64_t quiet_ns; /* packet time that must have come, as nothing did; INT64_MIN: unknown */
+    int64_t quiet_ns;     /* packet time that must have come, as nothing did; INT64_MIN: unknown */
     int64_t minute_asked; /* before which minutes were asked to end */
     zn_names names;
     zn_outputs outputs;

@@ -6,11 +6,11 @@
 
 #define MESSAGE_VOTES (UINT32_C(1) << 16) /* most in a message; then another one begins */
 #define LENGTH_BYTES 4
+#define SENT_MOST 4096u /* unanswered messages of a shard that are known: those of an hour */
 
 struct zn_sent {
     zn_sent *after;
     uint64_t sequence;
-    uint64_t last; /* the first step after it */
     uint32_t n;
     uint64_t step[];
 };
@@ -34,6 +34,7 @@ static void forget_first(zn_asked_shard *shard)
     shard->first = sent->after;
     if (shard->first == NULL)
         shard->last = NULL;
+    shard->sent_count--;
     zn_heap_free(sent);
 }
 
@@ -92,7 +93,6 @@ static bool note_sent(zn_asker *a, zn_asked_shard *shard, uint32_t n)
     if (sent == NULL)
         return false;
     sent->sequence = shard->sequence;
-    sent->last = a->next;
     sent->n = n;
     for (uint32_t i = 0; i < n; i++)
         sent->step[i] = shard->steps[a->order[i]];
@@ -101,6 +101,7 @@ static bool note_sent(zn_asker *a, zn_asked_shard *shard, uint32_t n)
     else
         shard->last->after = sent;
     shard->last = sent;
+    shard->sent_count++;
     return true;
 }
 
@@ -116,7 +117,7 @@ static void cut_shard(zn_asker *a, unsigned number)
     uint32_t votes = shard->writer.votes;
     size_t most = zn_vote_writer_bytes(&shard->writer), n;
     uint8_t *at = (uint8_t *)zn_text_reserve(&a->ready, LENGTH_BYTES + most);
-    while (shard->first != NULL && shard->first->last < a->first) /* its steps were given up */
+    if (shard->sent_count == SENT_MOST)
         forget_first(shard);
     if (at == NULL) {
         a->failed = true;
@@ -174,7 +175,7 @@ static void take_bits(zn_asker *a, const zn_sent *sent, zn_span bits)
     }
 }
 
-/* Removes and returns the message of that number; NULL: its steps were given up. */
+/* Removes and returns the message of that number; NULL: it is long forgotten. */
 static zn_sent *take_sent(zn_asked_shard *shard, uint64_t sequence)
 {
     zn_sent *before = NULL, *sent = shard->first;
@@ -188,6 +189,7 @@ static zn_sent *take_sent(zn_asked_shard *shard, uint64_t sequence)
         before->after = sent->after;
     if (shard->last == sent)
         shard->last = before;
+    shard->sent_count--;
     return sent;
 }
 
@@ -227,15 +229,14 @@ static zn_step *step_at(const zn_asker *a, uint64_t number)
 
 void zn_asker_put(zn_asker *a, zn_step step)
 {
-    ZN_ASSERT(zn_asker_room(a) != 0);
+    ZN_ASSERT(zn_asker_space(a) != 0);
     a->records += step.kind == ZN_STEP_RECORD;
     *step_at(a, a->next++) = step;
 }
 
 void zn_asker_ask(zn_asker *a, zn_step step, zn_counted_kind kind, zn_id id, uint64_t user)
 {
-    zn_counted_vote vote = {
-        .t_ns = step.t_ns, .user = user, .id = id, .kind = (uint8_t)kind};
+    zn_counted_vote vote = {.t_ns = step.t_ns, .user = user, .id = id, .kind = (uint8_t)kind};
     step.asked = a->shard_count != 0;
     if (step.asked && !a->muted) {
         add_vote(a, &vote, a->next);

@@ -59,18 +59,19 @@ typedef struct zn_asked_shard {
     uint64_t *steps;       /* the step of each of its votes; ZN_STEP_OF_NONE: nobody waits */
     uint64_t sequence;     /* of that message */
     zn_sent *first, *last; /* its unanswered messages */
+    uint32_t sent_count;
 } zn_asked_shard;
 
 typedef struct zn_asker {
     uint64_t probe, settings; /* as messages have them */
     int64_t interval_ns;
     zn_stats *stats;
-    zn_step *steps; /* a ring */
+    zn_step *steps;       /* a ring */
     uint64_t first, next; /* numbers of steps: the oldest one, and the one to come */
     uint64_t mask;        /* of a number: its place in the ring */
     uint64_t records;     /* ZN_STEP_RECORD among the steps */
     zn_asked_shard *shards;
-    uint32_t *order; /* of the votes of a message: scratch memory */
+    uint32_t *order;      /* of the votes of a message: scratch memory */
     unsigned shard_count; /* 0: not known yet, and all answers are no */
     int64_t watermark_ns; /* of the last messages; ZN_VOTE_WATERMARK_END: they were the last */
     int64_t cut_ns;       /* the clock at the time; INT64_MIN: there were none */
@@ -89,7 +90,7 @@ size_t zn_asker_memory(const zn_asker *a);
 int zn_asker_begin(zn_asker *a, unsigned shards, zn_error *err);
 
 /* Returns how many steps find room. */
-static inline uint64_t zn_asker_room(const zn_asker *a)
+static inline uint64_t zn_asker_space(const zn_asker *a)
 {
     return a->mask + 1 - (a->next - a->first);
 }

@@ -59,7 +59,7 @@ static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow)
     zn_step step = {.t_ns = t_ns, .flow = flow, .kind = ZN_STEP_SERVER_BEFORE};
     if (ZN_STATE(f)->addr_vote == ZN_ADDR_SUPPRESSED)
         return;
-    if (zn_asker_room(g->asker) > STEPS_KEPT) {
+    if (zn_asker_space(g->asker) > STEPS_KEPT) {
         ZN_FACTS(f)->server_is_asked = true;
         zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
                      addr_id(g, &f->tuple.addr[1 - f->client]), 0);
@@ -173,7 +173,7 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
         zn_gate_refuse_addr(g, v, f);
         return;
     }
-    if (zn_asker_room(g->asker) <= STEPS_KEPT) {
+    if (zn_asker_space(g->asker) <= STEPS_KEPT) {
         zn_gate_finish(g, v, false, ZN_STAT_SUPPRESSED_UNANSWERED, 0);
         return;
     }
@@ -219,8 +219,7 @@ static void ask_resolution(zn_gate *g, const zn_flow *f, zn_step step)
     zn_asker_ask(g->asker, step, ZN_COUNTED_PEEK,
                  zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)), 0);
     /* the clients of older epochs are forgotten */
-    if (from->resolver_internal || epoch + 1 < g->clients.epoch ||
-        carries_another(&from->resolver))
+    if (from->resolver_internal || epoch + 1 < g->clients.epoch || carries_another(&from->resolver))
         return;
     step.kind = ZN_STEP_RESOLVER;
     zn_asker_ask(g->asker, step, apart ? ZN_COUNTED_DNS_ADDR_PEEK : ZN_COUNTED_ADDR_PEEK,
@@ -254,8 +253,8 @@ static void answer_vote(zn_gate *g, const zn_step *step, bool yes)
                  .flow = step->flow,
                  .entry = step->entry,
                  .kind = (zn_vote_kind)step->vote};
-    zn_stat why = step->answer == ZN_ANSWER_NO ? ZN_STAT_SUPPRESSED_BELOW_Z
-                                               : ZN_STAT_SUPPRESSED_UNANSWERED;
+    zn_stat why =
+        step->answer == ZN_ANSWER_NO ? ZN_STAT_SUPPRESSED_BELOW_Z : ZN_STAT_SUPPRESSED_UNANSWERED;
     zn_gate_finish(g, &v, yes, why, yes ? ZN_ALL_OUTPUTS : 0);
 }
 

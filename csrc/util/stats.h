@@ -127,7 +127,7 @@
     X(AGENTS, "agent", "user agents in QUIC hellos")                                               \
     X(AGENTS_RELEASED, "agent", "user agents released")                                            \
     X(AGENTS_SUPPRESSED, "agent", "user agents suppressed, for whatever reason")                   \
-    X(QUESTIONS, "count", "votes, questions and clients' addresses hashed for a counter of probes") \
+    X(QUESTIONS, "count", "votes, questions and clients for a counter of probes, hashed")          \
     X(QUESTIONS_UNANSWERED, "count", "of them given up: no answer in time, so no")                 \
     X(ANSWERS_LATE, "count", "answers that came after that, not used")                             \
     X(PACKETS_PASSED, "packet", "packets that left anonymized")                                    \

@@ -4,6 +4,7 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,9 +48,7 @@ def traffic(visits: int = 400, *, seed: int = 1) -> Portions:
     ],
     ids=["plain", "minutes and periods", "shards", "columns"],
 )
-def test_probes_write_what_one_run_writes(
-    chosen: dict[str, Any], more: dict[str, Any]
-) -> None:
+def test_probes_write_what_one_run_writes(chosen: dict[str, Any], more: dict[str, Any]) -> None:
     parts = traffic()
     own = {name: more[name] for name in ("shards", "batch") if name in more}
     core = chosen | {name: value for name, value in more.items() if name not in own}
@@ -80,8 +79,10 @@ def test_a_client_at_one_probe_is_no_server_at_another(chosen: dict[str, Any]) -
 
 
 def test_an_epoch_later_a_client_may_be_a_server(chosen: dict[str, Any]) -> None:
-    later = START + 3 * chosen["rotate_ns"]
+    epoch = chosen["rotate_ns"]
+    later = START + 3 * epoch
     talks = [(0, visit(TURNCOAT, b"x.example", START))]
+    talks += [(0, visit(user(99), b"b.example", START + n * epoch)) for n in range(4)]
     talks += [(1, visit(user(n), b"a.example", later + n * SECOND, TURNCOAT)) for n in range(20)]
     parts = portions(talks, 2)
     outcomes, _probes = counted(parts, chosen)
@@ -94,12 +95,16 @@ def test_a_flow_over_epochs_keeps_its_servers_past(chosen: dict[str, Any]) -> No
     talks = [(1, visit(user(n), b"a.example", START + n * SECOND, TURNCOAT)) for n in range(9)]
     long = visit(user(30), b"a.example", START + 9 * SECOND, TURNCOAT)
     at = START + 4 * epoch
-    slow = [*long[:6], *(Frame(f.data, at + n * SECOND, f.wire) for n, f in enumerate(long[6:]))]
+    slow = [*long[:6], *(replace(f, t_ns=at + n * SECOND) for n, f in enumerate(long[6:]))]
     talks += [(1, slow), (0, visit(TURNCOAT, b"x.example", START + epoch + SECOND))]
     talks += [(n % 2, visit(user(40), b"b.example", START + n * epoch)) for n in range(6)]
     parts = portions(talks, 2)
-    outcomes, _probes = counted(parts, chosen)
-    assert lines(outcomes, "jsonl") == lines([run(merged(parts), **chosen)], "jsonl")
+    outcomes, _probes = counted(parts, chosen, batch=1)
+    one = run(merged(parts), batch=1, **chosen)
+    assert lines(outcomes, "jsonl") == lines([one], "jsonl")
+    servers = {flow["t_start_ns"]: flow["server"] for flow in one.flows if flow["name"]}
+    assert servers[max(t_ns for t_ns in servers if t_ns < START + 10 * SECOND)] is None
+    assert TURNCOAT in servers.values()
 
 
 def test_silence_suppresses_and_the_run_goes_on(chosen: dict[str, Any]) -> None:
@@ -201,4 +206,4 @@ def test_shards_are_a_power_of_two(chosen: dict[str, Any]) -> None:
     probes = Probes(1, chosen)
     with pytest.raises(ConfigError, match="already"):
         probes.engines[0].count_begin(1)
-    assert HOUR > chosen["window_ns"]
+    assert chosen["window_ns"] < HOUR

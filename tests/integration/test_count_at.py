@@ -51,11 +51,20 @@ def command(captures: Path, source: str, out: Path) -> list[str]:
     return ["run", str(captures / source), "-q", "--out", str(out), *SETTINGS, *FORMATS, *key]
 
 
-def start_probe(captures: Path, n: int, place: str, out: Path, *more: str) -> "subprocess.Popen[str]":
-    arguments = command(captures, f"p{n}.pcap", out / f"p{n}")
-    counting = ["--count-at", place, "--probe", f"p{n}", *more]
+def start_probe(
+    captures: Path, source: str, place: str, out: Path, *more: str
+) -> "subprocess.Popen[bytes]":
+    """A probe that reads p0.pcap and so on; "-": p0, from what is written to it."""
+    name = "p0" if source == "-" else source
+    arguments = command(captures, f"{name}.pcap", out / name)
+    if source == "-":
+        arguments[1:2] = ["-", "--flush", "100ms"]
+    counting = ["--count-at", place, "--probe", name, *more]
     return subprocess.Popen(
-        [*COMMAND, *arguments, *counting], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *arguments, *counting],
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
 
 
@@ -81,7 +90,7 @@ def test_probes_and_a_counter_write_what_one_run_writes(
     counter = start_counter(
         place, *SETTINGS, "--shards", "2", "--expect-probes", PROBES, "--until-done"
     )
-    probes = [start_probe(captures, n, place, tmp_path) for n in range(PROBES)]
+    probes = [start_probe(captures, f"p{n}", place, tmp_path) for n in range(PROBES)]
     errors = [probe.communicate(timeout=120)[1] for probe in probes]
     assert [probe.returncode for probe in probes] == [0] * PROBES, errors
     assert counter.wait(60) == 0
@@ -92,33 +101,58 @@ def test_probes_and_a_counter_write_what_one_run_writes(
     assert found == logs_of(tmp_path / "one")
     manifest = json.loads((tmp_path / "p0/manifest.json").read_bytes())
     assert manifest["counters"]["count"]["questions_unanswered"] == 0
-    assert manifest["configuration"]["count"] == {"probe": "p0", "count_hold": "5s"}
+    assert manifest["configuration"]["count"] == {"probe": "p0"}
 
 
 def test_without_a_counter_a_run_ends(captures: Path, tmp_path: Path) -> None:
     place = f"tcp://127.0.0.1:{free_port()}"
-    probe = start_probe(captures, 0, place, tmp_path, "--count-wait", "1s")
+    probe = start_probe(captures, "p0", place, tmp_path, "--count-wait", "1s")
     _out, err = probe.communicate(timeout=60)
     assert probe.returncode == 1
-    assert "no counter answers; start it, or correct --count-at" in err
+    assert b"no counter answers; start it, or correct --count-at" in err
     assert not (tmp_path / "p0").exists()
 
 
-def test_a_counter_that_is_killed_releases_nothing(captures: Path, tmp_path: Path) -> None:
-    assert run_main(*command(captures, "all.pcap", tmp_path / "one")) == 0
-    place = f"tcp://127.0.0.1:{free_port()}"
-    counter = start_counter(place, *SETTINGS, "--expect-probes", 2)
-    probe = start_probe(captures, 0, place, tmp_path, "--count-hold", "1s")
-    time.sleep(2)  # it asks, and waits for a second probe that never comes
+def test_a_counter_is_killed_and_comes_back(captures: Path, tmp_path: Path) -> None:
+    """What is asked meanwhile is suppressed, and what comes later is not."""
+    assert run_main(*command(captures, "p0.pcap", tmp_path / "one")) == 0
+    place, port = "tcp://127.0.0.1:{}", free_port()
+    packets = (captures / "p0.pcap").read_bytes()
+    third = len(packets) // 3
+    counter = started_counter(port)
+    probe = start_probe(captures, "-", place.format(port), tmp_path, "--count-hold", "1s")
+    assert probe.stdin is not None
+    probe.stdin.write(packets[:third])
+    probe.stdin.flush()
+    time.sleep(5)
     counter.kill()
     counter.wait()
-    _out, err = probe.communicate(timeout=120)
-    assert probe.returncode == 0, err
+    probe.stdin.write(packets[third : 2 * third])
+    probe.stdin.flush()
+    time.sleep(5)
+    counter = started_counter(port)
+    time.sleep(6)  # longer than it takes the probe to look for the counter again
+    probe.stdin.write(packets[2 * third :])
+    probe.stdin.close()
+    assert probe.wait(120) == 0
+    counter.kill()
+    counter.wait()
+    assert probe.stderr is not None
+    assert b"example" not in probe.stderr.read()
     observed = logs_of(tmp_path / "p0")["observations.jsonl"]
     assert observed <= logs_of(tmp_path / "one")["observations.jsonl"]
+    times = sorted(json.loads(line)["t_ns"] - START for line in observed)
+    assert times[0] < 200 * SECOND
+    assert times[-1] > 450 * SECOND
     counts = json.loads((tmp_path / "p0/manifest.json").read_bytes())["counters"]["count"]
     assert counts["questions_unanswered"] > 0
-    assert "example" not in err
+
+
+def started_counter(port: int) -> "subprocess.Popen[str]":
+    counter = start_counter(f"tcp://127.0.0.1:{port}", *SETTINGS)
+    assert counter.stderr is not None
+    assert "counting on port" in counter.stderr.readline()
+    return counter
 
 
 @pytest.mark.parametrize(
@@ -126,9 +160,12 @@ def test_a_counter_that_is_killed_releases_nothing(captures: Path, tmp_path: Pat
     [
         (["--count-at", "tcp://127.0.0.1:9"], "--count-at needs --probe"),
         (["--probe", "p"], "--probe needs --count-at"),
-        (["--count-at", "tls://localhost:9", "--probe", "p"], "count_tls_cert"),
+        (["--count-at", "tls://localhost:9", "--probe", "p"], "--count-tls-cert: is missing"),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--z", "1"], "z: is 1"),
-        (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--target-p", "0.9"], "target_p"),
+        (
+            ["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--target-p", "0.9"],
+            "--target-p: needs",
+        ),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--popularity", "x"], "popularity"),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--format", "pcap"], "format"),
         (["--count-at", "tcp://192.0.2.1:9", "--probe", "p"], "use tls"),

@@ -5,7 +5,6 @@
 import json
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from scenario.crowd import Scenario, scenarios, settings_of
 from scenario.quic import quic_visit
 from scenario.routes import routed
 from scenario.visits import dns_visit, tcp_visit
-from support.engine import LOGS, Outcome, run
+from support.engine import Outcome, run
 from support.examples import examples
 from support.packets import MINUTE, merged
 from support.probes import Portions, counted, portions
@@ -55,9 +54,7 @@ def core_settings(scenario: Scenario, key_file: str) -> dict[str, Any]:
 
 def without_server(outcome: Outcome) -> Lines:
     """The records, but for their servers: those are looked up at the end of a batch."""
-    return Counter(
-        json.dumps(flow | {"server": None}).encode() for flow in outcome.flows
-    )
+    return Counter(json.dumps(flow | {"server": None}).encode() for flow in outcome.flows)
 
 
 def shown(outcome: Outcome) -> Counter[str]:
@@ -81,5 +78,3 @@ def test_probes_and_a_counter_say_what_one_run_says(
     assert sum(names, Counter()) == Counter(one.text["observations"].splitlines())
     records = [without_server(outcome) for outcome in outcomes]
     assert sum(records, Counter()) == without_server(one)
-
-

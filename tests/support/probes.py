@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from support.engine import LOGS, SETTINGS, Outcome, Taker, feed, make_engine
+from support.engine import SETTINGS, Outcome, Taker, feed, make_engine
 from support.packets import SECOND, Frame, Udp
 from zanon_net._core import VoteShard
 

@@ -70,7 +70,7 @@ ROWS = (
         help="How long names and records of an interface wait for the counter; then they are"
         " suppressed. Captures wait where it is away for so long.",
         about="how long names and records wait for a counter; then they are suppressed",
-        manifest=probe_rules.shown_hold,
+        manifest="nothing",
         core="count_hold_ns",
     ),
     _count(

@@ -5,7 +5,7 @@
 from typing import Any
 
 from zanon_net.config import presets
-from zanon_net.config.parse import format_duration, reject
+from zanon_net.config.parse import reject
 from zanon_net.config.rules import Settings, follows_stream
 
 TLS_FILES = ("count_tls_cert", "count_tls_key", "count_tls_ca")
@@ -15,9 +15,8 @@ def check_counter(settings: Settings) -> dict[str, Any]:
     """A probe has a name and a counter; TLS has its three files, and nothing else has any."""
     place = settings["count_at"]
     if (place is None) != (settings["probe"] is None):
-        missing, given = ("probe", "count_at") if place else ("count_at", "probe")
-        option = given.replace("_", "-")
-        reject(missing, f"is missing; --{option} needs --{missing.replace('_', '-')}, too")
+        missing, there = ("probe", "count-at") if place else ("count_at", "probe")
+        reject(missing, f"is missing; --{there} needs --{missing.replace('_', '-')}, too")
     is_tls = place is not None and place.startswith("tls:")
     for name in TLS_FILES:
         if is_tls and settings[name] is None:
@@ -34,7 +33,9 @@ def check_probe(settings: Settings) -> None:
     if settings["key_file"] is None:
         reject("count_at", "all probes need the same key; give it with key_file (--key-file)")
     if settings["z"] == 1:
-        reject("z", "is 1: every name is released, so there is nothing to count; leave out count_at")
+        reject(
+            "z", "is 1: every name is released, so there is nothing to count; leave out count_at"
+        )
     if follows_stream(settings):
         reject("target_p", "needs counts, which a counter tells no probe; give a fixed z")
     if settings["popularity"] is not None:
@@ -47,10 +48,3 @@ def core_probe(settings: Settings) -> str | None:
     """The probe's name; None: the run counts by itself."""
     name: str | None = settings["probe"]
     return name
-
-
-def shown_hold(settings: Settings) -> dict[str, Any]:
-    """How long answers were waited for, of a probe."""
-    if settings["count_at"] is None:
-        return {}
-    return {"count_hold": format_duration(settings["count_hold"])}

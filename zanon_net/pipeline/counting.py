@@ -121,18 +121,21 @@ class Counting:
         """After a batch: exchanges messages, and where answers are missing for too long, waits for
         them, or gives up on them. drain: takes the engine's output."""
         self.exchange()
-        if not self._engine.asks_too_much:
+        if not self._must_wait(reader):
             return
         if self._is_live or self._is_over():
             self._engine.give_up(False)
             return
         self._engine.count_cut()  # the last of what was asked waits for the time to pass
-        while self._engine.asks_too_much and not reader.interrupted:
+        while self._must_wait(reader):
             self.exchange(WAIT_S)
             drain()
             if self._is_over():
                 self._engine.give_up(False)
             self._keep_alive()
+
+    def _must_wait(self, reader: Interrupted) -> bool:
+        return self._engine.asks_too_much and not reader.interrupted
 
     def finish(self, drain: Callable[[], None]) -> None:
         """After the end of input: asks about all that is left, and waits for the answers until it
