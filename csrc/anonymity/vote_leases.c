@@ -5,6 +5,9 @@
 #include "anonymity/vote_leases.h"
 
 #include "util/arena.h"
+#include "util/hash.h"
+
+#include <string.h>
 
 #define LO_BITS (UINT64_MAX >> 1) /* the bits of id.lo by which a lease can be found */
 

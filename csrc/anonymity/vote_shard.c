@@ -511,11 +511,13 @@ static void peek(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 static bool note_lease(zn_vote_shard *s, const zn_pending_vote *v)
 {
     int64_t reach_ns = (int64_t)zn_vote_user40(v->user) * ZN_LEASE_UNIT_NS, until_ns;
-    zn_lease *lease = zn_leases_find(&s->leases, v->id);
+    zn_lease *lease;
     if (s->config.table.z > ZN_LEASE_Z_MAX || reach_ns > s->config.table.window_ns ||
         v->t_ns > INT64_MAX - reach_ns)
         return false;
     until_ns = v->t_ns + reach_ns;
+    zn_leases_expire(&s->leases, v->t_ns);
+    lease = zn_leases_find(&s->leases, v->id);
     if (lease == NULL)
         return zn_leases_add(&s->leases, v->id, v->t_ns, until_ns);
     if (v->t_ns > lease->until_ns)

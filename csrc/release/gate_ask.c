@@ -178,7 +178,12 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
         return;
     }
     kind = question_of(g, v, &id);
-    zn_asker_ask(g->asker, step, kind, id, v->user);
+    if (kind == ZN_COUNTED_NAME)
+        zn_asker_vote(g->asker, step, id, v->user);
+    else if (kind == ZN_COUNTED_PEEK)
+        zn_asker_peek(g->asker, step, id);
+    else
+        zn_asker_ask(g->asker, step, kind, id, v->user);
 }
 
 void zn_gate_ask(zn_gate *g)
@@ -216,8 +221,8 @@ static void ask_resolution(zn_gate *g, const zn_flow *f, zn_step step)
     if (!g->policy->roles->dn_hunter || from == NULL || ZN_FACTS(f)->ech_offered)
         return;
     step.kind = ZN_STEP_HOST;
-    zn_asker_ask(g->asker, step, ZN_COUNTED_PEEK,
-                 zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)), 0);
+    zn_asker_peek(g->asker, step,
+                  zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)));
     /* the clients of older epochs are forgotten */
     if (from->resolver_internal || epoch + 1 < g->clients.epoch || carries_another(&from->resolver))
         return;

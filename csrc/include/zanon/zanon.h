@@ -259,9 +259,11 @@ typedef struct zn_engine_config {
     const zn_packet_view *views; /* at most ZN_VIEWS_MAX; copied */
     size_t view_count;
     /* For zanon-net's own binding: name of this probe, whose votes a counter of all probes decides;
-     * NULL: the engine does. How long it is waited for, in ns of packet time. */
+     * NULL: the engine does. How long it is waited for, in ns of packet time. Whether names are
+     * released at once that the probe's own users suffice for. */
     const char *count_probe;
     int64_t count_hold_ns;
+    bool count_leases;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the

@@ -202,12 +202,12 @@ cdef extern from "anonymity/vote_shard.h" nogil:
         zn_ztable_config table
         uint64_t settings
         int64_t rotate_ns, max_ahead_ns
-        uint32_t max_clients, max_pending, max_probes
+        uint32_t max_clients, max_pending, max_probes, max_leases
         uint16_t shard
         c_bool keep_releases
     ctypedef struct zn_vote_shard_stats:
         uint64_t messages, votes, decided, late, client_addresses, duplicates, gaps, too_early
-        uint64_t no_room, malformed, probe_gone
+        uint64_t no_room, malformed, leases, leases_refused, probe_gone
     ctypedef enum zn_vote_probe_state:
         ZN_PROBE_PRESENT
     ctypedef struct zn_vote_probe:
@@ -223,6 +223,7 @@ cdef extern from "anonymity/vote_shard.h" nogil:
     void zn_vote_shard_decide(zn_vote_shard *s, int64_t before_ns)
     size_t zn_vote_shard_answer_bytes(const zn_vote_shard *s)
     void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out)
+    size_t zn_vote_shard_leases(const zn_vote_shard *s)
     const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
     void zn_vote_shard_clear_releases(zn_vote_shard *s)
     c_bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t probe)
@@ -234,3 +235,21 @@ cdef extern from "anonymity/vote_shard.h" nogil:
     size_t zn_vote_shard_memory(const zn_vote_shard *s)
     int zn_vote_shard_dump(const zn_vote_shard *s, zn_text *out, zn_error *err)
     int zn_vote_shard_load(zn_vote_shard **out, zn_span dump, zn_error *err)
+
+
+cdef extern from "anonymity/own_votes.h" nogil:
+    uint32_t ZN_LEASE_Z_MAX
+    uint32_t ZN_LEASES_MAX
+    ctypedef void zn_own_votes_send(void *to, const zn_counted_vote *vote)
+    ctypedef struct zn_own_votes:
+        zn_ztable *table
+        uint32_t z
+        int64_t window_ns
+        zn_own_votes_send *send
+        void *to
+    int zn_own_votes_init(zn_own_votes *o, uint32_t max_leases, zn_error *err)
+    void zn_own_votes_fini(zn_own_votes *o)
+    c_bool zn_own_votes_observe(zn_own_votes *o, const zn_observation *vote)
+    c_bool zn_own_votes_share(const zn_own_votes *o, zn_id attribute, int64_t t_ns)
+    void zn_own_votes_advance(zn_own_votes *o, int64_t watermark_ns)
+    void zn_own_votes_refused(zn_own_votes *o, uint64_t lo)

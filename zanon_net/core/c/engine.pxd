@@ -136,6 +136,7 @@ cdef extern from "engine/engine.h" nogil:
         size_t view_count
         const char *count_probe
         int64_t count_hold_ns
+        bint count_leases
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
