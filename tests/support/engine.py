@@ -65,7 +65,7 @@ SETTINGS: dict[str, Any] = {
     "views": [],
     "count_probe": None,
     "count_hold_ns": 5 * SECOND,
-    "count_leases": False,
+    "count_leases": True,
 }
 
 
