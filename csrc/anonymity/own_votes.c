@@ -27,10 +27,10 @@ size_t zn_own_votes_memory(const zn_own_votes *o)
     return o->leases.n * (sizeof(zn_lease) + 2 * sizeof(uint32_t));
 }
 
-static void send(const zn_own_votes *o, zn_counted_kind kind, zn_id id, int64_t t_ns, uint64_t user)
+static void tell(const zn_own_votes *o, zn_counted_kind kind, zn_id id, int64_t t_ns, uint64_t user)
 {
     zn_counted_vote vote = {.t_ns = t_ns, .user = user, .id = id, .kind = (uint8_t)kind};
-    o->send(o->to, &vote);
+    o->tell(o->to, &vote);
 }
 
 /* Returns for how long from t_ns on, in units, the attribute's z newest users suffice, all of whom
@@ -44,21 +44,21 @@ static int64_t units_from(zn_own_votes *o, zn_id id, int64_t t_ns)
     return units <= 0 ? 0 : units < ZN_LEASE_UNITS_MAX ? units : ZN_LEASE_UNITS_MAX;
 }
 
-/* Sends a lease from t_ns on. */
-static void send_lease(const zn_own_votes *o, zn_id id, int64_t t_ns, int64_t units)
+/* Tells of a lease from t_ns on. */
+static void tell_lease(const zn_own_votes *o, zn_id id, int64_t t_ns, int64_t units)
 {
-    send(o, ZN_COUNTED_LEASE, id, t_ns, zn_vote_user_of((uint64_t)units));
+    tell(o, ZN_COUNTED_LEASE, id, t_ns, zn_vote_user_of((uint64_t)units));
 }
 
-/* Sends the users whose votes stayed here, and can count after the lease. */
-static void send_users(zn_own_votes *o, const zn_lease *lease)
+/* Tells of the users whose votes stayed here, and can count after the lease. */
+static void tell_users(zn_own_votes *o, const zn_lease *lease)
 {
     size_t n = zn_znewest(o->table, lease->id, o->newest, o->z);
     int64_t from_ns = lease->until_ns - o->window_ns;
     for (size_t i = 0; i < n; i++) {
         const zn_observation *user = o->newest + i;
         if (user->t_ns >= lease->since_ns && user->t_ns > from_ns)
-            send(o, ZN_COUNTED_ONLY, lease->id, user->t_ns, user->user);
+            tell(o, ZN_COUNTED_ONLY, lease->id, user->t_ns, user->user);
     }
 }
 
@@ -67,12 +67,12 @@ static void end_lease(zn_own_votes *o, zn_lease *lease, int64_t t_ns)
 {
     int64_t units = lease->refused ? 0 : units_from(o, lease->id, lease->until_ns);
     if (units > 0 && units * ZN_LEASE_UNIT_NS >= t_ns - lease->until_ns) {
-        send_lease(o, lease->id, lease->until_ns, units);
+        tell_lease(o, lease->id, lease->until_ns, units);
         zn_leases_extend(&o->leases, lease, lease->until_ns + units * ZN_LEASE_UNIT_NS);
         return;
     }
     if (!lease->refused)
-        send_users(o, lease);
+        tell_users(o, lease);
     zn_leases_remove(&o->leases, lease);
 }
 
@@ -94,7 +94,7 @@ static bool begin_lease(zn_own_votes *o, const zn_observation *vote)
     if (units == 0 ||
         !zn_leases_add(&o->leases, vote->attribute, t_ns, t_ns + units * ZN_LEASE_UNIT_NS))
         return false;
-    send_lease(o, vote->attribute, t_ns, units);
+    tell_lease(o, vote->attribute, t_ns, units);
     return true;
 }
 
@@ -110,7 +110,7 @@ bool zn_own_votes_observe(zn_own_votes *o, const zn_observation *vote)
         return false;
     if (released && (covered || (lease == NULL && begin_lease(o, vote))))
         return true;
-    send(o, ZN_COUNTED_ONLY, vote->attribute, vote->t_ns, vote->user);
+    tell(o, ZN_COUNTED_ONLY, vote->attribute, vote->t_ns, vote->user);
     return true;
 }
 
@@ -125,6 +125,6 @@ void zn_own_votes_refused(zn_own_votes *o, uint64_t lo)
     zn_lease *lease = zn_leases_find_lo(&o->leases, lo);
     if (lease == NULL || lease->refused)
         return;
-    send_users(o, lease);
+    tell_users(o, lease);
     lease->refused = true;
 }

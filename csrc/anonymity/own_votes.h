@@ -21,19 +21,19 @@
 #include "anonymity/vote_message.h"
 
 /* Takes a vote that goes to the counter, in this order. */
-typedef void zn_own_votes_send(void *to, const zn_counted_vote *vote);
+typedef void zn_own_votes_tell(void *to, const zn_counted_vote *vote);
 
 typedef struct zn_own_votes {
     zn_ztable *table; /* borrowed; keeps z users of an attribute at least */
     uint32_t z;
     int64_t window_ns;
-    zn_own_votes_send *send; /* may call nothing of this header */
+    zn_own_votes_tell *tell; /* may call nothing of this header */
     void *to;
     zn_leases leases;
     zn_observation *newest; /* scratch memory: z of them */
 } zn_own_votes;
 
-/* Makes space for max_leases leases at a time; table, z, window_ns, send and to are set, the rest
+/* Makes space for max_leases leases at a time; table, z, window_ns, tell and to are set, the rest
  * is zero. Returns 0, or a negative zn_err with *err filled; zn_own_votes_fini accepts what is
  * left. */
 int zn_own_votes_init(zn_own_votes *o, uint32_t max_leases, zn_error *err);

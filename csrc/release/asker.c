@@ -178,7 +178,7 @@ int zn_asker_use_leases(zn_asker *a, zn_ztable *table, uint32_t z, int64_t windo
     if (z > ZN_LEASE_Z_MAX)
         return 0;
     a->own = (zn_own_votes){
-        .table = table, .z = z, .window_ns = window_ns, .send = tell, .to = a};
+        .table = table, .z = z, .window_ns = window_ns, .tell = tell, .to = a};
     return zn_own_votes_init(&a->own, LEASES_MOST, err);
 }
 

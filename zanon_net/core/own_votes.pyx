@@ -57,7 +57,7 @@ cdef class OwnVotes:
                                           ZN_ZTABLE_ATTRIBUTES_MAX)
         check(zn_ztable_open(&self.opened, &config, &err), &err)
         self.own.table = self.opened
-        self.own.send = keep_sent
+        self.own.tell = keep_sent
         self.own.to = &self.sent
         check(zn_own_votes_init(&self.own, whole("max_leases", max_leases, 1, ZN_LEASES_MAX),
                                 &err), &err)

@@ -240,12 +240,12 @@ cdef extern from "anonymity/vote_shard.h" nogil:
 cdef extern from "anonymity/own_votes.h" nogil:
     uint32_t ZN_LEASE_Z_MAX
     uint32_t ZN_LEASES_MAX
-    ctypedef void zn_own_votes_send(void *to, const zn_counted_vote *vote)
+    ctypedef void zn_own_votes_tell(void *to, const zn_counted_vote *vote)
     ctypedef struct zn_own_votes:
         zn_ztable *table
         uint32_t z
         int64_t window_ns
-        zn_own_votes_send *send
+        zn_own_votes_tell *tell
         void *to
     int zn_own_votes_init(zn_own_votes *o, uint32_t max_leases, zn_error *err)
     void zn_own_votes_fini(zn_own_votes *o)
