@@ -42,7 +42,9 @@ class Probe:
     number: int
     z: int
     settings: int
-    sent: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("name", "lease", "only"), 0))
+    sent: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("name", "lease", "only"), 0)
+    )
 
     def __post_init__(self) -> None:
         """Opens all."""
@@ -50,18 +52,24 @@ class Probe:
         self.writer = VoteWriter(self.number, 0, self.settings, max_votes=1 << 20)
         self.asked: dict[int, npt.NDArray[np.int64]] = {}
 
-    def message(self, votes: Votes, places: npt.NDArray[np.int64], released: Bools, w: int) -> bytes:
+    def message(
+        self, votes: Votes, places: npt.NDArray[np.int64], released: Bools, w: int
+    ) -> bytes:
         """The message after some votes; notes in `released` what own users suffice for."""
         here = self.own.observe_columns(votes.t_ns, votes.user, votes.lo, votes.hi)
         released[places] = here
         self.own.advance(w)
-        asked = Votes(*(np.ascontiguousarray(c[~here]) for c in (votes.t_ns, votes.user, votes.lo, votes.hi)))
+        asked = Votes(
+            *(np.ascontiguousarray(c[~here]) for c in (votes.t_ns, votes.user, votes.lo, votes.hi))
+        )
         self.writer.add_columns(VOTE_KINDS["name"], asked.t_ns, asked.user, asked.lo, asked.hi)
         self.sent["name"] += len(asked)
         kind, *columns = self.own.take_sent()
         for name in ("lease", "only"):
             chosen = kind == VOTE_KINDS[name]
-            self.writer.add_columns(VOTE_KINDS[name], *(np.ascontiguousarray(c[chosen]) for c in columns))
+            self.writer.add_columns(
+                VOTE_KINDS[name], *(np.ascontiguousarray(c[chosen]) for c in columns)
+            )
             self.sent[name] += int(chosen.sum())
         sequence, message = self.writer.sequence, self.writer.finish(w)
         asked_at = np.full(len(self.writer.order), -1, np.int64)
@@ -103,7 +111,12 @@ def simulate(votes: Votes, at: npt.NDArray[np.int64], z: int) -> tuple[Bools, di
         w = VOTE_WATERMARK_END if last == len(votes) else int(bounds[i]) + SECOND
         for probe in probes:
             places = first + np.flatnonzero(at[first:last] == probe.number)
-            part = Votes(*(np.ascontiguousarray(c[places]) for c in (votes.t_ns, votes.user, votes.lo, votes.hi)))
+            part = Votes(
+                *(
+                    np.ascontiguousarray(c[places])
+                    for c in (votes.t_ns, votes.user, votes.lo, votes.hi)
+                )
+            )
             shard.put(probe.message(part, places, released, w))
         for message in shard.decide():
             answer = read_answers(message)
@@ -128,7 +141,9 @@ def exact(votes: Votes, order: npt.NDArray[np.int64], z: int) -> Bools:
 
 def main() -> None:
     """Prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--votes", type=int, default=10**7)
     parser.add_argument("--z", type=int, nargs="+", default=[5, 20])
     options = parser.parse_args()
@@ -146,7 +161,8 @@ def main() -> None:
         parts = {name: n / len(votes) for name, n in sent.items()}
         print(
             f"z = {z:2}: {sum(parts.values()):.3f} messages a vote"
-            f" (votes {parts['name']:.3f}, left-overs {parts['only']:.3f}, leases {parts['lease']:.3f});"
+            f" (votes {parts['name']:.3f}, left-overs {parts['only']:.3f},"
+            f" leases {parts['lease']:.3f});"
             f" {int(truth.sum()):,} released, {int((released != truth).sum())} decisions differ;"
             f" {most:,} leases at most; {seconds / len(votes) * 1e9:.0f} ns of CPU a vote"
         )

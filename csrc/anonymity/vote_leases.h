@@ -29,8 +29,8 @@ typedef struct zn_lease {
 } zn_lease;
 
 typedef struct zn_leases {
-    zn_lease *lease;     /* a heap: the first one ends first */
-    uint32_t *slot;      /* place in the heap plus one by hash, 0: none */
+    zn_lease *lease; /* a heap: the first one ends first */
+    uint32_t *slot;  /* place in the heap plus one by hash, 0: none */
     uint32_t n, max, mask;
 } zn_leases;
 

@@ -502,8 +502,7 @@ static void peek(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
     zn_id id = counted_id(v);
     bool leased = v->kind == ZN_COUNTED_PEEK && zn_leases_cover(&s->leases, id, v->t_ns);
     flush(s);
-    answer(m, v->index,
-           leased || zn_ztable_count_at(s->table, id, v->t_ns) >= s->config.table.z);
+    answer(m, v->index, leased || zn_ztable_count_at(s->table, id, v->t_ns) >= s->config.table.z);
 }
 
 /* Notes a lease, with the one of the attribute that is known if they touch; false when it reaches

@@ -34,7 +34,7 @@ typedef struct zn_vote_shard_config {
     uint32_t max_clients; /* addresses of clients in an epoch */
     uint32_t max_pending; /* votes and messages that wait for their decision */
     uint32_t max_probes;
-    uint32_t max_leases;  /* in force at once; more are refused */
+    uint32_t max_leases; /* in force at once; more are refused */
     uint16_t shard;
     bool keep_releases; /* for zn_vote_shard_releases */
 } zn_vote_shard_config;

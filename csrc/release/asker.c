@@ -60,8 +60,9 @@ void zn_asker_fini(zn_asker *a)
 size_t zn_asker_memory(const zn_asker *a)
 {
     uint64_t touched = a->next <= a->mask ? a->next : a->mask + 1;
-    return a->steps == NULL ? 0 : touched * sizeof *a->steps + a->ready.cap +
-                                      zn_own_votes_memory(&a->own);
+    return a->steps == NULL
+               ? 0
+               : touched * sizeof *a->steps + a->ready.cap + zn_own_votes_memory(&a->own);
 }
 
 int zn_asker_begin(zn_asker *a, unsigned shards, zn_error *err)
@@ -167,8 +168,8 @@ static void add_vote(zn_asker *a, const zn_counted_vote *vote, uint64_t step)
 static void tell(void *to, const zn_counted_vote *vote)
 {
     zn_asker *a = to;
-    uint64_t step = vote->kind == ZN_COUNTED_LEASE ? vote->id.lo | ZN_STEP_OF_LEASE
-                                                   : ZN_STEP_OF_NONE;
+    uint64_t step =
+        vote->kind == ZN_COUNTED_LEASE ? vote->id.lo | ZN_STEP_OF_LEASE : ZN_STEP_OF_NONE;
     if (a->shard_count != 0)
         add_vote(a, vote, step);
 }
@@ -177,8 +178,7 @@ int zn_asker_use_leases(zn_asker *a, zn_ztable *table, uint32_t z, int64_t windo
 {
     if (z > ZN_LEASE_Z_MAX)
         return 0;
-    a->own = (zn_own_votes){
-        .table = table, .z = z, .window_ns = window_ns, .tell = tell, .to = a};
+    a->own = (zn_own_votes){.table = table, .z = z, .window_ns = window_ns, .tell = tell, .to = a};
     return zn_own_votes_init(&a->own, LEASES_MOST, err);
 }
 

@@ -90,8 +90,8 @@ typedef struct zn_asker {
 int zn_asker_init(zn_asker *a, uint64_t most, zn_error *err);
 void zn_asker_fini(zn_asker *a);
 size_t zn_asker_memory(const zn_asker *a);
-/* Has votes that own users suffice for be decided by `table`, which nobody else uses, as long as the
- * counter's z allows leases. Returns 0, or a negative zn_err with *err filled. */
+/* Has votes that own users suffice for be decided by `table`, which nobody else uses, if z allows
+ * leases. Returns 0, or a negative zn_err with *err filled. */
 int zn_asker_use_leases(zn_asker *a, zn_ztable *table, uint32_t z, int64_t window_ns,
                         zn_error *err);
 /* Sets the number of shards, a power of two, once and before anything is asked. Returns 0, or a

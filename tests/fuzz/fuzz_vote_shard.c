@@ -4,7 +4,8 @@
  * The counter of a shard. With a first byte below 0x80 the rest are steps: messages of three probes
  * with a few votes each, decisions, probes that leave, dumps and loads. Traps on an answer that is
  * not for a message, on a yes to a vote that fewer than z users share and that has no lease, and on
- * a dump that is not taken. With another first byte the rest is a dump, whose checksums are made right.
+ * a dump that is not taken. With another first byte the rest is a dump, whose checksums are made
+ * right.
  */
 #include "anonymity/vote_leases.h"
 #include "anonymity/vote_shard.h"
@@ -148,7 +149,8 @@ static void run_steps(const uint8_t *data, size_t size)
         if (data[3] < 0xc0)
             put(&r, data);
         else if (data[3] < 0xf0)
-            zn_vote_shard_decide(r.shard, data[3] & 1 ? zn_vote_shard_watermark(r.shard) : data[1] * UNIT);
+            zn_vote_shard_decide(r.shard,
+                                 data[3] & 1 ? zn_vote_shard_watermark(r.shard) : data[1] * UNIT);
         else if (data[3] < 0xf8)
             (void)zn_vote_shard_forget_probe(r.shard, data[0] % PROBES);
         else

@@ -181,7 +181,9 @@ class ShardOracle:
         if vote.kind == CLIENT:
             self.clients.add((epoch, vote.lo))
             return False
-        if ADDR <= vote.kind <= DNS_ADDR_PEEK and self.clients & {(e, vote.lo) for e in self.epochs}:
+        if ADDR <= vote.kind <= DNS_ADDR_PEEK and self.clients & {
+            (e, vote.lo) for e in self.epochs
+        }:
             return False
         if vote.kind == ADDR_CHECK:
             return True

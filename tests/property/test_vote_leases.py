@@ -195,16 +195,14 @@ def test_refused_leases_release_nothing_else(
     ),
     st.data(),
 )
-def test_a_counter_believes_any_lease(
-    drawn: list[list[Step]], data: st.DataObject
-) -> None:
+def test_a_counter_believes_any_lease(drawn: list[list[Step]], data: st.DataObject) -> None:
     """The shard against the oracle, with leases that are true and that are not."""
     shard, messages, answers = VoteShard(Z, WINDOW), [], {}
     for i, steps in enumerate(drawn):
         votes = [
-            Vote(kind, TICK * (10 * i + since), number if kind == LEASE else HIGH | number, name, HIGH)
-            for kind, since, number, name in steps
-        ]  # fmt: skip
+            Vote(kind, TICK * (10 * i + at), n if kind == LEASE else HIGH | n, name, HIGH)
+            for kind, at, n, name in steps
+        ]
         watermark = 10 * TICK * (i + 1) if i + 1 < len(drawn) else END
         message = decode(encode(Message(0, 1, i + 1, SETTINGS, watermark, votes))[0])
         messages.append(message)

@@ -200,8 +200,8 @@ cdef class VoteShard:
         rejected, because one before them is missing, they are too far ahead of other probes, too
         much is pending, or they are damaged or for another counter. probe_gone: times a probe was
         forgotten that had not ended. leases, leases_refused: taken, and answered with no because
-        there were too many or it reached too far; leases_now: in force. pending: votes and messages that wait. table: the counters of
-        the z-table.
+        there were too many or it reached too far; leases_now: in force. pending: votes and
+        messages that wait. table: the counters of the z-table.
         """
         self._enter()
         stats = dict(zn_vote_shard_get_stats(self.shard))
