@@ -13,6 +13,7 @@ one z-table over the votes of all probes in the order (time, probe, sequence, pl
 import argparse
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +30,16 @@ from zanon_net._core import (
     vote_settings,
 )
 
-PROBES, ROAMING = 4, 0.05  # part of the votes that users cast at another probe
+PROBES = 4
+ROAMING = 0.05  # part of the votes that are cast at any probe, not at the user's own
 START = 10**18
 
 Bools = npt.NDArray[np.bool_]
+
+
+def chosen(votes: Votes, which: npt.NDArray[Any]) -> Votes:
+    """Some votes, each array in one piece."""
+    return Votes(votes.t_ns[which], votes.user[which], votes.lo[which], votes.hi[which])
 
 
 @dataclass
@@ -59,18 +66,16 @@ class Probe:
         here = self.own.observe_columns(votes.t_ns, votes.user, votes.lo, votes.hi)
         released[places] = here
         self.own.advance(w)
-        asked = Votes(
-            *(np.ascontiguousarray(c[~here]) for c in (votes.t_ns, votes.user, votes.lo, votes.hi))
-        )
+        asked = chosen(votes, ~here)
         self.writer.add_columns(VOTE_KINDS["name"], asked.t_ns, asked.user, asked.lo, asked.hi)
         self.sent["name"] += len(asked)
         kind, *columns = self.own.take_sent()
         for name in ("lease", "only"):
-            chosen = kind == VOTE_KINDS[name]
+            of_kind = kind == VOTE_KINDS[name]
             self.writer.add_columns(
-                VOTE_KINDS[name], *(np.ascontiguousarray(c[chosen]) for c in columns)
+                VOTE_KINDS[name], *(np.ascontiguousarray(c[of_kind]) for c in columns)
             )
-            self.sent[name] += int(chosen.sum())
+            self.sent[name] += int(of_kind.sum())
         sequence, message = self.writer.sequence, self.writer.finish(w)
         asked_at = np.full(len(self.writer.order), -1, np.int64)
         waiting = places[~here]
@@ -79,7 +84,7 @@ class Probe:
         self.asked[sequence] = asked_at
         return message
 
-    def take(self, answer: dict[str, object], released: Bools) -> None:
+    def take(self, answer: dict[str, Any], released: Bools) -> None:
         """Notes the answers to a message."""
         places = self.asked.pop(answer["sequence"])
         released[places[places >= 0]] = answer["answers"][places >= 0]
@@ -111,12 +116,7 @@ def simulate(votes: Votes, at: npt.NDArray[np.int64], z: int) -> tuple[Bools, di
         w = VOTE_WATERMARK_END if last == len(votes) else int(bounds[i]) + SECOND
         for probe in probes:
             places = first + np.flatnonzero(at[first:last] == probe.number)
-            part = Votes(
-                *(
-                    np.ascontiguousarray(c[places])
-                    for c in (votes.t_ns, votes.user, votes.lo, votes.hi)
-                )
-            )
+            part = chosen(votes, places)
             shard.put(probe.message(part, places, released, w))
         for message in shard.decide():
             answer = read_answers(message)
@@ -133,9 +133,8 @@ def exact(votes: Votes, order: npt.NDArray[np.int64], z: int) -> Bools:
     table, released = ZTable(z, WINDOW_NS), np.empty(len(votes), bool)
     for start in range(0, len(order), 1 << 16):
         places = order[start : start + (1 << 16)]
-        released[places] = table.observe_hashed_batch(
-            *(np.ascontiguousarray(c[places]) for c in (votes.t_ns, votes.user, votes.lo, votes.hi))
-        )
+        part = chosen(votes, places)
+        released[places] = table.observe_hashed_batch(part.t_ns, part.user, part.lo, part.hi)
     return released
 
 
