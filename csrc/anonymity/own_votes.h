@@ -6,10 +6,10 @@
  *
  * The probe's own z-table sees each of its votes. When it counts z users of an attribute, the
  * oldest of the z newest at the time tau, every decision until tau + window is to release: a lease
- * says so to the counter, and the attribute's votes stay here meanwhile. Where it ends, it is renewed
- * from its end on, or the users that the counter has not heard of go there, each with its latest
- * time. So a decision, here or there, is that of one table over all votes of all probes, in the
- * order in which the counter decides.
+ * says so to the counter, and the attribute's votes stay here meanwhile. Where it ends, it is
+ * renewed from its end on, or the users that the counter has not heard of go there, each with its
+ * latest time. So a decision, here or there, is that of one table over all votes of all probes, in
+ * the order in which the counter decides.
  *
  * That holds while no cap is reached. At one, and after a lease that the counter refused, votes are
  * sent as without leases.
