@@ -373,6 +373,7 @@ class VoteShard:
         max_clients: int | None = None,
         max_pending: int | None = None,
         max_probes: int | None = None,
+        max_leases: int | None = None,
         max_ahead_ns: int | None = None,
         keep_releases: bool = False,
     ) -> None: ...
@@ -403,6 +404,42 @@ class VoteShard:
     def dump(self) -> bytes: ...
     @classmethod
     def load(cls, data: bytes) -> VoteShard: ...
+
+@final
+class OwnVotes:
+    """What a probe releases by its own users alone (anonymity/own_votes)."""
+
+    def __init__(
+        self,
+        z: int,
+        window_ns: int,
+        *,
+        max_leases: int = ...,
+        max_tuples: int | None = None,
+        max_attributes: int | None = None,
+    ) -> None: ...
+    def observe(self, t_ns: int, user: int, lo: int, hi: int) -> bool: ...
+    def observe_columns(
+        self,
+        t_ns: npt.NDArray[np.int64],
+        user: npt.NDArray[np.uint64],
+        lo: npt.NDArray[np.uint64],
+        hi: npt.NDArray[np.uint64],
+    ) -> npt.NDArray[np.bool_]: ...
+    def shares(self, lo: int, hi: int, t_ns: int) -> bool: ...
+    def advance(self, watermark_ns: int) -> None: ...
+    def refused(self, lo: int) -> None: ...
+    def take_sent(
+        self,
+    ) -> tuple[
+        npt.NDArray[np.uint8],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint64],
+    ]: ...
+    @property
+    def stats(self) -> dict[str, int]: ...
 
 @final
 class Taxonomy:

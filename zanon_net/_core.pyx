@@ -15,7 +15,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cython cimport embedsignature, no_gc_clear
 from libc.errno cimport EINTR, ENOMEM
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
@@ -36,6 +36,7 @@ include "core/ztable.pyx"
 include "core/vote_message.pyx"
 include "core/vote_shard.pyx"
 include "core/vote_rows.pyx"
+include "core/own_votes.pyx"
 include "core/taxonomy.pyx"
 include "core/row_filter.pyx"
 include "core/groups.pyx"

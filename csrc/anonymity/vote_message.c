@@ -9,6 +9,7 @@
 #define USER_BYTES 5
 #define GROUP_BYTES_MAX (15 + 3) /* id and kind, count */
 #define SEVERAL 8                /* beside a kind: the count follows */
+#define GROUP_KINDS 8            /* in the bits of a kind; those of lease groups come after them */
 
 static const char vote_magic[4] = {'Z', 'N', 'V', 'M'};
 static const char answer_magic[4] = {'Z', 'N', 'V', 'A'};
@@ -80,6 +81,7 @@ static zn_vote_group *group_of(zn_vote_writer *w, const zn_counted_vote *vote)
     g->kind = vote->kind;
     g->slot = slot;
     g->count = 0;
+    w->lease_groups += vote->kind > GROUP_KINDS;
     return g;
 }
 
@@ -138,7 +140,7 @@ static uint8_t *put_group(const zn_vote_writer *w, const zn_vote_group *g, size_
                           uint8_t *at, uint32_t **order)
 {
     uint32_t i = g->first;
-    uint64_t form = g->kind - UINT64_C(1) + (g->count > 1 ? SEVERAL : 0);
+    uint64_t form = (g->kind - UINT64_C(1)) % GROUP_KINDS + (g->count > 1 ? SEVERAL : 0);
     at = put_wide(at, g->id.lo, 8);
     at = put_wide(at, (g->id.hi & ZN_VOTE_ID_LOW) | g->id.hi >> 56 << 44 | form << 52, 7);
     if (g->count > 1)
@@ -174,7 +176,7 @@ static void forget(zn_vote_writer *w)
 {
     for (uint32_t i = 0; i < w->groups; i++)
         w->slot[w->group[i].slot] = 0;
-    w->groups = w->votes = 0;
+    w->groups = w->lease_groups = w->votes = 0;
     w->first_ns = w->last_ns = 0;
 }
 
@@ -187,9 +189,14 @@ size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, ui
     at = zn_le_put(at, (uint64_t)w->first_ns, 8);
     at = zn_le_put(at, w->groups, 4);
     at = zn_le_put(at, w->votes, 4);
-    at = zn_le_put(at, width, 8);
+    at = zn_le_put(at, width, 4);
+    at = zn_le_put(at, w->lease_groups, 4);
     for (uint32_t i = 0; i < w->groups; i++)
-        at = put_group(w, w->group + i, width, at, &order);
+        if (w->group[i].kind <= GROUP_KINDS)
+            at = put_group(w, w->group + i, width, at, &order);
+    for (uint32_t i = 0; i < w->groups && w->lease_groups != 0; i++)
+        if (w->group[i].kind > GROUP_KINDS)
+            at = put_group(w, w->group + i, width, at, &order);
     at = put_checksum(at, out);
     forget(w);
     return (size_t)(at - out);
@@ -232,7 +239,7 @@ static int read_start(zn_vote_header *h, zn_cursor *c, zn_span message, const ch
 int zn_vote_header_read(zn_vote_header *h, zn_span message, zn_error *err)
 {
     zn_cursor c;
-    uint64_t width;
+    uint32_t width;
     int rc = read_start(h, &c, message, vote_magic, ZN_VOTE_HEADER_BYTES, err);
     if (rc != 0)
         return rc;
@@ -240,8 +247,10 @@ int zn_vote_header_read(zn_vote_header *h, zn_span message, zn_error *err)
     h->base_ns = (int64_t)zn_cursor_le(&c, 8);
     h->groups = zn_cursor_le32(&c);
     h->votes = zn_cursor_le32(&c);
-    width = zn_cursor_le(&c, 8);
-    if (h->watermark_ns < 0 || h->base_ns < 0 || width < 1 || width > 8 || h->votes > ZN_VOTES_MAX)
+    width = zn_cursor_le32(&c);
+    h->lease_groups = zn_cursor_le32(&c);
+    if (h->watermark_ns < 0 || h->base_ns < 0 || width < 1 || width > 8 ||
+        h->votes > ZN_VOTES_MAX || h->lease_groups > h->groups)
         return damaged(err, "the vote message");
     h->time_bytes = (uint8_t)width;
     if (h->votes > zn_cursor_left(&c) / (width + USER_BYTES))
@@ -266,18 +275,20 @@ static uint32_t read_leb128(zn_cursor *c)
     return 0;
 }
 
-/* Reads a group of at most `most` votes; returns how many it had, 0 when it is damaged. */
+/* Reads a group of at most `most` votes, whose kind is one after the first `before`; returns how
+ * many it had, 0 when it is damaged. */
 static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cursor *c,
-                           uint32_t most)
+                           uint32_t most, uint32_t before)
 {
     size_t width = h->time_bytes, each = width + USER_BYTES;
     zn_id id = {zn_cursor_le(c, 8), 0};
     uint64_t upper = zn_cursor_le(c, 7);
     uint8_t form = (uint8_t)(upper >> 52);
     uint32_t n = form & SEVERAL ? read_leb128(c) : 1;
+    uint32_t kind = before + (form & (SEVERAL - 1)) + 1;
     zn_span votes;
     id.hi = (upper & ZN_VOTE_ID_LOW) | (upper >> 44 & 0xff) << 56;
-    if (n > most || n < 1 || (n == 1 && (form & SEVERAL) != 0))
+    if (n > most || n < 1 || (n == 1 && (form & SEVERAL) != 0) || kind > ZN_COUNTED_KINDS)
         return 0;
     votes = zn_cursor_take(c, n * each);
     if (votes.n == 0)
@@ -289,7 +300,7 @@ static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cur
         out[i].t_ns = h->base_ns + (int64_t)since;
         out[i].user = zn_vote_user_of(zn_le_get(votes.p + i * each + width, USER_BYTES));
         out[i].id = id;
-        out[i].kind = (uint8_t)((form & (SEVERAL - 1)) + 1);
+        out[i].kind = (uint8_t)kind;
     }
     return n;
 }
@@ -300,7 +311,8 @@ int zn_votes_read(zn_counted_vote *out, const zn_vote_header *h, zn_span message
     zn_cursor c = zn_cursor_over_span(body, true);
     uint32_t done = 0;
     for (uint32_t group = 0; group < h->groups; group++) {
-        uint32_t n = read_group(out + done, h, &c, h->votes - done);
+        uint32_t before = group < h->groups - h->lease_groups ? 0 : GROUP_KINDS;
+        uint32_t n = read_group(out + done, h, &c, h->votes - done, before);
         if (n == 0)
             return damaged(err, "the vote message");
         done += n;

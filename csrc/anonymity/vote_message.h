@@ -18,7 +18,7 @@
 #define ZN_ANSWER_HEADER_BYTES 36
 #define ZN_VOTE_CHECKSUM_BYTES 8
 #define ZN_VOTES_MAX (UINT32_C(1) << 20) /* in a message */
-#define ZN_COUNTED_KINDS 8
+#define ZN_COUNTED_KINDS 10
 /* The watermark of a probe that ends: nothing at all will follow. */
 #define ZN_VOTE_WATERMARK_END INT64_MAX
 
@@ -30,7 +30,10 @@ typedef enum zn_counted_kind {
     ZN_COUNTED_DNS_ADDR,   /* the same for DNS flows, counted apart */
     ZN_COUNTED_ADDR_CHECK, /* asks whether the address was no client's in this epoch or the last */
     ZN_COUNTED_ADDR_PEEK,  /* asks for the count of ADDR, unless the address was a client's */
-    ZN_COUNTED_DNS_ADDR_PEEK /* the same for DNS flows */
+    ZN_COUNTED_DNS_ADDR_PEEK, /* the same for DNS flows */
+    ZN_COUNTED_LEASE, /* from its time on NAME and PEEK of the attribute have the answer yes; the
+                         user's 40 bits say for how long, in ZN_LEASE_UNIT_NS */
+    ZN_COUNTED_ONLY   /* counts as NAME, and nobody waits for an answer */
 } zn_counted_kind;
 
 typedef struct zn_counted_vote {
@@ -49,7 +52,7 @@ typedef struct zn_vote_header {
     uint32_t votes;
     int64_t watermark_ns; /* no vote for an earlier time will follow */
     int64_t base_ns;
-    uint32_t groups;
+    uint32_t groups, lease_groups; /* in all, and of the two last kinds: these come last */
     uint8_t time_bytes;
 } zn_vote_header;
 
@@ -90,7 +93,7 @@ typedef struct zn_vote_writer {
     zn_vote_cast *vote;
     zn_vote_group *group;
     uint32_t *slot; /* group plus one by hash, 0: none */
-    uint32_t votes, groups, max_votes, mask;
+    uint32_t votes, groups, lease_groups, max_votes, mask;
     int64_t first_ns, last_ns;
 } zn_vote_writer;
 

@@ -15,6 +15,7 @@
 #define DEFAULT_CLIENTS (UINT32_C(1) << 22)
 #define DEFAULT_PENDING (UINT32_C(1) << 24)
 #define DEFAULT_PROBES 4096
+#define DEFAULT_LEASES (UINT32_C(1) << 20)
 #define PROBES_MAX (UINT32_C(1) << 20)
 
 /* ---- opening ---- */
@@ -29,6 +30,7 @@ void zn_vote_shard_config_init(zn_vote_shard_config *config, uint32_t z, int64_t
     config->max_clients = DEFAULT_CLIENTS;
     config->max_pending = DEFAULT_PENDING;
     config->max_probes = DEFAULT_PROBES;
+    config->max_leases = DEFAULT_LEASES;
 }
 
 static int check_config(const zn_vote_shard_config *c, zn_error *err)
@@ -61,6 +63,8 @@ int zn_vote_shard_open(zn_vote_shard **out, const zn_vote_shard_config *config, 
         rc = zn_ztable_open(&s->table, &config->table, err);
     if (rc == 0)
         rc = zn_vote_clients_init(&s->clients, config->max_clients, config->rotate_ns, err);
+    if (rc == 0)
+        rc = zn_leases_init(&s->leases, config->max_leases, err);
     if (rc != 0) {
         zn_vote_shard_close(s);
         return rc;
@@ -85,6 +89,7 @@ void zn_vote_shard_close(zn_vote_shard *s)
     zn_block_free(s->release, s->release_bytes);
     zn_heap_free(s->probe);
     zn_vote_clients_fini(&s->clients);
+    zn_leases_fini(&s->leases);
     zn_ztable_close(s->table);
     zn_heap_free(s);
 }
@@ -460,8 +465,10 @@ static void flush(zn_vote_shard *s)
     uint8_t decisions[ZN_SHARD_BATCH];
     zn_ztable_observe_batch(s->table, b->o, b->n, decisions);
     for (size_t i = 0; i < b->n; i++) {
-        bool released = decisions[i] == ZN_RELEASE;
         const zn_pending_vote *v = b->vote[i];
+        bool released = decisions[i] == ZN_RELEASE || b->leased[i];
+        if (v->kind == ZN_COUNTED_ONLY)
+            continue;
         answer(b->message[i], v->index, released);
         if (released && s->config.keep_releases) {
             zn_counted_vote vote = {v->t_ns, v->user, v->id, v->kind};
@@ -486,6 +493,8 @@ static void count(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
     zn_observation o = {v->t_ns, v->user, counted_id(v)};
     b->o[b->n] = o;
     b->message[b->n] = m;
+    b->leased[b->n] =
+        v->kind == ZN_COUNTED_NAME && zn_leases_cover(&s->leases, o.attribute, v->t_ns);
     b->vote[b->n++] = v;
     if (b->n == ZN_SHARD_BATCH)
         flush(s);
@@ -493,24 +502,68 @@ static void count(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 
 static void peek(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 {
+    zn_id id = counted_id(v);
+    bool leased = v->kind == ZN_COUNTED_PEEK && zn_leases_cover(&s->leases, id, v->t_ns);
     flush(s);
-    answer(m, v->index, zn_ztable_count_at(s->table, counted_id(v), v->t_ns) >= s->config.table.z);
+    answer(m, v->index, leased || zn_ztable_count_at(s->table, id, v->t_ns) >= s->config.table.z);
+}
+
+/* Notes a lease, with the one of the attribute that is known if they touch; false when it reaches
+ * too far or there are too many. */
+static bool note_lease(zn_vote_shard *s, const zn_pending_vote *v)
+{
+    int64_t reach_ns = (int64_t)zn_vote_user40(v->user) * ZN_LEASE_UNIT_NS, until_ns;
+    zn_lease *lease;
+    if (s->config.table.z > ZN_LEASE_Z_MAX || reach_ns > s->config.table.window_ns ||
+        v->t_ns > INT64_MAX - reach_ns)
+        return false;
+    until_ns = v->t_ns + reach_ns;
+    zn_leases_expire(&s->leases, v->t_ns);
+    lease = zn_leases_find(&s->leases, v->id);
+    if (lease == NULL)
+        return zn_leases_add(&s->leases, v->id, v->t_ns, until_ns);
+    if (v->t_ns > lease->until_ns)
+        lease->since_ns = v->t_ns;
+    else if (until_ns >= lease->since_ns && v->t_ns < lease->since_ns)
+        lease->since_ns = v->t_ns;
+    if (until_ns > lease->until_ns)
+        zn_leases_extend(&s->leases, lease, until_ns);
+    return true;
+}
+
+static void take_lease(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
+{
+    bool taken = note_lease(s, v);
+    s->stats.leases += taken;
+    s->stats.leases_refused += !taken;
+    answer(m, v->index, taken);
+}
+
+/* Returns whether the vote is for the address of a server. */
+static bool is_about_address(const zn_pending_vote *v)
+{
+    return v->kind >= ZN_COUNTED_ADDR && v->kind <= ZN_COUNTED_DNS_ADDR_PEEK;
 }
 
 static void decide(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
 {
-    s->stats.late += v->t_ns < s->decided_ns;
+    s->stats.late += v->t_ns < s->decided_ns && v->kind != ZN_COUNTED_ONLY;
+    if (v->kind == ZN_COUNTED_LEASE) {
+        take_lease(s, m, v);
+        return;
+    }
     if (v->kind == ZN_COUNTED_CLIENT) {
         zn_vote_clients_add(&s->clients, v->id, v->t_ns);
         return;
     }
-    if (v->kind >= ZN_COUNTED_ADDR && zn_vote_clients_have(&s->clients, v->id, v->t_ns)) {
+    if (is_about_address(v) && zn_vote_clients_have(&s->clients, v->id, v->t_ns)) {
         s->stats.client_addresses++;
         return;
     }
     if (v->kind == ZN_COUNTED_ADDR_CHECK)
         answer(m, v->index, true);
-    else if (v->kind == ZN_COUNTED_PEEK || v->kind >= ZN_COUNTED_ADDR_PEEK)
+    else if (v->kind == ZN_COUNTED_PEEK || v->kind == ZN_COUNTED_ADDR_PEEK ||
+             v->kind == ZN_COUNTED_DNS_ADDR_PEEK)
         peek(s, m, v);
     else
         count(s, m, v);
@@ -596,6 +649,7 @@ void zn_vote_shard_decide(zn_vote_shard *s, int64_t before_ns)
         before_ns = known_ns;
     if (before_ns > s->decided_ns)
         s->decided_ns = before_ns;
+    zn_leases_expire(&s->leases, s->decided_ns);
 }
 
 /* ---- results ---- */
@@ -614,6 +668,11 @@ void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out)
     zn_heap_free(m);
     if (s->ready_taken == s->ready_count)
         s->ready_taken = s->ready_count = 0;
+}
+
+size_t zn_vote_shard_leases(const zn_vote_shard *s)
+{
+    return s->leases.n;
 }
 
 const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
@@ -657,5 +716,6 @@ size_t zn_vote_shard_memory(const zn_vote_shard *s)
 {
     return zn_ztable_memory(s->table) + zn_addr_set_memory(&s->clients.set[0]) +
            zn_addr_set_memory(&s->clients.set[1]) + s->decoded_bytes + s->order_bytes +
-           s->release_bytes + s->pending_votes * sizeof(zn_pending_vote);
+           s->release_bytes + s->pending_votes * sizeof(zn_pending_vote) +
+           s->leases.n * sizeof(zn_lease);
 }

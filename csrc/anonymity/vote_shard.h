@@ -11,6 +11,9 @@
  * time that is decided already is late: the table judges it at its true time, which can only
  * suppress.
  *
+ * A lease (kind LEASE) has the votes for its attribute released while it lasts, whatever the table
+ * says; they count all the same.
+ *
  * A message is taken whole or not at all. One that was taken before is a duplicate and has no
  * effect; one that would leave a gap is rejected, so a probe can always send again what is not
  * answered.
@@ -31,6 +34,7 @@ typedef struct zn_vote_shard_config {
     uint32_t max_clients; /* addresses of clients in an epoch */
     uint32_t max_pending; /* votes and messages that wait for their decision */
     uint32_t max_probes;
+    uint32_t max_leases; /* in force at once; more are refused */
     uint16_t shard;
     bool keep_releases; /* for zn_vote_shard_releases */
 } zn_vote_shard_config;
@@ -46,6 +50,8 @@ typedef struct zn_vote_shard_stats {
     uint64_t too_early;        /* too far ahead of the other probes, */
     uint64_t no_room;          /* too much is pending, */
     uint64_t malformed;        /* damaged, or for another shard or other settings */
+    uint64_t leases;           /* taken, */
+    uint64_t leases_refused;   /* or with the answer no: too many, or it reaches too far */
     uint64_t probe_gone;       /* times a probe was forgotten that had not ended */
 } zn_vote_shard_stats;
 
@@ -87,6 +93,8 @@ void zn_vote_shard_decide(zn_vote_shard *s, int64_t before_ns);
 size_t zn_vote_shard_answer_bytes(const zn_vote_shard *s);
 /* Writes the next answer message and forgets it. */
 void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out);
+/* Returns the leases in force. */
+size_t zn_vote_shard_leases(const zn_vote_shard *s);
 /* Returns the n votes of kinds NAME, ADDR and DNS_ADDR that were released since
  * zn_vote_shard_clear_releases. */
 const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n);

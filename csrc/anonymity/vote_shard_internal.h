@@ -5,6 +5,7 @@
 #define ZN_ANONYMITY_VOTE_SHARD_INTERNAL_H
 
 #include "anonymity/vote_clients.h"
+#include "anonymity/vote_leases.h"
 #include "anonymity/vote_shard.h"
 
 #define ZN_SHARD_BATCH 256 /* votes that the table decides on together */
@@ -32,12 +33,14 @@ typedef struct zn_shard_batch {
     zn_observation o[ZN_SHARD_BATCH];
     zn_pending *message[ZN_SHARD_BATCH];
     const zn_pending_vote *vote[ZN_SHARD_BATCH];
+    bool leased[ZN_SHARD_BATCH]; /* released whatever the table says */
 } zn_shard_batch;
 
 struct zn_vote_shard {
     zn_vote_shard_config config;
     zn_ztable *table;
     zn_vote_clients clients;
+    zn_leases leases;
     zn_vote_probe *probe; /* max_probes of them */
     size_t probes;
     /* Pointers to messages, each with space for all of them: those that wait, a heap of those that

@@ -15,6 +15,7 @@
 #define COUNTERS (sizeof(zn_vote_shard_stats) / sizeof(uint64_t))
 #define VOTE_BYTES (8 + 5 + 16 + 4 + 1)
 #define PROBE_BYTES (8 + 8 + 8 + 8 + 1)
+#define LEASE_BYTES (16 + 8 + 8)
 
 static const char magic[4] = {'Z', 'N', 'V', 'S'};
 /* "zanon-net/1/shrd" */
@@ -48,6 +49,7 @@ static void put_settings(const zn_vote_shard_config *c, zn_text *out)
     put(out, c->max_clients, 4);
     put(out, c->max_pending, 4);
     put(out, c->max_probes, 4);
+    put(out, c->max_leases, 4);
     put(out, c->shard, 2);
     put(out, c->keep_releases, 1);
 }
@@ -77,6 +79,18 @@ static void put_probes(const zn_vote_shard *s, zn_text *out)
         put(out, (uint64_t)p->watermark_ns, 8);
         put(out, (uint64_t)p->gone_epoch, 8);
         put(out, p->state, 1);
+    }
+}
+
+static void put_leases(const zn_leases *l, zn_text *out)
+{
+    put(out, l->n, 4);
+    for (uint32_t i = 0; i < l->n; i++) {
+        const zn_lease *lease = l->lease + i;
+        put(out, lease->id.lo, 8);
+        put(out, lease->id.hi, 8);
+        put(out, (uint64_t)lease->since_ns, 8);
+        put(out, (uint64_t)lease->until_ns, 8);
     }
 }
 
@@ -131,6 +145,7 @@ int zn_vote_shard_dump(const zn_vote_shard *s, zn_text *out, zn_error *err)
         put(out, counters[i], 8);
     put_clients(&s->clients, out);
     put_probes(s, out);
+    put_leases(&s->leases, out);
     put_pending(s, out);
     put_table(s->table, out);
     if (!out->failed)
@@ -159,6 +174,7 @@ static void read_settings(zn_cursor *c, zn_vote_shard_config *out)
     out->max_clients = zn_cursor_le32(c);
     out->max_pending = zn_cursor_le32(c);
     out->max_probes = zn_cursor_le32(c);
+    out->max_leases = zn_cursor_le32(c);
     out->shard = zn_cursor_le16(c);
     out->keep_releases = zn_cursor_u8(c) != 0;
 }
@@ -207,6 +223,24 @@ static bool read_probes(zn_cursor *c, zn_vote_shard *s)
                 return false;
     }
     zn_shard_note_gone(s);
+    return true;
+}
+
+static bool read_leases(zn_cursor *c, zn_vote_shard *s)
+{
+    uint32_t n = zn_cursor_le32(c);
+    if (n > s->config.max_leases || n > zn_cursor_left(c) / LEASE_BYTES)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        zn_id id = {zn_cursor_le(c, 8), 0};
+        int64_t since_ns, until_ns;
+        id.hi = zn_cursor_le(c, 8);
+        since_ns = (int64_t)zn_cursor_le(c, 8);
+        until_ns = (int64_t)zn_cursor_le(c, 8);
+        if (since_ns < 0 || until_ns < since_ns || zn_leases_find(&s->leases, id) != NULL ||
+            !zn_leases_add(&s->leases, id, since_ns, until_ns))
+            return false;
+    }
     return true;
 }
 
@@ -279,7 +313,7 @@ static int read_state(zn_cursor *c, zn_vote_shard *s, zn_error *err)
         counters[i] = zn_cursor_le(c, 8);
     memcpy(&s->stats, counters, sizeof counters);
     if (s->decided_ns < 0 || s->newest_ns < 0 || !read_clients(c, &s->clients) ||
-        !read_probes(c, s))
+        !read_probes(c, s) || !read_leases(c, s))
         return damaged(err);
     if ((rc = read_pending(c, s, err)) != 0)
         return rc;

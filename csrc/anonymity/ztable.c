@@ -84,6 +84,26 @@ static uint64_t live_users(const zn_ztable *t, zn_zref ref, int64_t t_ns)
     return n > later ? n - later : 0;
 }
 
+size_t zn_znewest(const zn_ztable *t, zn_id attribute, zn_observation *out, size_t n)
+{
+    const zn_zref *ref = zn_zref_find(t, attribute);
+    size_t users = ref != NULL ? zn_zref_count(t, *ref) : 0;
+    uint32_t e;
+    if (n > users)
+        n = users;
+    if (n == 0)
+        return 0;
+    if (zn_zref_kind(*ref) != ZN_ZKIND_LIST) {
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = zn_zrecord_get(t, *ref, i);
+        return n;
+    }
+    e = zn_zlist_at(t, zn_zref_index(*ref))->newest;
+    for (size_t i = 0; i < n; i++, e = zn_zentry_at(t, e)->older)
+        out[i] = zn_zentry_get(t, e);
+    return n;
+}
+
 /* Removes an attribute. */
 static void retire(zn_ztable *t, zn_zref ref)
 {

@@ -251,6 +251,9 @@ static inline zn_zref *zn_zref_find(const zn_ztable *t, zn_id id)
 /* Puts an observation in, without a look at the clock. Returns the users of its attribute up to its
  * time, ZN_ZDEEP or ZN_ZFULL. */
 uint64_t zn_zplace(zn_ztable *t, const zn_observation *o);
+/* Writes the newest users of an attribute, at most n, newest first, without it. Returns how many
+ * there are of them. */
+size_t zn_znewest(const zn_ztable *t, zn_id attribute, zn_observation *out, size_t n);
 
 /* ---- records ---- */
 

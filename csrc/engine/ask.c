@@ -101,6 +101,9 @@ int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *e
     e->asker.stats = &e->stats;
     if (rc == 0)
         rc = zn_asker_init(&e->asker, STEPS_MAX, err);
+    /* The gate has no other use for its table. What is released at once brings no row along. */
+    if (rc == 0 && config->count_leases && !config->count_rows)
+        rc = zn_asker_use_leases(&e->asker, e->gate.table, config->z, config->window_ns, err);
     e->votes.shared = (zn_shared_ids){shared_id, e->count_hash};
     e->gate.asker = &e->asker;
     e->gate.count_hash = e->count_hash;

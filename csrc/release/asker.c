@@ -7,6 +7,7 @@
 #define MESSAGE_VOTES (UINT32_C(1) << 16) /* most in a message; then another one begins */
 #define LENGTH_BYTES 4
 #define ROW_LENGTH_BYTES 2
+#define LEASES_MOST (UINT32_C(1) << 18)
 #define SENT_MOST 4096u /* unanswered messages of a shard that are known: those of an hour */
 
 struct zn_sent {
@@ -50,6 +51,7 @@ void zn_asker_fini(zn_asker *a)
         zn_block_free(shard->row_end, MESSAGE_VOTES * sizeof *shard->row_end);
         zn_text_fini(&shard->rows);
     }
+    zn_own_votes_fini(&a->own);
     zn_heap_free(a->shards);
     zn_block_free(a->order, MESSAGE_VOTES * sizeof *a->order);
     zn_text_fini(&a->ready);
@@ -61,7 +63,9 @@ void zn_asker_fini(zn_asker *a)
 size_t zn_asker_memory(const zn_asker *a)
 {
     uint64_t touched = a->next <= a->mask ? a->next : a->mask + 1;
-    return a->steps == NULL ? 0 : touched * sizeof *a->steps + a->ready.cap;
+    return a->steps == NULL
+               ? 0
+               : touched * sizeof *a->steps + a->ready.cap + zn_own_votes_memory(&a->own);
 }
 
 int zn_asker_begin(zn_asker *a, unsigned shards, zn_error *err)
@@ -174,6 +178,7 @@ int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *er
     a->cut_ns = now_ns;
     if (watermark_ns > a->watermark_ns)
         a->watermark_ns = watermark_ns;
+    zn_own_votes_advance(&a->own, a->watermark_ns);
     for (unsigned i = 0; i < a->shard_count; i++)
         cut_shard(a, i);
     return !a->failed ? 0 : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message of votes");
@@ -196,6 +201,24 @@ static void add_vote(zn_asker *a, const zn_counted_vote *vote, uint64_t step)
     a->stats->n[ZN_STAT_QUESTIONS]++;
 }
 
+/* Tells the counter what needs no answer. */
+static void tell(void *to, const zn_counted_vote *vote)
+{
+    zn_asker *a = to;
+    uint64_t step =
+        vote->kind == ZN_COUNTED_LEASE ? vote->id.lo | ZN_STEP_OF_LEASE : ZN_STEP_OF_NONE;
+    if (a->shard_count != 0)
+        add_vote(a, vote, step);
+}
+
+int zn_asker_use_leases(zn_asker *a, zn_ztable *table, uint32_t z, int64_t window_ns, zn_error *err)
+{
+    if (z > ZN_LEASE_Z_MAX)
+        return 0;
+    a->own = (zn_own_votes){.table = table, .z = z, .window_ns = window_ns, .tell = tell, .to = a};
+    return zn_own_votes_init(&a->own, LEASES_MOST, err);
+}
+
 /* Sets the answers to the votes of a message. Bits that there are none of are no. */
 static void take_bits(zn_asker *a, const zn_sent *sent, zn_span bits)
 {
@@ -205,6 +228,11 @@ static void take_bits(zn_asker *a, const zn_sent *sent, zn_span bits)
         bool yes = i / 8 < bits.n && (bits.p[i / 8] >> i % 8 & 1) != 0;
         if (number == ZN_STEP_OF_NONE)
             continue;
+        if (number >= ZN_STEP_OF_LEASE) {
+            if (!yes)
+                zn_own_votes_refused(&a->own, number);
+            continue;
+        }
         if (number >= a->first && step->answer == ZN_ANSWER_NONE)
             step->answer = yes ? ZN_ANSWER_YES : ZN_ANSWER_NO;
         else
@@ -283,6 +311,30 @@ void zn_asker_ask(zn_asker *a, zn_step step, zn_counted_kind kind, zn_id id, uin
         a->stats->n[ZN_STAT_QUESTIONS_UNANSWERED]++;
     }
     zn_asker_put(a, step);
+}
+
+/* Puts a step whose answer is yes. */
+static void put_yes(zn_asker *a, zn_step step)
+{
+    step.answer = ZN_ANSWER_YES;
+    zn_asker_put(a, step);
+}
+
+void zn_asker_vote(zn_asker *a, zn_step step, zn_id id, uint64_t user)
+{
+    zn_observation vote = {step.t_ns, user, id};
+    if (a->own.table != NULL && a->shard_count != 0 && zn_own_votes_observe(&a->own, &vote))
+        put_yes(a, step);
+    else
+        zn_asker_ask(a, step, ZN_COUNTED_NAME, id, user);
+}
+
+void zn_asker_peek(zn_asker *a, zn_step step, zn_id id)
+{
+    if (a->own.table != NULL && zn_own_votes_share(&a->own, id, step.t_ns))
+        put_yes(a, step);
+    else
+        zn_asker_ask(a, step, ZN_COUNTED_PEEK, id, 0);
 }
 
 void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id)

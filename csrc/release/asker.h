@@ -8,12 +8,15 @@
  * and all before it are there, so that a probe does what it would do by itself, only later. A step
  * that is given up is done as if its answer were no.
  *
+ * Votes for names that the probe's own users suffice for need no answer (anonymity/own_votes.h).
+ *
  * Questions gather until they are cut into messages, one a shard. A message carries a watermark: no
  * question older than it follows, but for those that the contract calls late.
  */
 #ifndef ZN_RELEASE_ASKER_H
 #define ZN_RELEASE_ASKER_H
 
+#include "anonymity/own_votes.h"
 #include "anonymity/vote_message.h"
 #include "release/record.h"
 #include "util/stats.h"
@@ -39,6 +42,7 @@ typedef enum zn_answer {
 } zn_answer;
 
 #define ZN_STEP_OF_NONE UINT64_MAX
+#define ZN_STEP_OF_LEASE (UINT64_C(1) << 63) /* beside the other bits of its attribute's id.lo */
 
 typedef struct zn_step {
     int64_t t_ns;
@@ -73,6 +77,7 @@ typedef struct zn_asker {
     uint64_t first, next; /* numbers of steps: the oldest one, and the one to come */
     uint64_t mask;        /* of a number: its place in the ring */
     uint64_t records;     /* ZN_STEP_RECORD among the steps */
+    zn_own_votes own;     /* its table is NULL: the counter decides every vote */
     zn_asked_shard *shards;
     uint32_t *order;      /* of the votes of a message: scratch memory */
     unsigned shard_count; /* 0: not known yet, and all answers are no */
@@ -93,6 +98,10 @@ typedef struct zn_asker {
 int zn_asker_init(zn_asker *a, uint64_t most, zn_error *err);
 void zn_asker_fini(zn_asker *a);
 size_t zn_asker_memory(const zn_asker *a);
+/* Has votes that own users suffice for be decided by `table`, which nobody else uses, if z allows
+ * leases. Returns 0, or a negative zn_err with *err filled. */
+int zn_asker_use_leases(zn_asker *a, zn_ztable *table, uint32_t z, int64_t window_ns,
+                        zn_error *err);
 /* Sets the number of shards, a power of two, once and before anything is asked. Returns 0, or a
  * negative zn_err with *err filled. */
 int zn_asker_begin(zn_asker *a, unsigned shards, zn_error *err);
@@ -107,6 +116,10 @@ static inline uint64_t zn_asker_space(const zn_asker *a)
  * answered. */
 void zn_asker_put(zn_asker *a, zn_step step);
 void zn_asker_ask(zn_asker *a, zn_step step, zn_counted_kind kind, zn_id id, uint64_t user);
+/* Puts a vote for a name, whose question is asked if the probe's own users do not suffice. */
+void zn_asker_vote(zn_asker *a, zn_step step, zn_id id, uint64_t user);
+/* Puts the question how many share a name, in the same way. */
+void zn_asker_peek(zn_asker *a, zn_step step, zn_id id);
 /* Tells the counter of a client at t_ns. */
 void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id);
 

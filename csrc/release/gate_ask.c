@@ -189,7 +189,12 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
         zn_gate_fill_release(g, v, &row);
         g->asker->row = &row;
     }
-    zn_asker_ask(g->asker, step, kind, id, v->user);
+    if (kind == ZN_COUNTED_NAME)
+        zn_asker_vote(g->asker, step, id, v->user);
+    else if (kind == ZN_COUNTED_PEEK)
+        zn_asker_peek(g->asker, step, id);
+    else
+        zn_asker_ask(g->asker, step, kind, id, v->user);
     g->asker->row = NULL;
 }
 
@@ -228,8 +233,8 @@ static void ask_resolution(zn_gate *g, const zn_flow *f, zn_step step)
     if (!g->policy->roles->dn_hunter || from == NULL || ZN_FACTS(f)->ech_offered)
         return;
     step.kind = ZN_STEP_HOST;
-    zn_asker_ask(g->asker, step, ZN_COUNTED_PEEK,
-                 zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)), 0);
+    zn_asker_peek(g->asker, step,
+                  zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)));
     /* the clients of older epochs are forgotten */
     if (from->resolver_internal || epoch + 1 < g->clients.epoch || carries_another(&from->resolver))
         return;

@@ -3,21 +3,24 @@
 /*
  * The counter of a shard. With a first byte below 0x80 the rest are steps: messages of three probes
  * with a few votes each, decisions, probes that leave, dumps and loads. Traps on an answer that is
- * not for a message, on a yes to a vote that fewer than z users share, and on a dump that is not
- * taken. With another first byte the rest is a dump, whose checksums are made right.
+ * not for a message, on a yes to a vote that fewer than z users share and that has no lease, and on
+ * a dump that is not taken. With another first byte the rest is a dump, whose checksums are made
+ * right.
  */
+#include "anonymity/vote_leases.h"
 #include "anonymity/vote_shard.h"
 
 #include <stdlib.h>
 
 #define PROBES 3
 #define Z 2
-#define WINDOW 20
+#define UNIT ZN_LEASE_UNIT_NS
+#define WINDOW (20 * UNIT)
 #define VOTES_MAX 2000
 #define STEP_BYTES 4
 #define CHECKSUM 8
 #define SETTINGS 77
-#define LIMITS_END 68 /* of a dump's settings */
+#define LIMITS_END 72 /* of a dump's settings */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,7 +31,7 @@ typedef struct run {
     zn_vote_shard *shard;
     zn_vote_writer writer;
     uint64_t sequence[PROBES];
-    size_t n; /* votes that count, so far */
+    size_t n; /* votes that count and leases, so far */
     zn_counted_vote seen[VOTES_MAX];
 } run;
 
@@ -45,6 +48,12 @@ static uint32_t users_of(const run *r, const zn_counted_vote *vote)
     for (size_t i = 0; i < r->n; i++) {
         const zn_counted_vote *v = r->seen + i;
         bool apart = (v->kind == ZN_COUNTED_DNS_ADDR) != (vote->kind == ZN_COUNTED_DNS_ADDR);
+        if (v->kind == ZN_COUNTED_LEASE) {
+            if (v->id.lo == vote->id.lo && vote->t_ns >= v->t_ns &&
+                vote->t_ns <= v->t_ns + (int64_t)v->user * UNIT)
+                return Z;
+            continue;
+        }
         if (!apart && v->id.lo == vote->id.lo && v->t_ns <= vote->t_ns &&
             v->t_ns >= vote->t_ns - WINDOW && !counted[v->user & 7]) {
             counted[v->user & 7] = true;
@@ -82,17 +91,19 @@ static void put(run *r, const uint8_t *step)
     uint8_t out[1024];
     bool taken;
     header.settings = SETTINGS;
-    header.watermark_ns = step[1] == 255 ? ZN_VOTE_WATERMARK_END : step[1];
+    header.watermark_ns = step[1] == 255 ? ZN_VOTE_WATERMARK_END : step[1] * UNIT;
     for (uint32_t i = 0; i < (step[3] & 7u) && r->n < VOTES_MAX; i++) {
-        zn_counted_vote vote = {(int64_t)step[1] + step[2] % 16 - (int64_t)i,
+        zn_counted_vote vote = {((int64_t)step[1] + step[2] % 16 - (int64_t)i) * UNIT,
                                 i,
                                 {step[2] / 16 % 4 + UINT64_C(1), UINT64_C(1) << 56},
                                 (uint8_t)(step[3] >> 3 & 7) + 1};
         if (vote.t_ns < 0)
             continue;
+        if (step[2] / 64 == 3)
+            vote.kind = vote.kind % 2 != 0 ? ZN_COUNTED_LEASE : ZN_COUNTED_ONLY;
         require(zn_vote_writer_add(&r->writer, &vote));
         if (vote.kind == ZN_COUNTED_NAME || vote.kind == ZN_COUNTED_ADDR ||
-            vote.kind == ZN_COUNTED_DNS_ADDR)
+            vote.kind == ZN_COUNTED_DNS_ADDR || vote.kind >= ZN_COUNTED_LEASE)
             r->seen[r->n++] = vote;
     }
     require(zn_vote_writer_bytes(&r->writer) <= sizeof out);
@@ -125,10 +136,11 @@ static void run_steps(const uint8_t *data, size_t size)
     zn_vote_shard_config_init(&config, Z, WINDOW);
     config.table.keep = size % 2 != 0 ? Z : 0;
     config.settings = SETTINGS;
-    config.rotate_ns = 50;
+    config.rotate_ns = 50 * UNIT;
     config.max_pending = 60;
     config.max_clients = 3;
     config.max_probes = PROBES;
+    config.max_leases = 2;
     config.table.max_tuples = config.table.max_attributes = 1000;
     config.keep_releases = true;
     require(zn_vote_shard_open(&r.shard, &config, NULL) == 0);
@@ -137,7 +149,8 @@ static void run_steps(const uint8_t *data, size_t size)
         if (data[3] < 0xc0)
             put(&r, data);
         else if (data[3] < 0xf0)
-            zn_vote_shard_decide(r.shard, data[3] & 1 ? zn_vote_shard_watermark(r.shard) : data[1]);
+            zn_vote_shard_decide(r.shard,
+                                 data[3] & 1 ? zn_vote_shard_watermark(r.shard) : data[1] * UNIT);
         else if (data[3] < 0xf8)
             (void)zn_vote_shard_forget_probe(r.shard, data[0] % PROBES);
         else
@@ -152,8 +165,8 @@ static void run_steps(const uint8_t *data, size_t size)
     zn_vote_shard_close(r.shard);
 }
 
-/* Sets small limits, as large ones only take time to lay out: tuples, attributes, clients and
- * probes. */
+/* Sets small limits, as large ones only take time to lay out: tuples, attributes, clients, probes,
+ * leases. */
 static void limit(uint8_t *dump, size_t n)
 {
     if (n < LIMITS_END)
@@ -162,6 +175,7 @@ static void limit(uint8_t *dump, size_t n)
     (void)zn_le_put(dump + 28, 1000, 4);
     (void)zn_le_put(dump + 56, 10, 4);
     (void)zn_le_put(dump + 64, 4, 4);
+    (void)zn_le_put(dump + 68, 4, 4);
 }
 
 /* The table's snapshot is the last part of a dump, behind its length. */

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.engine import LOGS, run
+from support.engine import LOGS, Outcome, run
 from support.packets import HOUR, MINUTE, SECOND, START, Frame, merged, user, visit
 from support.probes import Portions, Probes, counted, lines, portions
 
@@ -107,9 +107,9 @@ def test_a_flow_over_epochs_keeps_its_servers_past(chosen: dict[str, Any]) -> No
     assert TURNCOAT in servers.values()
 
 
-def test_silence_suppresses_and_the_run_goes_on(chosen: dict[str, Any]) -> None:
-    parts = traffic()
-    probes = Probes(4, chosen)
+def silent(parts: Portions, core: dict[str, Any]) -> list[Outcome]:
+    """What four probes write whose counter never answers."""
+    probes = Probes(4, core)
     for n, part in enumerate(parts):
         probes.feed(n, part)
         assert probes.engines[n].asks_too_much
@@ -118,7 +118,12 @@ def test_silence_suppresses_and_the_run_goes_on(chosen: dict[str, Any]) -> None:
         while probes.engines[n].give_up(True):
             probes.take(n)
         probes.take(n)
-    outcomes = [taker.outcome() for taker in probes.takers]
+    return [taker.outcome() for taker in probes.takers]
+
+
+def test_silence_suppresses_and_the_run_goes_on(chosen: dict[str, Any]) -> None:
+    parts = traffic()
+    outcomes = silent(parts, chosen | {"count_leases": False})
     one = run(merged(parts), **chosen)
     assert sum(outcome.stats["released"] for outcome in outcomes) == 0
     assert sum(outcome.stats["records"] for outcome in outcomes) == one.stats["records"]
@@ -126,6 +131,26 @@ def test_silence_suppresses_and_the_run_goes_on(chosen: dict[str, Any]) -> None:
         assert b"example" not in outcome.everything()
         assert outcome.stats["suppressed_unanswered"] == outcome.stats["observations"]
         assert outcome.stats["questions_unanswered"] > outcome.stats["observations"]
+
+
+def test_in_silence_a_probe_releases_what_its_own_users_share(chosen: dict[str, Any]) -> None:
+    parts = traffic(1200)
+    outcomes = silent(parts, chosen)
+    observed = lines(outcomes, "observations")
+    assert observed == lines([run(part, **chosen) for part in parts], "observations")
+    assert observed < lines([run(merged(parts), **chosen)], "observations")
+
+
+def test_leases_ask_less_and_decide_the_same(chosen: dict[str, Any]) -> None:
+    parts, core = traffic(3000), chosen | {"z": 3, "exact": True, "dn_hunter": True}
+    one = run(merged(parts), **core)
+    sent = {}
+    for leases in (True, False):
+        outcomes, _probes = counted(parts, core | {"count_leases": leases})
+        for output in LOGS:
+            assert lines(outcomes, output) == lines([one], output), output
+        sent[leases] = sum(outcome.stats["questions"] for outcome in outcomes)
+    assert sent[True] < sent[False] - one.stats["released"] / 2
 
 
 @pytest.mark.parametrize("seed", range(8))

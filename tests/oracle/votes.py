@@ -12,7 +12,9 @@ from oracle.siphash import blocks_of, siphash
 from oracle.ztable import ZOracle
 
 END = (1 << 63) - 1  # the watermark of a probe that ends
-NAME, PEEK, CLIENT, ADDR, DNS_ADDR, ADDR_CHECK, ADDR_PEEK, DNS_ADDR_PEEK = range(1, 9)
+NAME, PEEK, CLIENT, ADDR, DNS_ADDR, ADDR_CHECK, ADDR_PEEK, DNS_ADDR_PEEK, LEASE, ONLY = range(1, 11)
+LEASE_UNIT_NS = 1000
+LEASE_Z_MAX = 64
 USER_BITS = (1 << 32) - 1 | 0xFF << 56
 HI_BITS = (1 << 44) - 1 | 0xFF << 56
 
@@ -71,11 +73,14 @@ def encode(message: Message) -> tuple[bytes, list[int]]:
     out = bytearray(b"ZNVM")
     out += struct.pack("<BBH3Q", 1, 0, message.shard, message.probe, message.sequence,
                        message.settings)  # fmt: skip
-    out += struct.pack("<qqIIQ", message.watermark_ns, base, len(groups), len(message.votes), width)
+    later = [key for key in groups if key[0] > DNS_ADDR_PEEK]
+    out += struct.pack("<qqIIII", message.watermark_ns, base, len(groups), len(message.votes),
+                       width, len(later))  # fmt: skip
     order = []
-    for (kind, lo, hi), places in groups.items():
+    for kind, lo, hi in [*(key for key in groups if key not in later), *later]:
+        places = groups[kind, lo, hi]
         out += struct.pack("<Q", lo)
-        form = kind - 1 | (len(places) > 1) << 3
+        form = (kind - 1) % 8 | (len(places) > 1) << 3
         out += (hi & (1 << 44) - 1 | hi >> 56 << 44 | form << 52).to_bytes(7, "little")
         out += leb128(len(places)) if len(places) > 1 else b""
         for i in places:
@@ -90,9 +95,10 @@ def decode(data: bytes) -> Message:
     assert data[-8:] == checksum(data[:-8])
     magic, version, flags, shard, probe, sequence, settings = struct.unpack_from("<4sBBH3Q", data)
     assert (magic, version, flags) == (b"ZNVM", 1, 0)
-    watermark, base, groups, count, width = struct.unpack_from("<qqIIQ", data, 32)
+    watermark, base, groups, count, width, later = struct.unpack_from("<qqIIII", data, 32)
     at, votes = 64, []
-    for _ in range(groups):
+    for group in range(groups):
+        first = 1 if group < groups - later else LEASE
         lo, upper = struct.unpack("<QQ", data[at : at + 15] + b"\0")
         at += 15
         hi = upper & (1 << 44) - 1 | (upper >> 44 & 0xFF) << 56
@@ -106,7 +112,7 @@ def decode(data: bytes) -> Message:
         for _ in range(n or 1):
             since = int.from_bytes(data[at : at + width], "little")
             low, high = struct.unpack_from("<IB", data, at + width)
-            votes.append(Vote((upper >> 52 & 7) + 1, base + since, high << 56 | low, lo, hi))
+            votes.append(Vote((upper >> 52 & 7) + first, base + since, high << 56 | low, lo, hi))
             at += width + 5
     assert len(votes) == count
     assert at == len(data) - 8
@@ -143,27 +149,50 @@ class ShardOracle:
 
     def __post_init__(self) -> None:
         self.table = ZOracle(self.z, self.window_ns)
+        self.leases: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         self.epochs = -1, -1  # that had votes about addresses: the last but one, the last
 
     def epoch(self, t_ns: int) -> int:
         return t_ns // self.rotate_ns if self.rotate_ns else 0
 
+    def lease(self, vote: Vote) -> bool:
+        """Whether a lease is taken, which is noted."""
+        reach = LEASE_UNIT_NS * (vote.user & 0xFFFFFFFF | vote.user >> 56 << 32)
+        taken = reach <= self.window_ns and self.z <= LEASE_Z_MAX
+        if taken:
+            self.leases[attribute_of(vote)].append((vote.t_ns, vote.t_ns + reach))
+        return taken
+
+    def is_leased(self, vote: Vote) -> bool:
+        """Whether a lease that came before lasts at the vote's time."""
+        known = self.leases[attribute_of(vote)]
+        return any(since <= vote.t_ns <= until for since, until in known)
+
     def decide(self, vote: Vote) -> bool:
         """Whether the vote's answer is yes."""
+        if vote.kind == LEASE:
+            return self.lease(vote)
+        if vote.kind == ONLY:
+            self.table.observe(vote.t_ns, vote.user & USER_BITS, attribute_of(vote))
+            return False
         epoch = self.epoch(vote.t_ns)
-        if vote.kind >= CLIENT and epoch != self.epochs[1]:
+        if CLIENT <= vote.kind <= DNS_ADDR_PEEK and epoch != self.epochs[1]:
             self.epochs = self.epochs[1], epoch
         if vote.kind == CLIENT:
             self.clients.add((epoch, vote.lo))
             return False
-        if vote.kind >= ADDR and self.clients & {(e, vote.lo) for e in self.epochs}:
+        if ADDR <= vote.kind <= DNS_ADDR_PEEK and self.clients & {
+            (e, vote.lo) for e in self.epochs
+        }:
             return False
         if vote.kind == ADDR_CHECK:
             return True
         attribute = attribute_of(vote)
         if vote.kind in (PEEK, ADDR_PEEK, DNS_ADDR_PEEK):
-            return self.table.users(vote.t_ns, attribute) >= self.z
-        return self.table.observe(vote.t_ns, vote.user & USER_BITS, attribute)
+            leased = vote.kind == PEEK and self.is_leased(vote)
+            return leased or self.table.users(vote.t_ns, attribute) >= self.z
+        released = self.table.observe(vote.t_ns, vote.user & USER_BITS, attribute)
+        return released or (vote.kind == NAME and self.is_leased(vote))
 
 
 def decide_all(

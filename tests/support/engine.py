@@ -66,6 +66,7 @@ SETTINGS: dict[str, Any] = {
     "count_probe": None,
     "count_hold_ns": 5 * SECOND,
     "count_rows": False,
+    "count_leases": True,
 }
 
 

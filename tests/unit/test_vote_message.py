@@ -29,7 +29,7 @@ WORDS = st.integers(0, 2**64 - 1)
 TIMES = st.one_of(st.integers(0, 300), st.integers(0, END))
 FEW = st.integers(0, 2) | WORDS  # so that attributes and users come again
 
-votes = st.builds(Vote, st.integers(1, 8), TIMES, FEW, FEW, FEW)
+votes = st.builds(Vote, st.integers(1, 10), TIMES, FEW, FEW, FEW)
 messages = st.builds(
     Message, st.integers(0, 0xFFFF), WORDS, st.integers(1, 2**63), WORDS, TIMES,
     st.lists(votes, max_size=40),
@@ -224,13 +224,13 @@ def test_behind_the_checksum_nothing_but_votes_comes_out() -> None:
             continue
         accepted += 1
         assert message == oracle.decode(data)
-        assert all(1 <= vote.kind <= 8 and 0 <= vote.t_ns <= END for vote in message.votes)
+        assert all(1 <= vote.kind <= 10 and 0 <= vote.t_ns <= END for vote in message.votes)
     assert accepted > 100
 
 
 def test_what_a_writer_refuses() -> None:
     writer = VoteWriter(0, 0, 0, max_votes=2)
-    for kind in (0, 9):
+    for kind in (0, 11):
         with pytest.raises(ConfigError, match="kind"):
             writer.add(kind, 0, 0, 0, 0)
     with pytest.raises(ValueError, match="t_ns"):

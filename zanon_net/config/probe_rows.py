@@ -9,6 +9,7 @@ from zanon_net.config.setting import Setting
 from zanon_net.config.types import (
     COUNTER,
     DURATION,
+    FLAG,
     PEM_FILE,
     PROBE_NAME,
     one_of,
@@ -111,6 +112,16 @@ ROWS = (
         about="how long names and records wait for a counter; then they are suppressed",
         manifest="nothing",
         core="count_hold_ns",
+    ),
+    _count(
+        name="count_leases",
+        type=FLAG,
+        default=True,
+        help="Whether names that this probe's own users suffice for are released without asking,"
+        " and the counter told so; with --count-mode ask and a z of at most 64.",
+        about="whether names that this probe's own users suffice for are released without asking",
+        manifest="nothing",
+        core="count_leases",
     ),
     _count(
         name="count_wait",

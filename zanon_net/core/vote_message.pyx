@@ -4,7 +4,7 @@
 
 VOTE_KINDS = {
     "name": 1, "peek": 2, "client": 3, "addr": 4, "dns_addr": 5, "addr_check": 6, "addr_peek": 7,
-    "dns_addr_peek": 8,
+    "dns_addr_peek": 8, "lease": 9, "only": 10,
 }
 VOTE_WATERMARK_END = (1 << 63) - 1
 WORD_MAX = (1 << 64) - 1
@@ -88,7 +88,7 @@ cdef class VoteWriter:
         raise CapacityError(f"a message takes {self.writer.max_votes} votes: finish it first")
 
     def add(self, kind, t_ns, user, lo, hi):
-        """Adds a vote: kind 1 to 8, time, the user's hash and both halves of the attribute's.
+        """Adds a vote: kind 1 to 10, time, the user's hash and both halves of the attribute's.
 
         Raises CapacityError when the message is full.
         """

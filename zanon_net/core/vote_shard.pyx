@@ -4,8 +4,8 @@
 
 cdef class VoteShard:
     """VoteShard(z, window_ns, *, rotate_ns=None, shard=0, keep=None, max_tuples=None,
-    max_attributes=None, max_clients=None, max_pending=None, max_probes=None, max_ahead_ns=None,
-    keep_releases=False)
+    max_attributes=None, max_clients=None, max_pending=None, max_probes=None, max_leases=None,
+    max_ahead_ns=None, keep_releases=False)
 --
 
     Decides on the votes of many probes as one z-table over all of them would, in the order (time,
@@ -16,6 +16,7 @@ cdef class VoteShard:
     keep: users kept of each attribute; None: z of them, which decides all the same.
     max_tuples, max_attributes: as in ZTable. max_clients: addresses of clients in an epoch.
     max_pending: votes that may wait for other probes; max_probes: probes known at once.
+    max_leases: leases in force at once; a further one is refused.
     max_ahead_ns: a message whose watermark or votes lie further ahead of the other probes, or of
         the wall clock where put() has it, is rejected; None: none is.
     keep_releases: whether releases() is wanted.
@@ -32,7 +33,7 @@ cdef class VoteShard:
     @embedsignature(False)
     def __init__(self, z, window_ns, *, rotate_ns=None, shard=0, keep=None, max_tuples=None,
                  max_attributes=None, max_clients=None, max_pending=None, max_probes=None,
-                 max_ahead_ns=None, keep_releases=False):
+                 max_leases=None, max_ahead_ns=None, keep_releases=False):
         cdef zn_vote_shard_config config
         cdef zn_error err
         if self.shard != NULL:
@@ -60,6 +61,8 @@ cdef class VoteShard:
             config.max_pending = whole("max_pending", max_pending, 1, (1 << 32) - 1)
         if max_probes is not None:
             config.max_probes = whole("max_probes", max_probes, 1, 1 << 20)
+        if max_leases is not None:
+            config.max_leases = whole("max_leases", max_leases, 1, ZN_LEASES_MAX)
         check(zn_vote_shard_open(&self.shard, &config, &err), &err)
 
     def __dealloc__(self):
@@ -196,11 +199,13 @@ cdef class VoteShard:
         duplicates: messages that were taken before. gaps, too_early, no_room, malformed: messages
         rejected, because one before them is missing, they are too far ahead of other probes, too
         much is pending, or they are damaged or for another counter. probe_gone: times a probe was
-        forgotten that had not ended. pending: votes and messages that wait. table: the counters of
-        the z-table.
+        forgotten that had not ended. leases, leases_refused: taken, and answered with no because
+        there were too many or it reached too far; leases_now: in force. pending: votes and
+        messages that wait. table: the counters of the z-table.
         """
         self._enter()
         stats = dict(zn_vote_shard_get_stats(self.shard))
+        stats["leases_now"] = zn_vote_shard_leases(self.shard)
         stats["pending"] = zn_vote_shard_pending(self.shard)
         stats["table"] = zn_ztable_get_stats(zn_vote_shard_table(self.shard))
         self.guard.leave()

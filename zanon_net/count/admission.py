@@ -19,7 +19,7 @@ from zanon_net.count.settings import CounterSettings
 from zanon_net.count.transport import Received
 from zanon_net.errors import FormatError
 
-VOTING_KINDS = (1, 4, 5)  # the others count no user
+VOTING_KINDS = (1, 4, 5, 10)  # the others count no user
 NS_PER_S = 1_000_000_000
 CHECK_S = 0.5  # between two looks for probes that are gone
 

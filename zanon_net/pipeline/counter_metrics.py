@@ -93,6 +93,18 @@ COUNTER_METRICS = (
         value=_count("client_addresses"),
     ),
     Metric(
+        name="counter_leases_total",
+        kind="counter",
+        help="Leases of probes whose own users suffice for a name.",
+        value=_count("leases"),
+    ),
+    Metric(
+        name="counter_leases_refused_total",
+        kind="counter",
+        help="Leases refused: too many, or one that reaches further than the window.",
+        value=_count("leases_refused"),
+    ),
+    Metric(
         name="counter_duplicates_total",
         kind="counter",
         help="Messages that came again, and had no effect.",

@@ -260,10 +260,12 @@ typedef struct zn_engine_config {
     size_t view_count;
     /* For zanon-net's own binding: name of this probe, whose votes a counter of all probes decides;
      * NULL: the engine does. How long it is waited for, in ns of packet time. Whether the lines of
-     * observations come with the votes, to be sealed. */
+     * observations come with the votes, to be sealed. Whether names are released at once that the
+     * probe's own users suffice for; not with lines, which the counter hands on. */
     const char *count_probe;
     int64_t count_hold_ns;
     bool count_rows;
+    bool count_leases;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the

@@ -202,12 +202,12 @@ cdef extern from "anonymity/vote_shard.h" nogil:
         zn_ztable_config table
         uint64_t settings
         int64_t rotate_ns, max_ahead_ns
-        uint32_t max_clients, max_pending, max_probes
+        uint32_t max_clients, max_pending, max_probes, max_leases
         uint16_t shard
         c_bool keep_releases
     ctypedef struct zn_vote_shard_stats:
         uint64_t messages, votes, decided, late, client_addresses, duplicates, gaps, too_early
-        uint64_t no_room, malformed, probe_gone
+        uint64_t no_room, malformed, leases, leases_refused, probe_gone
     ctypedef enum zn_vote_probe_state:
         ZN_PROBE_PRESENT
     ctypedef struct zn_vote_probe:
@@ -223,6 +223,7 @@ cdef extern from "anonymity/vote_shard.h" nogil:
     void zn_vote_shard_decide(zn_vote_shard *s, int64_t before_ns)
     size_t zn_vote_shard_answer_bytes(const zn_vote_shard *s)
     void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out)
+    size_t zn_vote_shard_leases(const zn_vote_shard *s)
     const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
     void zn_vote_shard_clear_releases(zn_vote_shard *s)
     c_bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t probe)
@@ -254,3 +255,19 @@ cdef extern from "anonymity/vote_rows.h" nogil:
     zn_span zn_vote_rows_next(zn_cursor *c)
     size_t zn_vote_rows_bytes(size_t n, zn_span prefix_and_rows)
     void zn_vote_rows_attach(zn_span plain, uint8_t flag, zn_span prefix_and_rows, uint8_t *out)
+cdef extern from "anonymity/own_votes.h" nogil:
+    uint32_t ZN_LEASE_Z_MAX
+    uint32_t ZN_LEASES_MAX
+    ctypedef void zn_own_votes_tell(void *to, const zn_counted_vote *vote)
+    ctypedef struct zn_own_votes:
+        zn_ztable *table
+        uint32_t z
+        int64_t window_ns
+        zn_own_votes_tell *tell
+        void *to
+    int zn_own_votes_init(zn_own_votes *o, uint32_t max_leases, zn_error *err)
+    void zn_own_votes_fini(zn_own_votes *o)
+    c_bool zn_own_votes_observe(zn_own_votes *o, const zn_observation *vote)
+    c_bool zn_own_votes_share(const zn_own_votes *o, zn_id attribute, int64_t t_ns)
+    void zn_own_votes_advance(zn_own_votes *o, int64_t watermark_ns)
+    void zn_own_votes_refused(zn_own_votes *o, uint64_t lo)

@@ -137,6 +137,7 @@ cdef extern from "engine/engine.h" nogil:
         const char *count_probe
         int64_t count_hold_ns
         bint count_rows
+        bint count_leases
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter

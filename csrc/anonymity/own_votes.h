@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a probe releases by its own users alone, and what the counter of all probes has to know of
+ * that.
+ *
+ * The probe's own z-table sees each of its votes. When it counts z users of an attribute, the
+ * oldest of the z newest at the time tau, every decision until tau + window is to release: a lease
+ * says so to the counter, and the attribute's votes stay here meanwhile. Where it ends, it is
+ * renewed from its end on, or the users that the counter has not heard of go there, each with its
+ * latest time. So a decision, here or there, is that of one table over all votes of all probes, in
+ * the order in which the counter decides.
+ *
+ * That holds while no cap is reached. At one, and after a lease that the counter refused, votes are
+ * sent as without leases.
+ */
+#ifndef ZN_ANONYMITY_OWN_VOTES_H
+#define ZN_ANONYMITY_OWN_VOTES_H
+
+#include "anonymity/vote_leases.h"
+#include "anonymity/vote_message.h"
+
+/* Takes a vote that goes to the counter, in this order. */
+typedef void zn_own_votes_tell(void *to, const zn_counted_vote *vote);
+
+typedef struct zn_own_votes {
+    zn_ztable *table; /* borrowed; keeps z users of an attribute at least */
+    uint32_t z;
+    int64_t window_ns;
+    zn_own_votes_tell *tell; /* may call nothing of this header */
+    void *to;
+    zn_leases leases;
+    zn_observation *newest; /* scratch memory: z of them */
+} zn_own_votes;
+
+/* Makes space for max_leases leases at a time; table, z, window_ns, tell and to are set, the rest
+ * is zero. Returns 0, or a negative zn_err with *err filled; zn_own_votes_fini accepts what is
+ * left. */
+int zn_own_votes_init(zn_own_votes *o, uint32_t max_leases, zn_error *err);
+void zn_own_votes_fini(zn_own_votes *o);
+size_t zn_own_votes_memory(const zn_own_votes *o);
+
+/* Stores a vote for a name. Returns true when it is released, and the counter hears what it has to;
+ * with false it is the counter that decides, and the caller sends the vote. */
+bool zn_own_votes_observe(zn_own_votes *o, const zn_observation *vote);
+/* Returns whether z own users share the attribute in the window that ends at t_ns. */
+bool zn_own_votes_share(const zn_own_votes *o, zn_id attribute, int64_t t_ns);
+/* Ends the leases that do not reach watermark_ns: to be called before a message with that watermark
+ * is finished. ZN_VOTE_WATERMARK_END ends all. */
+void zn_own_votes_advance(zn_own_votes *o, int64_t watermark_ns);
+/* Takes the counter's no to the lease whose attribute has this id.lo, but for the highest bit. */
+void zn_own_votes_refused(zn_own_votes *o, uint64_t lo);
+
+#endif
