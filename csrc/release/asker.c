@@ -6,7 +6,8 @@
 
 #define MESSAGE_VOTES (UINT32_C(1) << 16) /* most in a message; then another one begins */
 #define LENGTH_BYTES 4
-#define SENT_MOST 4096u /* unanswered messages of a shard that are known: those of an hour */
+#define MUTED_INTERVALS 10 /* between two messages while there is mostly nothing to say */
+#define SENT_MOST 4096u    /* unanswered messages of a shard that are known: those of an hour */
 
 struct zn_sent {
     zn_sent *after;
@@ -132,9 +133,10 @@ static void cut_shard(zn_asker *a, unsigned number)
 
 bool zn_asker_is_due(const zn_asker *a, int64_t now_ns)
 {
+    int64_t interval_ns = a->muted ? MUTED_INTERVALS * a->interval_ns : a->interval_ns;
     if (a->shard_count == 0 || a->watermark_ns == ZN_VOTE_WATERMARK_END)
         return false;
-    return a->cut_ns == INT64_MIN || now_ns < a->cut_ns || now_ns - a->cut_ns >= a->interval_ns;
+    return a->cut_ns == INT64_MIN || now_ns < a->cut_ns || now_ns - a->cut_ns >= interval_ns;
 }
 
 int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *err)
@@ -154,6 +156,8 @@ static void add_vote(zn_asker *a, const zn_counted_vote *vote, uint64_t step)
     zn_asked_shard *shard = &a->shards[number];
     if (shard->writer.votes == MESSAGE_VOTES)
         cut_shard(a, number);
+    if (a->failed) /* the message may be full still */
+        return;
     shard->steps[shard->writer.votes] = step;
     a->failed |= !zn_vote_writer_add(&shard->writer, vote);
     a->stats->n[ZN_STAT_QUESTIONS]++;
