@@ -51,8 +51,8 @@ static void mark_client(zn_gate *g, int64_t t_ns, const zn_flow *f)
         mark_address(g, t_ns, zn_flow_user(g->flows, f));
 }
 
-/* Tells of the client of a flow that is open at t_ns without a packet in that epoch. */
-static void mark_silent(zn_gate *g, int64_t t_ns, const zn_flow *f)
+/* Tells of the client of a flow at t_ns, in an epoch whose clients are not kept here. */
+static void mark_elsewhen(zn_gate *g, int64_t t_ns, const zn_flow *f)
 {
     zn_asker_mark(g->asker, t_ns, addr_id(g, &f->tuple.addr[f->client]));
     if (f->user_outside && f->user == f->client)
@@ -108,7 +108,7 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
                 mark_client(g, ends_ns, f);
         }
         if (passed && opened < epoch - 1 && f->end == ZN_FLOW_OPEN)
-            mark_silent(g, passed_ns, f);
+            mark_elsewhen(g, passed_ns, f);
     }
     zn_clients_next_epoch(&g->clients, epoch);
 }
@@ -129,6 +129,8 @@ static void take_client(zn_gate *g, const zn_vote *v)
         begin_epoch(g, epoch);
     begins_ns = epoch_begins(g, g->clients.epoch);
     mark_client(g, v->t_ns > begins_ns ? v->t_ns : begins_ns, f);
+    if (v->t_ns < begins_ns) /* late: it was one in that epoch, too */
+        mark_elsewhen(g, v->t_ns, f);
     if (zn_flow_has_user(f))
         zn_addr_set_add_hash(&g->users, v->user != 0 ? v->user : 1);
 }

@@ -12,7 +12,7 @@ from support.engine import LOGS, Outcome, run
 from support.packets import HOUR, MINUTE, SECOND, START, Frame, Udp, merged, user, visit
 from support.probes import Portions, Probes, counted, lines, portions
 
-from zanon_net._core import read_votes, write_answers
+from zanon_net._core import VOTE_KINDS, read_votes, write_answers
 from zanon_net.errors import ConfigError, FormatError
 
 TURNCOAT = "203.0.113.5"
@@ -307,3 +307,19 @@ def test_a_silent_counter_costs_few_messages(chosen: dict[str, Any]) -> None:
             0, Udp("10.7.1.1", "198.51.100.9", (9, 9), START + second * SECOND).send(b"x").frames
         )
     assert len(probes.sent) == 10
+
+
+def test_a_late_client_is_one_in_its_own_epoch(chosen: dict[str, Any]) -> None:
+    epoch = chosen["rotate_ns"]
+    late = visit(user(1), b"a.example", START + epoch - SECOND)
+    probes = Probes(1, chosen)
+    probes.feed(0, [*visit(user(2), b"a.example", START + epoch), *late])
+    probes.finish()
+    told = [read_votes(message) for message in probes.sent]
+    marked = {
+        t_ns // epoch - START // epoch
+        for votes in told
+        for kind, t_ns in zip(votes["kind"].tolist(), votes["t_ns"].tolist(), strict=True)
+        if kind == VOTE_KINDS["client"]
+    }
+    assert marked == {0, 1}
