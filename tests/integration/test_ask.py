@@ -313,7 +313,8 @@ def test_a_late_client_is_one_in_its_own_epoch(chosen: dict[str, Any]) -> None:
     epoch = chosen["rotate_ns"]
     late = visit(user(1), b"a.example", START + epoch - SECOND)
     probes = Probes(1, chosen)
-    probes.feed(0, [*visit(user(2), b"a.example", START + epoch), *late])
+    probes.feed(0, visit(user(2), b"a.example", START + epoch))
+    probes.feed(0, late)
     probes.finish()
     told = [read_votes(message) for message in probes.sent]
     marked = {
