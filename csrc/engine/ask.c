@@ -160,13 +160,11 @@ int zn_engine_do_steps(zn_engine *e, zn_error *err)
     return rc != 0 || e->writes_async ? rc : zn_outputs_check(&e->outputs, err);
 }
 
-/* Makes room for a step, if need be by giving up all that wait. */
-static int make_space(zn_engine *e, zn_error *err)
+/* Gives up all answers that are missing, and does all steps. */
+static int give_up_all(zn_engine *e, zn_error *err)
 {
     const zn_step *next;
     int rc = 0;
-    if (ZN_LIKELY(zn_asker_space(&e->asker) > STEPS_KEPT))
-        return 0;
     zn_asker_give_up(&e->asker, INT64_MAX);
     while (rc == 0 && (next = zn_asker_next(&e->asker)) != NULL) {
         zn_step step = *next;
@@ -174,6 +172,12 @@ static int make_space(zn_engine *e, zn_error *err)
         rc = do_step(e, &step, err);
     }
     return rc;
+}
+
+/* Makes room for a step, if need be by giving up all that wait. */
+static int make_space(zn_engine *e, zn_error *err)
+{
+    return ZN_LIKELY(zn_asker_space(&e->asker) > STEPS_KEPT) ? 0 : give_up_all(e, err);
 }
 
 int zn_engine_ask_minutes(zn_engine *e, int64_t minute, zn_error *err)
@@ -255,14 +259,7 @@ int zn_engine_ask(zn_engine *e, bool all, zn_error *err)
 
 int zn_engine_ask_rebase(zn_engine *e, zn_error *err)
 {
-    const zn_step *next;
-    int rc = 0;
-    zn_asker_give_up(&e->asker, INT64_MAX);
-    while (rc == 0 && (next = zn_asker_next(&e->asker)) != NULL) {
-        zn_step step = *next;
-        zn_asker_done(&e->asker);
-        rc = do_step(e, &step, err);
-    }
+    int rc = give_up_all(e, err);
     e->quiet_ns = INT64_MIN;
     e->minute_asked = 0;
     /* marks of clients count from the new time on */
@@ -326,6 +323,11 @@ static bool is_crowded(const zn_engine *e)
 {
     return zn_asker_waits_since(&e->asker) != INT64_MAX &&
            (zn_asker_space(&e->asker) < STEPS_MAX / 2 || e->asker.records > e->max_flows / 4);
+}
+
+int zn_engine_ask_room(zn_engine *e, zn_error *err)
+{
+    return is_crowded(e) ? give_up_all(e, err) : 0;
 }
 
 bool zn_engine_asks_too_much(const zn_engine *e)

@@ -116,6 +116,13 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
             if (rc != 0)
                 return rc;
             zn_engine_emit(e, INT64_MAX, true);
+        } else if (e->gate.asker != NULL) {
+            /* closed flows that wait would linger on the new clock */
+            rc = zn_engine_flush_votes(e, true, err);
+            if (rc == 0)
+                rc = zn_engine_ask_rebase(e, err);
+            if (rc != 0)
+                return rc;
         }
         zn_flow_rebase(e->flows, t_ns);
         zn_defrag_clear(e->decoder.defrag);
@@ -261,6 +268,8 @@ static int evict_flows(zn_engine *e, zn_error *err)
     if (more > ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE)
         more = ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE;
     rc = zn_engine_flush_votes(e, true, err);
+    if (rc == 0 && e->gate.asker != NULL)
+        rc = zn_engine_ask_room(e, err);
     if (rc != 0)
         return rc;
     if (zn_flow_live(e->flows) > e->max_flows)

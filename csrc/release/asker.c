@@ -8,7 +8,8 @@
 #define LENGTH_BYTES 4
 #define ROW_LENGTH_BYTES 2
 #define LEASES_MOST (UINT32_C(1) << 18)
-#define SENT_MOST 4096u /* unanswered messages of a shard that are known: those of an hour */
+#define MUTED_INTERVALS 10 /* between two messages while there is mostly nothing to say */
+#define SENT_MOST 4096u    /* unanswered messages of a shard that are known: those of an hour */
 
 struct zn_sent {
     zn_sent *after;
@@ -168,9 +169,10 @@ static void cut_shard(zn_asker *a, unsigned number)
 
 bool zn_asker_is_due(const zn_asker *a, int64_t now_ns)
 {
+    int64_t interval_ns = a->muted ? MUTED_INTERVALS * a->interval_ns : a->interval_ns;
     if (a->shard_count == 0 || a->watermark_ns == ZN_VOTE_WATERMARK_END)
         return false;
-    return a->cut_ns == INT64_MIN || now_ns < a->cut_ns || now_ns - a->cut_ns >= a->interval_ns;
+    return a->cut_ns == INT64_MIN || now_ns < a->cut_ns || now_ns - a->cut_ns >= interval_ns;
 }
 
 int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *err)
@@ -191,6 +193,8 @@ static void add_vote(zn_asker *a, const zn_counted_vote *vote, uint64_t step)
     zn_asked_shard *shard = &a->shards[number];
     if (shard->writer.votes == MESSAGE_VOTES)
         cut_shard(a, number);
+    if (a->failed) /* the message may be full still */
+        return;
     shard->steps[shard->writer.votes] = step;
     if (a->write_row != NULL) {
         if (a->row != NULL)

@@ -51,15 +51,36 @@ static void mark_client(zn_gate *g, int64_t t_ns, const zn_flow *f)
         mark_address(g, t_ns, zn_flow_user(g->flows, f));
 }
 
+/* Tells of the client of a flow at t_ns, in an epoch whose clients are not kept here. */
+static void mark_elsewhen(zn_gate *g, int64_t t_ns, const zn_flow *f)
+{
+    zn_asker_mark(g->asker, t_ns, addr_id(g, &f->tuple.addr[f->client]));
+    if (f->user_outside && f->user == f->client)
+        zn_asker_mark(g->asker, t_ns, addr_id(g, zn_flow_user(g->flows, f)));
+}
+
+/* Returns whether an address was a client's at this probe in the epoch of t_ns or the one before.
+ * The counter was told, and knows of more; but what is known here is no matter of trust. */
+static bool was_client_here(const zn_gate *g, int64_t t_ns, const zn_addr *address)
+{
+    const zn_clients *c = &g->clients;
+    uint64_t hash = zn_clients_hash(c, address);
+    if (t_ns >= epoch_begins(g, c->epoch + 1)) /* of an epoch that has not begun here */
+        return false;
+    return c->set[0].full || zn_addr_set_has_hash(&c->set[0], hash) ||
+           (c->since[1] + 1 >= c->since[0] && zn_clients_had_before(c, hash));
+}
+
 /* Asks whether the server of a long flow was a client in the epoch that ends at t_ns or the one
- * before; without room for the question it was. */
-static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow)
+ * before; without room for the question it was. `slept`: more epochs passed here than this answer
+ * and the next tell of, and it was. */
+static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow, bool slept)
 {
     zn_flow *f = zn_flow_at(g->flows, flow);
     zn_step step = {.t_ns = t_ns, .flow = flow, .kind = ZN_STEP_SERVER_BEFORE};
     if (ZN_STATE(f)->addr_vote == ZN_ADDR_SUPPRESSED)
         return;
-    if (zn_asker_space(g->asker) > STEPS_KEPT) {
+    if (!slept && zn_asker_space(g->asker) > STEPS_KEPT) {
         ZN_FACTS(f)->server_is_asked = true;
         zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
                      addr_id(g, &f->tuple.addr[1 - f->client]), 0);
@@ -75,18 +96,19 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
 {
     int64_t ends_ns = epoch_begins(g, g->clients.epoch + 1) - 1;
     int64_t passed_ns = epoch_begins(g, epoch) - 1;
+    bool passed = passed_ns != ends_ns; /* epochs did, without a packet */
     for (uint32_t n = zn_flow_after(g->flows, 0); n != 0; n = zn_flow_after(g->flows, n)) {
         const zn_flow *f = zn_flow_at(g->flows, n);
         int64_t opened = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
         if (ZN_FACTS(f)->record_is_asked)
             continue;
-        if (opened < g->clients.epoch) {
-            ask_server_before(g, ends_ns, n);
+        if (opened < g->clients.epoch + passed) {
+            ask_server_before(g, ends_ns, n, epoch > g->clients.epoch + 2);
             if (f->end == ZN_FLOW_OPEN || f->last_ns >= epoch_begins(g, g->clients.epoch))
                 mark_client(g, ends_ns, f);
         }
-        if (passed_ns != ends_ns && opened < epoch - 1 && f->end == ZN_FLOW_OPEN)
-            zn_asker_mark(g->asker, passed_ns, addr_id(g, &f->tuple.addr[f->client]));
+        if (passed && opened < epoch - 1 && f->end == ZN_FLOW_OPEN)
+            mark_elsewhen(g, passed_ns, f);
     }
     zn_clients_next_epoch(&g->clients, epoch);
 }
@@ -107,6 +129,8 @@ static void take_client(zn_gate *g, const zn_vote *v)
         begin_epoch(g, epoch);
     begins_ns = epoch_begins(g, g->clients.epoch);
     mark_client(g, v->t_ns > begins_ns ? v->t_ns : begins_ns, f);
+    if (v->t_ns < begins_ns) /* late: it was one in that epoch, too */
+        mark_elsewhen(g, v->t_ns, f);
     if (zn_flow_has_user(f))
         zn_addr_set_add_hash(&g->users, v->user != 0 ? v->user : 1);
 }
@@ -137,11 +161,13 @@ static bool carries_another(const zn_addr *address)
     return memcmp(&carried, address, sizeof carried) != 0;
 }
 
-/* Returns whether the server's address may be asked about. */
-static bool addr_may_be_asked(const zn_gate *g, const zn_flow *f)
+/* Returns whether the server's address may be asked about at t_ns. */
+static bool addr_may_be_asked(const zn_gate *g, const zn_flow *f, int64_t t_ns)
 {
+    const zn_addr *server = &f->tuple.addr[1 - f->client];
     return zn_gate_addr_is_public(g, f) && !ZN_FACTS(f)->server_was_client &&
-           !ZN_FACTS(f)->server_is_asked && !carries_another(&f->tuple.addr[1 - f->client]);
+           !ZN_FACTS(f)->server_is_asked && !carries_another(server) &&
+           !was_client_here(g, t_ns, server);
 }
 
 /* The question that a vote is; *id: what it is about. */
@@ -176,7 +202,7 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
     zn_counted_kind kind;
     zn_release row;
     zn_id id;
-    if (zn_vote_is_addr(v) && !addr_may_be_asked(g, f)) {
+    if (zn_vote_is_addr(v) && !addr_may_be_asked(g, f, v->t_ns)) {
         zn_gate_refuse_addr(g, v, f);
         return;
     }
@@ -216,12 +242,12 @@ void zn_gate_ask(zn_gate *g)
 /* ---- records ---- */
 
 /* Returns whether the flow's record shows its server's address if the counter knows no client by
- * it. */
-static bool may_show_server(const zn_flow *f)
+ * it at t_ns. */
+static bool may_show_server(const zn_gate *g, const zn_flow *f, int64_t t_ns)
 {
     uint8_t vote = ZN_STATE(f)->addr_vote;
     return zn_flow_has_user(f) && (vote == ZN_ADDR_VOTED || vote == ZN_ADDR_RELEASED) &&
-           !f->internal[1 - f->client];
+           !f->internal[1 - f->client] && !was_client_here(g, t_ns, &f->tuple.addr[1 - f->client]);
 }
 
 /* Asks about the name by which DNS gave the server's address, and about who gave it. */
@@ -236,7 +262,8 @@ static void ask_resolution(zn_gate *g, const zn_flow *f, zn_step step)
     zn_asker_peek(g->asker, step,
                   zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)));
     /* the clients of older epochs are forgotten */
-    if (from->resolver_internal || epoch + 1 < g->clients.epoch || carries_another(&from->resolver))
+    if (from->resolver_internal || epoch + 1 < g->clients.epoch ||
+        carries_another(&from->resolver) || was_client_here(g, step.t_ns, &from->resolver))
         return;
     step.kind = ZN_STEP_RESOLVER;
     zn_asker_ask(g->asker, step, apart ? ZN_COUNTED_DNS_ADDR_PEEK : ZN_COUNTED_ADDR_PEEK,
@@ -251,7 +278,7 @@ void zn_gate_ask_record(zn_gate *g, uint32_t flow, int64_t now_ns)
     if (f->first_ns < begins_ns && f->last_ns >= begins_ns)
         mark_client(g, now_ns > begins_ns ? now_ns : begins_ns, f);
     ZN_FACTS(f)->record_is_asked = true;
-    if (may_show_server(f)) {
+    if (may_show_server(g, f, now_ns)) {
         step.kind = ZN_STEP_SERVER;
         zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
                      addr_id(g, &f->tuple.addr[1 - f->client]), 0);

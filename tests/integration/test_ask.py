@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from support.engine import LOGS, Outcome, run
-from support.packets import HOUR, MINUTE, SECOND, START, Frame, merged, user, visit
+from support.packets import HOUR, MINUTE, SECOND, START, Frame, Udp, merged, user, visit
 from support.probes import Portions, Probes, counted, lines, portions
 
+from zanon_net._core import VOTE_KINDS, read_votes, write_answers
 from zanon_net.errors import ConfigError, FormatError
 
 TURNCOAT = "203.0.113.5"
@@ -232,3 +233,119 @@ def test_shards_are_a_power_of_two(chosen: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="already"):
         probes.engines[0].count_begin(1)
     assert chosen["window_ns"] < HOUR
+
+
+def test_epochs_that_a_probe_slept_through_count(chosen: dict[str, Any]) -> None:
+    """The server of a flow that is open meanwhile is a client elsewhere."""
+    epoch = chosen["rotate_ns"]
+    talks = [(1, visit(user(n), b"a.example", START + n * SECOND, TURNCOAT)) for n in range(9)]
+    long = visit(user(30), b"a.example", START + 9 * SECOND, TURNCOAT)
+    at = START + 6 * epoch
+    slow = [*long[:6], *(replace(f, t_ns=at + n * SECOND) for n, f in enumerate(long[6:]))]
+    talks += [(1, slow), (0, visit(TURNCOAT, b"x.example", START + 2 * epoch + SECOND))]
+    talks += [(0, visit(user(40), b"b.example", START + n * epoch)) for n in range(7)]
+    parts = portions(talks, 2)
+    outcomes, _probes = counted(parts, chosen, batch=1)
+    one = run(merged(parts), batch=1, **chosen)
+    servers = [Counter(f["server"] for f in o.flows if f["server"]) for o in (*outcomes, one)]
+    assert sum(servers[:-1], Counter()) <= servers[-1]
+
+
+def lied_to(frames: list[Frame], core: dict[str, Any], batch: int = 64) -> Outcome:
+    """What a probe writes whose counter says yes to everything."""
+    probes = Probes(1, core)
+    engine, taker = probes.engines[0], probes.takers[0]
+
+    def say_yes() -> None:
+        probes.take(0)
+        while probes.waiting[0]:
+            votes = read_votes(probes.waiting[0].popleft())
+            place = (votes["shard"], votes["probe"], votes["sequence"], votes["settings"])
+            engine.count_answer(write_answers(*place, [True] * len(votes["kind"])))
+        probes.take(0)
+
+    for at in range(0, len(frames), batch):
+        probes.feed(0, frames[at : at + batch])
+        say_yes()
+    while engine.finish():
+        taker.take()
+    say_yes()
+    assert engine.count_waiting == 0
+    return taker.outcome()
+
+
+def test_a_lying_counter_shows_nothing_that_the_probe_withholds(chosen: dict[str, Any]) -> None:
+    never, inside, home = b"never-9c1.example", "10.7.9.9", b"printer-5d2.home.arpa"
+    talks = [(0, visit(TURNCOAT, b"x.example", START))]
+    for n in range(1, 20):
+        at = START + n * SECOND
+        talks.append((0, visit(user(n), b"a.example", at, TURNCOAT)))
+        talks.append((0, visit(user(n), never, at, inside)))
+        talks.append((0, visit(user(n), home, at, "169.254.7.7")))
+        talks.append((0, visit(user(n), b"bad name", at)))
+        talks.append((0, visit(user(n), b"half-3e1.example", at)[3:4]))
+    outcome = lied_to(portions(talks, 1)[0], chosen | {"never": [b"never-9c1.example"]})
+    assert outcome.stats["released"] > 10
+    written = outcome.everything()
+    assert b"a.example" in written
+    for withheld in (never, home, b"bad name", b"half-3e1", b"169.254.7.7", inside.encode()):
+        assert withheld not in written
+    assert TURNCOAT.encode() not in written  # a client of this very probe
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_flows_that_wait_leave_room_for_others(chosen: dict[str, Any], workers: int) -> None:
+    """Though no answer comes while one call takes many more flows than there may be."""
+    frames = traffic(3000)[0]
+    small = chosen | {"max_flows": 64, "workers": workers}
+    probes = Probes(1, small)
+    probes.feed(0, frames)
+    outcome = probes.finish()[0]
+    assert outcome.stats["drop_flow_table_full"] == 0
+    assert outcome.stats["records"] == run(frames, **small).stats["records"]
+
+
+def test_a_clock_set_back_finds_no_flow_that_waits(chosen: dict[str, Any]) -> None:
+    """A connection that closed is as gone on the new clock as in a run that counts by itself."""
+    talk = visit(user(1), b"a.example", START)
+    earlier = START - HOUR
+    packets = [
+        Udp("10.7.1.1", "198.51.100.9", (9, 9), earlier + n).send(b"x").frames for n in range(300)
+    ]
+    again = [replace(f, t_ns=earlier + SECOND + n) for n, f in enumerate(talk[4:6])]
+    frames = [*talk, *(frame for packet in packets for frame in packet), *again]
+    one = run(frames, batch=64, **chosen)
+    probes = Probes(1, chosen)
+    for at in range(0, len(frames), 64):
+        probes.feed(0, frames[at : at + 64])
+    outcome = probes.finish()[0]
+    assert one.stats["clock_rebased"] == outcome.stats["clock_rebased"] == 1
+    for name in ("flows_tcp", "flows_midstream", "drop_flow_closed"):
+        assert outcome.stats[name] == one.stats[name], name
+
+
+def test_a_silent_counter_costs_few_messages(chosen: dict[str, Any]) -> None:
+    probes = Probes(1, chosen)
+    probes.engines[0].count_mute(True)
+    for second in range(100):
+        probes.feed(
+            0, Udp("10.7.1.1", "198.51.100.9", (9, 9), START + second * SECOND).send(b"x").frames
+        )
+    assert len(probes.sent) == 10
+
+
+def test_a_late_client_is_one_in_its_own_epoch(chosen: dict[str, Any]) -> None:
+    epoch = chosen["rotate_ns"]
+    late = visit(user(1), b"a.example", START + epoch - SECOND)
+    probes = Probes(1, chosen)
+    probes.feed(0, visit(user(2), b"a.example", START + epoch))
+    probes.feed(0, late)
+    probes.finish()
+    told = [read_votes(message) for message in probes.sent]
+    marked = {
+        t_ns // epoch - START // epoch
+        for votes in told
+        for kind, t_ns in zip(votes["kind"].tolist(), votes["t_ns"].tolist(), strict=True)
+        if kind == VOTE_KINDS["client"]
+    }
+    assert marked == {0, 1}

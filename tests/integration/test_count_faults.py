@@ -29,7 +29,7 @@ from support.counting import (
     put_file,
 )
 
-from zanon_net._core import VoteWriter
+from zanon_net._core import VOTE_KINDS, VoteWriter
 from zanon_net.count.admission import Clocks
 from zanon_net.count.commits import Commit
 from zanon_net.count.frames import ENDED, Refusal
@@ -255,6 +255,20 @@ def test_more_users_than_a_probe_may_have_do_not_count(caplog: Logged) -> None:
     assert desk.count("uncounted") == 1
     assert "has more users than --max-users-per-probe" in caplog.text
     assert desk.count("votes") == 4
+
+
+def test_clients_count_where_users_do_not() -> None:
+    """No other probe shows an address that was a client at one over its quota."""
+    desk = Desk(z=1, max_users_per_probe=1)
+    over = VoteWriter(1, 0, desk.settings.number)
+    over.add(VOTE_KINDS["client"], START, 0, 7, 7)
+    for user in range(3):
+        over.add(NAME, START, hashed(user), hashed(-1), hashed(-2))
+    other = VoteWriter(2, 0, desk.settings.number)
+    other.add(VOTE_KINDS["addr"], START + SECOND, hashed(9), 7, 7)
+    desk.put(bytes(other.finish(START + 2 * SECOND)), bytes(over.finish(START + 2 * SECOND)))
+    assert desk.count("uncounted") == 1
+    assert desk.answers[2, 1] == [False]
 
 
 def test_a_probe_far_ahead_has_to_wait() -> None:

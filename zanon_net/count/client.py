@@ -23,11 +23,12 @@ class CountClient(ABC):
     def __init__(self, hello: Hello) -> None:
         self.hello = hello
         self._unanswered: dict[Key, bytes] = {}
+        self._unanswered_bytes = 0
 
     @property
     def unanswered_bytes(self) -> int:
         """Bytes of the messages that wait for their answers."""
-        return sum(map(len, list(self._unanswered.values())))
+        return self._unanswered_bytes
 
     @property
     @abstractmethod
@@ -60,13 +61,16 @@ class CountClient(ABC):
         """Notes that a message waits for its answer."""
         key = votes_header(message).key
         self._unanswered[key] = message
+        self._unanswered_bytes += len(message)
         return key
 
     def _is_expected(self, answers: bytes) -> bool:
         """Whether the message that it answers has waited for it; it does so no longer."""
         header = answers_header(answers)
         is_ours = header.probe == self.hello.probe
-        return is_ours and self._unanswered.pop(header.key, None) is not None
+        message = self._unanswered.pop(header.key, None) if is_ours else None
+        self._unanswered_bytes -= len(message or b"")
+        return message is not None
 
 
 def connect(url: str, *, probe: int, settings: int, tls: TlsFiles | None = None) -> CountClient:

@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from zanon_net._core import VoteShard, VoteWriter
+from zanon_net._core import VOTE_KINDS, VoteShard, VoteWriter, read_votes
 from zanon_net.count.attachments import new_store
 from zanon_net.count.commits import GONE, UNCOUNTED, Commit, Entry
 from zanon_net.count.frames import ENDED, VotesHeader, votes_header
 from zanon_net.count.settings import CounterSettings
 from zanon_net.errors import CapacityError, FormatError, ZanonError
+
+CLIENT_KIND = VOTE_KINDS["client"]
 
 
 @dataclass(slots=True)
@@ -81,7 +83,7 @@ class Counter:
         """Puts a message; adds answers where others had to be decided to make space for it."""
         message, rows = self._rows.split(entry.message)
         if entry.kind == UNCOUNTED:
-            message, rows = _without_votes(header), None
+            message, rows = _marks_only(message), None
             self.tally["uncounted"] += 1
         try:
             is_new = self._shards[header.shard].put(message)
@@ -208,9 +210,18 @@ RELEASE = np.dtype([("t_ns", "<i8"), ("user", "<u8"), ("lo", "<u8"), ("hi", "<u8
 """A row of what was released."""
 
 
-def _without_votes(header: VotesHeader) -> bytes:
-    """The same message with no votes: its number and its watermark count."""
+def _marks_only(message: bytes) -> bytes:
+    """The same message with no votes: its number, its watermark and its clients count. A client
+    that was left out here could be shown as a server by another probe."""
+    votes = read_votes(message)
+    marks = votes["kind"] == CLIENT_KIND
     writer = VoteWriter(
-        header.probe, header.shard, header.settings, sequence=header.sequence, max_votes=1
+        votes["probe"],
+        votes["shard"],
+        votes["settings"],
+        sequence=votes["sequence"],
+        max_votes=max(1, int(marks.sum())),
     )
-    return bytes(writer.finish(header.watermark))
+    columns = (votes[name][marks] for name in ("t_ns", "user", "lo", "hi"))
+    writer.add_columns(CLIENT_KIND, *columns)
+    return bytes(writer.finish(votes["watermark_ns"]))

@@ -152,7 +152,7 @@ class Counting:
         self._heard = time.monotonic()
         while True:
             more = self._engine.finish()
-            self.exchange(0.0 if more else WAIT_S)
+            self.exchange(0.0 if more and not self._engine.asks_too_much else WAIT_S)
             drain()
             is_done = not more and self._engine.count_waiting == 0
             if is_done and (self._client.unanswered_bytes == 0 or self._is_over()):

@@ -1,0 +1,196 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A probe's questions and a counter that answers as it likes: out of order, twice, too short or too
+ * long, for other messages, or with bytes of the input. Each byte of the input is a thing to do,
+ * mostly with operands after it. Steps must be done in their order, and a step is a yes only where
+ * an answer to its own message said so.
+ */
+#include "release/asker.h"
+
+#include <stdlib.h>
+
+#define STEPS 64u
+#define MESSAGES 256u
+#define ASKED_MOST 4096u
+
+typedef struct bytes {
+    const uint8_t *at, *end;
+} bytes;
+
+/* A message that the asker made, and the numbers of its votes' steps. */
+typedef struct message {
+    zn_vote_header header;
+    uint64_t *steps;
+} message;
+
+typedef struct harness {
+    zn_asker asker;
+    zn_stats stats;
+    message messages[MESSAGES];
+    unsigned count;
+    bool yes[ASKED_MOST]; /* by the step's number */
+} harness;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds)
+        __builtin_trap();
+}
+
+static uint8_t next_byte(bytes *in)
+{
+    return in->at == in->end ? 0 : *in->at++;
+}
+
+/* Takes the messages that are ready. */
+static void take_messages(harness *h)
+{
+    zn_span left = {(const uint8_t *)h->asker.ready.bytes, h->asker.ready.n};
+    while (left.n != 0) {
+        message *m = &h->messages[h->count];
+        size_t n = (size_t)zn_le_get(left.p, 4);
+        zn_span one = {left.p + 4, n};
+        zn_counted_vote *votes;
+        require(n + 4 <= left.n && zn_vote_header_read(&m->header, one, NULL) == 0);
+        votes = malloc((m->header.votes + (size_t)1) * sizeof *votes);
+        m->steps = malloc((m->header.votes + (size_t)1) * sizeof *m->steps);
+        require(votes != NULL && m->steps != NULL);
+        require(zn_votes_read(votes, &m->header, one, NULL) == 0);
+        for (uint32_t i = 0; i < m->header.votes; i++)
+            m->steps[i] = votes[i].id.lo;
+        free(votes);
+        h->count++;
+        left = (zn_span){left.p + 4 + n, left.n - 4 - n};
+    }
+    h->asker.ready.n = 0;
+}
+
+static void ask(harness *h, bytes *in)
+{
+    zn_step step = {.t_ns = next_byte(in), .kind = ZN_STEP_VOTE};
+    zn_id id = {.lo = h->asker.next, .hi = (uint64_t)next_byte(in) << 56};
+    if (zn_asker_space(&h->asker) != 0 && h->asker.next < ASKED_MOST)
+        zn_asker_ask(&h->asker, step, ZN_COUNTED_NAME, id, next_byte(in));
+}
+
+static void mark(harness *h, bytes *in)
+{
+    zn_asker_mark(&h->asker, next_byte(in),
+                  (zn_id){.lo = ASKED_MOST, .hi = (uint64_t)next_byte(in) << 56});
+}
+
+static void cut(harness *h, bytes *in)
+{
+    if (h->count + h->asker.shard_count > MESSAGES)
+        return;
+    require(zn_asker_cut(&h->asker, next_byte(in), next_byte(in), NULL) == 0);
+    take_messages(h);
+}
+
+/* Answers a message; an odd `how` spoils the answer's header. */
+static void answer(harness *h, bytes *in)
+{
+    uint8_t how = next_byte(in), bits[ASKED_MOST / 8] = {0}, out[ASKED_MOST];
+    const message *m = &h->messages[h->count == 0 ? 0 : next_byte(in) % h->count];
+    zn_vote_header header = m->header;
+    if (h->count == 0)
+        return;
+    if ((how & 1) != 0) {
+        header.votes = (header.votes + next_byte(in)) % 1024;
+        header.shard = (uint16_t)(header.shard + (how >> 1 & 1));
+        header.probe += how >> 2 & 1;
+        header.settings += how >> 3 & 1;
+        header.sequence += (uint64_t)(int64_t)(how >> 4 & 3) - 1;
+    }
+    if (header.votes >= ASKED_MOST)
+        return;
+    for (uint32_t i = 0; i < (header.votes + 7) / 8; i++)
+        bits[i] = next_byte(in);
+    zn_answers_write(&header, bits, out);
+    /* whichever message that is an answer to, if its length is right */
+    for (unsigned n = 0; n < h->count; n++) {
+        const message *of = &h->messages[n];
+        if (of->header.shard == header.shard && of->header.sequence == header.sequence &&
+            of->header.votes == header.votes)
+            for (uint32_t i = 0; i < header.votes; i++)
+                if (of->steps[i] < ASKED_MOST)
+                    h->yes[of->steps[i]] |= (bits[i / 8] >> i % 8 & 1) != 0;
+    }
+    (void)zn_asker_answer(&h->asker, (zn_span){out, zn_answers_bytes(header.votes)}, NULL);
+}
+
+/* Answers with bytes of the input, behind a right checksum. */
+static void answer_bytes(harness *h, bytes *in)
+{
+    uint8_t text[256 + ZN_VOTE_CHECKSUM_BYTES];
+    size_t n = next_byte(in);
+    for (size_t i = 0; i < n; i++)
+        text[i] = next_byte(in);
+    (void)zn_le_put(text + n, zn_vote_checksum(text, n), ZN_VOTE_CHECKSUM_BYTES);
+    (void)zn_asker_answer(&h->asker, (zn_span){text, n + ZN_VOTE_CHECKSUM_BYTES}, NULL);
+}
+
+static void do_steps(harness *h)
+{
+    const zn_step *step;
+    while ((step = zn_asker_next(&h->asker)) != NULL) {
+        require(step->answer != ZN_ANSWER_YES || h->yes[h->asker.first]);
+        require(!step->asked || step->answer != ZN_ANSWER_NONE);
+        zn_asker_done(&h->asker);
+    }
+}
+
+static void act(harness *h, bytes *in)
+{
+    switch (next_byte(in) % 8) {
+    case 0:
+    case 1:
+        ask(h, in);
+        break;
+    case 2:
+        mark(h, in);
+        break;
+    case 3:
+        cut(h, in);
+        break;
+    case 4:
+        answer(h, in);
+        break;
+    case 5:
+        answer_bytes(h, in);
+        break;
+    case 6:
+        do_steps(h);
+        break;
+    default:
+        h->asker.muted = next_byte(in) % 8 == 0;
+        zn_asker_give_up(&h->asker, next_byte(in));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    harness *h = calloc(1, sizeof *h);
+    bytes in = {data, data + size};
+    if (h == NULL)
+        return 0;
+    h->asker.probe = 7;
+    h->asker.settings = 9;
+    h->asker.interval_ns = 1;
+    h->asker.stats = &h->stats;
+    require(zn_asker_init(&h->asker, STEPS, NULL) == 0);
+    require(zn_asker_begin(&h->asker, 1u << next_byte(&in) % 3, NULL) == 0);
+    while (in.at != in.end)
+        act(h, &in);
+    zn_asker_give_up(&h->asker, INT64_MAX);
+    do_steps(h);
+    require(h->asker.first == h->asker.next && zn_asker_waits_since(&h->asker) == INT64_MAX);
+    for (unsigned n = 0; n < h->count; n++)
+        free(h->messages[n].steps);
+    zn_asker_fini(&h->asker);
+    free(h);
+    return 0;
+}
