@@ -19,6 +19,8 @@ BUNDLE_MESSAGES = 256
 BUNDLE_MS = 200
 RESTARTS = 10
 """In ten minutes: what fails more often is no fault of the machines."""
+TOLERATED = 1 << 30
+"""A full disk ends no job: it goes on, and its answers wait for the checkpoint that succeeds."""
 NAME = "zanon-net count"
 
 
@@ -39,6 +41,7 @@ def _configuration(settings: CountSettings) -> Configuration:
         "pipeline.max-parallelism": KEY_GROUPS,
         "python.fn-execution.bundle.size": BUNDLE_MESSAGES,
         "python.fn-execution.bundle.time": BUNDLE_MS,
+        "execution.checkpointing.tolerable-failed-checkpoints": TOLERATED,
         "execution.checkpointing.interval": f"{settings.checkpoint_ms} ms",
         "restart-strategy.type": "failure-rate",
         "restart-strategy.failure-rate.delay": "1 s",
