@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What counting as a job of Flink costs beside one process: python bench/scale_flink.py
+"""What counting as a job of Flink costs beside zanon-net count: python bench/scale_flink.py
 
 Both read the same files of messages. CPU is that of all processes, so the cost of each further
 observation, from a short and a long stream, is without the start of the JVM and of Python.
@@ -11,6 +11,7 @@ import ctypes
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,9 +23,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.vote_stream import SECOND, VoteStream, answers_below, releases
 
-from zanon_net.count.frames import messages_in
+from zanon_net._core import VoteShard
+from zanon_net.count.frames import messages_in, votes_header
 
 PR_SET_CHILD_SUBREAPER = 36
+FILE_S = 240
+"""Files of minutes, as docs/howto/flink.md asks for."""
 CHECKPOINT = re.compile(
     r"Completed checkpoint \d+ for job \w+ \((\d+) bytes, checkpointDuration=(\d+) ms"
 )
@@ -48,7 +52,7 @@ def main() -> None:
     further = args.long - args.short
     of_count, of_flink = ((costs[1][i] - costs[0][i]) / further * 1e6 for i in range(2))
     print(
-        f"each further observation: one process {of_count:.3f} us,"
+        f"each further observation: zanon-net count {of_count:.3f} us,"
         f" Flink {of_flink:.3f} us: {of_flink / of_count:.1f} x"
     )
 
@@ -57,13 +61,13 @@ def _measure(args: argparse.Namespace, folder: Path, observations: int) -> tuple
     """CPU seconds of one process and of Flink."""
     duration_ns = observations // args.rate * SECOND
     stream = VoteStream(
-        observations=observations, interval_ns=args.interval * SECOND, duration_ns=duration_ns
-    )
+        observations=observations, interval_ns=args.interval * SECOND, duration_ns=duration_ns,
+        messages_a_file=FILE_S // args.interval,
+    )  # fmt: skip
     if not (folder / "votes").is_dir():
         stream.write(folder)
-    begun = time.process_time()
     expected = stream.expected(_messages(folder))
-    alone = time.process_time() - begun
+    alone = _cost_of_count(folder, stream)
     begun, cpu = time.monotonic(), _cpu_of_children()
     log = _run_flink(args, folder, stream)
     wall, flink = time.monotonic() - begun, _cpu_of_children() - cpu
@@ -71,14 +75,52 @@ def _measure(args: argparse.Namespace, folder: Path, observations: int) -> tuple
     print(
         f"{observations:,} observations in {sum(expected.values()):,} messages,"
         f" {releases(expected):,} released\n"
-        f"  one process: {alone:.2f} s of CPU, {alone / observations * 1e6:.3f} us each\n"
+        f"  zanon-net count: {alone:.2f} s of CPU, {alone / observations * 1e6:.3f} us each\n"
         f"  Flink, parallelism {args.parallelism}: {flink:.2f} s of CPU,"
         f" {flink / observations * 1e6:.3f} us each, {wall:.1f} s,"
         f" {observations / wall:,.0f} events/s; answers {'identical' if same else 'DIFFER'}"
     )
+    alive = _tuples_alive(stream, folder)
+    # The last ones are of tables as full as they become.
     for size, duration in CHECKPOINT.findall(log)[-3:]:
-        print(f"  checkpoint: {int(size):,} bytes in {duration} ms")
+        print(
+            f"  checkpoint: {int(size):,} bytes in {duration} ms,"
+            f" {int(size) / alive:.1f} for each of {alive:,} tuples alive at the end"
+        )
     return alone, flink
+
+
+def _cost_of_count(folder: Path, stream: VoteStream) -> float:
+    """CPU seconds of `zanon-net count`, which keeps state, too."""
+    with tempfile.TemporaryDirectory(prefix="scale-flink-count-") as temporary:
+        copy, key = Path(temporary) / "shared", Path(temporary) / "state.key"
+        shutil.copytree(folder / "votes", copy / "votes")
+        subprocess.run([sys.executable, "-m", "zanon_net", "key", "new", key], check=True)
+        cpu = _cpu_of_children()
+        options = {
+            "--z": stream.z, "--window": f"{stream.window_ns // SECOND}s",
+            "--shards": stream.shards, "--expect-probes": stream.probes,
+            "--state": f"{temporary}/state", "--state-key-file": key,
+        }  # fmt: skip
+        words = [str(word) for pair in options.items() for word in pair]
+        command = [sys.executable, "-m", "zanon_net", "count", f"file:{copy}", "--until-done"]
+        subprocess.run([*command, "--quiet", *words], check=True)
+        return _cpu_of_children() - cpu
+
+
+def _tuples_alive(stream: VoteStream, folder: Path) -> int:
+    """In all shards, when all is decided."""
+    shards: dict[int, VoteShard] = {}
+    for message in _messages(folder):
+        number = votes_header(message).shard
+        if number not in shards:
+            shards[number] = VoteShard(
+                stream.z, stream.window_ns, rotate_ns=stream.window_ns, shard=number
+            )
+        shards[number].put(message)
+        if len(shards[number].probes) == stream.probes:
+            shards[number].decide()
+    return sum(shard.stats["table"]["tuples"] for shard in shards.values())
 
 
 def _messages(folder: Path):

@@ -59,7 +59,7 @@ def submit(cluster: str, settings: Mapping[str, Any]) -> str:
     home = flink_home()
     job = _prepared(settings)
     restore = [] if settings["savepoint"] is None else ["-s", os.fspath(settings["savepoint"])]
-    program = ["-pyclientexec", sys.executable, "-py", JOB_FILE, job.to_json()]
+    program = ["-pyclientexec", sys.executable, "-py", str(JOB_FILE), job.to_json()]
     done = subprocess.run(
         [home / "bin" / "flink", "run", "-d", "-m", cluster, *restore, *program],
         env={**os.environ, "FLINK_HOME": str(home)},

@@ -36,9 +36,10 @@ def probe_gone(probe: int) -> bytes:
 class LoggedShard:
     """A shard that begins empty.
 
-    An entry is messages of votes in frames, or `probe_gone`. Messages of a probe may come in any order, as
-    files are read side by side; what is early waits for its turn. Nothing is decided before
-    expect_probes probes have been there: who begins later than the others would else be late.
+    An entry is messages of votes in frames, or `probe_gone`. Messages of a probe may come in any
+    order, as files are read side by side; what is early waits for its turn. Nothing is decided
+    before expect_probes probes have been there: who begins later than the others would else be
+    late.
     """
 
     def __init__(self, settings: CountSettings, number: int) -> None:
