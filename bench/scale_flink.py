@@ -23,11 +23,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.vote_stream import SECOND, VoteStream, answers_below, releases
 
-from zanon_net._core import VoteShard
-from zanon_net.count.frames import messages_in, votes_header
+from zanon_net.count.frames import ENDED, framed, messages_in, votes_header
+from zanon_net.flink.count_settings import CountSettings
+from zanon_net.flink.logged_shard import LoggedShard
 
 PR_SET_CHILD_SUBREAPER = 36
-FILE_S = 240
+FILE_S = 60
 """Files of minutes, as docs/howto/flink.md asks for."""
 CHECKPOINT = re.compile(
     r"Completed checkpoint \d+ for job \w+ \((\d+) bytes, checkpointDuration=(\d+) ms"
@@ -80,13 +81,10 @@ def _measure(args: argparse.Namespace, folder: Path, observations: int) -> tuple
         f" {flink / observations * 1e6:.3f} us each, {wall:.1f} s,"
         f" {observations / wall:,.0f} events/s; answers {'identical' if same else 'DIFFER'}"
     )
-    alive = _tuples_alive(stream, folder)
-    # The last ones are of tables as full as they become.
     for size, duration in CHECKPOINT.findall(log)[-3:]:
-        print(
-            f"  checkpoint: {int(size):,} bytes in {duration} ms,"
-            f" {int(size) / alive:.1f} for each of {alive:,} tuples alive at the end"
-        )
+        print(f"  checkpoint: {int(size):,} bytes in {duration} ms")
+    alive, kept = _state_of_a_live_job(stream)
+    print(f"  state of a live job: {kept:,} bytes, {kept / alive:.1f} for each of {alive:,} tuples")
     return alone, flink
 
 
@@ -108,19 +106,26 @@ def _cost_of_count(folder: Path, stream: VoteStream) -> float:
         return _cpu_of_children() - cpu
 
 
-def _tuples_alive(stream: VoteStream, folder: Path) -> int:
-    """In all shards, when all is decided."""
-    shards: dict[int, VoteShard] = {}
-    for message in _messages(folder):
-        number = votes_header(message).shard
-        if number not in shards:
-            shards[number] = VoteShard(
-                stream.z, stream.window_ns, rotate_ns=stream.window_ns, shard=number
-            )
-        shards[number].put(message)
-        if len(shards[number].probes) == stream.probes:
-            shards[number].decide()
-    return sum(shard.stats["table"]["tuples"] for shard in shards.values())
+def _state_of_a_live_job(stream: VoteStream) -> tuple[int, int]:
+    """(tuples alive, bytes of state) at the end, where messages come as time goes by. In a job that
+    reads old files, messages of the probes that are ahead wait in the state, too."""
+    settings = CountSettings(
+        votes="", answers="", z=stream.z, window_ns=stream.window_ns, rotate_ns=stream.window_ns,
+        expect_probes=stream.probes,
+    )  # fmt: skip
+    shards = [LoggedShard(settings, number) for number in range(stream.shards)]
+    kept = [0] * stream.shards
+    for _probe, message in stream.messages():
+        if votes_header(message).watermark == ENDED:
+            break
+        number, entry = votes_header(message).shard, framed(message)
+        for _answer in shards[number].take(entry):
+            pass
+        kept[number] += len(entry)
+        if shards[number].is_snapshot_due:
+            snapshot, log = shards[number].snapshot()
+            kept[number] = len(snapshot) + sum(map(len, log))
+    return sum(shard.tuples for shard in shards), sum(kept)
 
 
 def _messages(folder: Path):

@@ -76,6 +76,11 @@ class LoggedShard:
         waited_for = self._shard.probes.items()
         return {*(p for p, (_last, mark) in waited_for if mark != ENDED), *self._early}
 
+    @property
+    def tuples(self) -> int:
+        """Pairs of attribute and user that the table holds."""
+        return int(self._shard.stats["table"]["tuples"])
+
     def take(self, entry: bytes) -> Iterator[bytes]:
         """Takes an entry; yields the messages of answers that it completes. Raises FormatError."""
         self._log_bytes += len(entry)
