@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What counting as a job of Flink costs beside one process: python bench/scale_flink.py
+"""What counting as a job of Flink costs beside zanon-net count: python bench/scale_flink.py
 
 Both read the same files of messages. CPU is that of all processes, so the cost of each further
 observation, from a short and a long stream, is without the start of the JVM and of Python.
@@ -11,6 +11,7 @@ import ctypes
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,9 +23,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.vote_stream import SECOND, VoteStream, answers_below, releases
 
-from zanon_net.count.frames import messages_in
+from zanon_net.count.frames import ENDED, framed, messages_in, votes_header
+from zanon_net.flink.count_settings import CountSettings
+from zanon_net.flink.logged_shard import LoggedShard
 
 PR_SET_CHILD_SUBREAPER = 36
+FILE_S = 60
+"""Files of minutes, as docs/howto/flink.md asks for."""
 CHECKPOINT = re.compile(
     r"Completed checkpoint \d+ for job \w+ \((\d+) bytes, checkpointDuration=(\d+) ms"
 )
@@ -48,7 +53,7 @@ def main() -> None:
     further = args.long - args.short
     of_count, of_flink = ((costs[1][i] - costs[0][i]) / further * 1e6 for i in range(2))
     print(
-        f"each further observation: one process {of_count:.3f} us,"
+        f"each further observation: zanon-net count {of_count:.3f} us,"
         f" Flink {of_flink:.3f} us: {of_flink / of_count:.1f} x"
     )
 
@@ -57,13 +62,13 @@ def _measure(args: argparse.Namespace, folder: Path, observations: int) -> tuple
     """CPU seconds of one process and of Flink."""
     duration_ns = observations // args.rate * SECOND
     stream = VoteStream(
-        observations=observations, interval_ns=args.interval * SECOND, duration_ns=duration_ns
-    )
+        observations=observations, interval_ns=args.interval * SECOND, duration_ns=duration_ns,
+        messages_a_file=FILE_S // args.interval,
+    )  # fmt: skip
     if not (folder / "votes").is_dir():
         stream.write(folder)
-    begun = time.process_time()
     expected = stream.expected(_messages(folder))
-    alone = time.process_time() - begun
+    alone = _cost_of_count(folder, stream)
     begun, cpu = time.monotonic(), _cpu_of_children()
     log = _run_flink(args, folder, stream)
     wall, flink = time.monotonic() - begun, _cpu_of_children() - cpu
@@ -71,14 +76,56 @@ def _measure(args: argparse.Namespace, folder: Path, observations: int) -> tuple
     print(
         f"{observations:,} observations in {sum(expected.values()):,} messages,"
         f" {releases(expected):,} released\n"
-        f"  one process: {alone:.2f} s of CPU, {alone / observations * 1e6:.3f} us each\n"
+        f"  zanon-net count: {alone:.2f} s of CPU, {alone / observations * 1e6:.3f} us each\n"
         f"  Flink, parallelism {args.parallelism}: {flink:.2f} s of CPU,"
         f" {flink / observations * 1e6:.3f} us each, {wall:.1f} s,"
         f" {observations / wall:,.0f} events/s; answers {'identical' if same else 'DIFFER'}"
     )
     for size, duration in CHECKPOINT.findall(log)[-3:]:
         print(f"  checkpoint: {int(size):,} bytes in {duration} ms")
+    alive, kept = _state_of_a_live_job(stream)
+    print(f"  state of a live job: {kept:,} bytes, {kept / alive:.1f} for each of {alive:,} tuples")
     return alone, flink
+
+
+def _cost_of_count(folder: Path, stream: VoteStream) -> float:
+    """CPU seconds of `zanon-net count`, which keeps state, too."""
+    with tempfile.TemporaryDirectory(prefix="scale-flink-count-") as temporary:
+        copy, key = Path(temporary) / "shared", Path(temporary) / "state.key"
+        shutil.copytree(folder / "votes", copy / "votes")
+        subprocess.run([sys.executable, "-m", "zanon_net", "key", "new", key], check=True)
+        cpu = _cpu_of_children()
+        options = {
+            "--z": stream.z, "--window": f"{stream.window_ns // SECOND}s",
+            "--shards": stream.shards, "--expect-probes": stream.probes,
+            "--state": f"{temporary}/state", "--state-key-file": key,
+        }  # fmt: skip
+        words = [str(word) for pair in options.items() for word in pair]
+        command = [sys.executable, "-m", "zanon_net", "count", f"file:{copy}", "--until-done"]
+        subprocess.run([*command, "--quiet", *words], check=True)
+        return _cpu_of_children() - cpu
+
+
+def _state_of_a_live_job(stream: VoteStream) -> tuple[int, int]:
+    """(tuples alive, bytes of state) at the end, where messages come as time goes by. In a job that
+    reads old files, messages of the probes that are ahead wait in the state, too."""
+    settings = CountSettings(
+        votes="", answers="", z=stream.z, window_ns=stream.window_ns, rotate_ns=stream.window_ns,
+        expect_probes=stream.probes,
+    )  # fmt: skip
+    shards = [LoggedShard(settings, number) for number in range(stream.shards)]
+    kept = [0] * stream.shards
+    for _probe, message in stream.messages():
+        if votes_header(message).watermark == ENDED:
+            break
+        number, entry = votes_header(message).shard, framed(message)
+        for _answer in shards[number].take(entry):
+            pass
+        kept[number] += len(entry)
+        if shards[number].is_snapshot_due:
+            snapshot, log = shards[number].snapshot()
+            kept[number] = len(snapshot) + sum(map(len, log))
+    return sum(shard.tuples for shard in shards), sum(kept)
 
 
 def _messages(folder: Path):

@@ -45,7 +45,6 @@ PLACES = {
     "microdata": Place(2, 4.5, "zanon-net table"),
     "model": Place(3, 0.5, "what a z is worth"),
     "output": Place(3, 2.5, "files, all or nothing"),
-    "count": Place(3, 3.75, "one z over many probes"),
     "_core": Place(4, 2.5, "the one extension module"),
     "popularity": Place(4, 1.25, "counts, read and written"),
     "system": Place(6, 0.25, "signals, streams"),

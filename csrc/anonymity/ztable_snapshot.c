@@ -29,6 +29,7 @@
 #define ID 15                /* bytes of an attribute and a small number */
 #define BLOCK_MAX UINT16_MAX /* users */
 #define COUNT_SMALL 15
+#define FETCH_AHEAD 8 /* slots */
 
 static const char magic[4] = {'Z', 'N', 'Z', 'T'};
 /* "zanon-net/1/dump": published, for this is a checksum and no authentication. */
@@ -143,12 +144,27 @@ static zn_observation next_user(const zn_ztable *t, zn_ztable_cursor *c)
     return zn_zentry_get(t, entry);
 }
 
+/* What the slot itself has of its attribute's identity. */
+static zn_id id_at(const zn_ztable *t, zn_zref ref)
+{
+    return zn_zref_kind(ref) == ZN_ZKIND_LIST ? zn_zlist_at(t, zn_zref_index(ref))->id
+                                              : zn_zrecord_id(zn_zrecord_at(t, ref));
+}
+
+/* Slots follow each other in memory, their buckets do not: those of the next ones come while users
+ * are written. */
+ZN_ZFETCHER void fetch_bucket_ahead(const zn_ztable *t, const zn_ztable_cursor *c)
+{
+    uint32_t slot = c->slot + FETCH_AHEAD;
+    if (slot <= t->size[c->kind].slab.used_high)
+        ZN_PREFETCH(zn_zindex_home(&t->by_id, id_at(t, zn_zref_of(c->kind, slot)).lo));
+}
+
 /* The identity of the slot's attribute; a list's upper eight bits are the index's alone. */
 static zn_id id_of(const zn_ztable *t, const zn_ztable_cursor *c)
 {
     zn_zref ref = zn_zref_of(c->kind, c->slot);
-    bool list = c->kind == ZN_ZKIND_LIST;
-    zn_id id = list ? zn_zlist_at(t, c->slot)->id : zn_zrecord_id(zn_zrecord_at(t, ref));
+    zn_id id = id_at(t, ref);
     const zn_zbucket *b = zn_zindex_home(&t->by_id, id.lo);
     id.hi &= ZN_ZID_HI;
     for (; b != NULL; b = zn_zindex_more(&t->by_id, b))
@@ -189,6 +205,7 @@ static uint8_t *put_blocks(const zn_ztable *t, zn_ztable_cursor *c, uint8_t *at,
         if (c->left != 0) {
             at = put_block(t, c, at, end);
         } else if (next_slot(t, c)) {
+            fetch_bucket_ahead(t, c);
             start_attribute(t, c);
         } else {
             c->part = PART_TRAILER;

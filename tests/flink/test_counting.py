@@ -2,39 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counting job on a cluster of processes gives the answers of one table, whatever happens."""
 
-import shutil
-from pathlib import Path
-
 import pytest
-from support.flink_cluster import FlinkCluster, long_form, wanted
-from support.vote_stream import SECOND, VoteStream, answers_below, releases
+from support.flink_cluster import FlinkCluster, is_alive, long_form, wanted
+from support.vote_files import feed, is_answered, job_options
+from support.vote_stream import VoteStream, answers_below, releases
 
 pytestmark = wanted()
-
-
-def options(folder: Path, stream: VoteStream, parallelism: int) -> list[object]:
-    return [
-        "--votes", folder, "--z", stream.z, "--window", f"{stream.window_ns // SECOND}s",
-        "--shards", stream.shards, "--expect-probes", stream.probes, "--probe-timeout", "1h",
-        "--parallelism", parallelism, "--checkpoint-every", "1s",
-    ]  # fmt: skip
-
-
-def feed(stream: VoteStream, whole: Path, folder: Path, first: int, last: int | None) -> None:
-    """Moves files of the whole stream, in the order of their sequences, to where the job looks."""
-    if not whole.exists():
-        stream.write(whole)
-    files = sorted(whole.rglob("*.znv"), key=lambda path: (path.name[4:], path))
-    for path in files[first:last]:
-        target = folder / path.relative_to(whole)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{target.name}.partial")
-        shutil.copy(path, partial)
-        partial.rename(target)
-
-
-def is_answered(folder: Path, number: int):
-    return lambda: sum(answers_below(folder / "answers").values()) >= number
 
 
 @pytest.mark.parametrize(
@@ -46,21 +19,22 @@ def is_answered(folder: Path, number: int):
     ],
 )
 def test_killed_task_managers_change_no_answer(tmp_path, kills, backend, observations):
-    stream = VoteStream(observations=observations, messages_a_file=16)
+    stream = VoteStream(observations=observations, messages_a_file=6)
     expected = stream.expected()
     assert 0 < releases(expected) < observations
     votes, whole = tmp_path / "shared", tmp_path / "whole"
     feed(stream, whole, votes, 0, 0)
     parts = sum(1 for _ in whole.rglob("*.znv"))
     with FlinkCluster(tmp_path / "cluster", backend=backend) as cluster:
-        job = cluster.submit(*options(votes, stream, 2))
+        job = cluster.submit(*job_options(votes, stream, 2))
         for i in range(kills + 1):
             bounds = [parts * (i + k) // (kills + 1) for k in (0, 1)]
             feed(stream, whole, votes, *bounds)
             if i < kills:
                 done = cluster.completed(job)
                 cluster.wait(lambda done=done: cluster.completed(job) > done + 1, "a checkpoint")
-                cluster.kill_task_manager()
+                workers = cluster.kill_task_manager()
+                cluster.wait(lambda workers=workers: not any(map(is_alive, workers)), "workers")
         cluster.wait(is_answered(votes, sum(expected.values())), "all answers", 300)
         assert cluster.state_of(job) == "RUNNING"
         assert cluster.get(f"/jobs/{job}")["vertices"][0]["parallelism"] == 2
@@ -70,7 +44,7 @@ def test_killed_task_managers_change_no_answer(tmp_path, kills, backend, observa
 @long_form
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 def test_savepoints_rescale_the_job(tmp_path, backend):
-    stream = VoteStream(observations=1_000_000, messages_a_file=16)
+    stream = VoteStream(observations=1_000_000, messages_a_file=6)
     expected = stream.expected()
     votes, whole = tmp_path / "shared", tmp_path / "whole"
     feed(stream, whole, votes, 0, 0)
@@ -78,7 +52,7 @@ def test_savepoints_rescale_the_job(tmp_path, backend):
     savepoint: list[object] = []
     with FlinkCluster(tmp_path / "cluster", backend=backend) as cluster:
         for i, parallelism in enumerate((2, 1, 2)):
-            job = cluster.submit(*options(votes, stream, parallelism), *savepoint)
+            job = cluster.submit(*job_options(votes, stream, parallelism), *savepoint)
             feed(stream, whole, votes, parts * i // 3, parts * (i + 1) // 3)
             done = cluster.completed(job)
             cluster.wait(lambda job=job, done=done: cluster.completed(job) > done + 2, "checkpoint")

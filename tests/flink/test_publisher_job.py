@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from support import publisher_plan
-from support.flink_cluster import PYTHON, ROOT, wanted
+from support.flink_cluster import PYTHON, ROOT, long_form, wanted
 
 from zanon_net import microdata as md
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = wanted()
+pytestmark = [*wanted(), long_form]
 PROGRAM = Path(__file__).with_name("publisher_program.py")
 
 

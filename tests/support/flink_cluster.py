@@ -126,11 +126,23 @@ class FlinkCluster:
     def has_all_slots(self) -> bool:
         return self.get("/overview").get("slots-total", 0) >= self._wanted
 
-    def kill_task_manager(self) -> None:
-        """kill -9 of one that runs, and starts another; its Python must find out by itself."""
-        victim = next(pid for pid in self._pids("taskexecutor") if _is_alive(pid))
+    def kill_task_manager(self) -> list[int]:
+        """kill -9 of one that runs Python, and starts another; the processes that it had started,
+        which must find out by themselves."""
+        running = [pid for pid in self._pids("taskexecutor") if is_alive(pid)]
+        victim, workers = max(((pid, descendants(pid)) for pid in running), key=lambda v: len(v[1]))
+        assert workers
         os.kill(victim, signal.SIGKILL)
         self.start_task_manager()
+        return workers
+
+    def kill_job_manager(self) -> None:
+        """kill -9, and starts another, which knows no job."""
+        for pid in self._pids("standalonesession"):
+            os.kill(pid, signal.SIGKILL)
+        self.wait(lambda: not self.get("/overview"), "the end of the job manager")
+        self._script("jobmanager.sh", "start")
+        self.wait(self.has_all_slots, "the task managers")
 
     def flink(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Flink's own client; `run` goes through zanon-net."""
@@ -159,11 +171,12 @@ class FlinkCluster:
     def state_of(self, job: str) -> str:
         return self.get(f"/jobs/{job}").get("state", "")
 
-    def checkpoints_of(self, job: str) -> dict:
-        return self.get(f"/jobs/{job}/checkpoints")
+    def counts_of(self, job: str) -> dict:
+        """Of its checkpoints."""
+        return self.get(f"/jobs/{job}/checkpoints").get("counts", {})
 
     def completed(self, job: str) -> int:
-        return self.checkpoints_of(job).get("counts", {}).get("completed", 0)
+        return self.counts_of(job).get("completed", 0)
 
     def wait(self, is_so, what: str, deadline_s: float = DEADLINE_S) -> None:
         until = time.monotonic() + deadline_s
@@ -204,7 +217,7 @@ def _java_options(path: Path) -> str:
     return f"env.java.opts.all: {line.partition(':')[2].strip()}"
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -212,10 +225,16 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _kill_tree(pid: int) -> None:
-    """Kills a process and what it has started, which is known by its parent."""
+def descendants(pid: int) -> list[int]:
+    """What a process has started, and these, known by their parents."""
+    children: list[int] = []
     with suppress(OSError):
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            _kill_tree(int(child))
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children += map(int, (task / "children").read_text().split())
+    return children + [pid for child in children for pid in descendants(child)]
+
+
+def _kill_tree(pid: int) -> None:
+    for each in [*descendants(pid), pid]:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)

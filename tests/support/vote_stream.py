@@ -26,7 +26,7 @@ class VoteStream:
     window_ns: int = 600 * SECOND
     duration_ns: int = 1800 * SECOND
     interval_ns: int = 5 * SECOND
-    messages_a_file: int = 160
+    messages_a_file: int = 12
     seed: int = 28
 
     @property
@@ -68,13 +68,13 @@ class VoteStream:
 
     def write(self, folder: Path) -> None:
         """Files of messages below folder/votes, a folder a probe, named by their first sequence."""
-        waiting: dict[int, list[bytes]] = {}
+        waiting: dict[tuple[int, int], list[bytes]] = {}
         for probe, message in self.messages():
-            frames = waiting.setdefault(probe, [])
+            frames = waiting.setdefault((probe, votes_header(message).shard), [])
             frames.append(framed(message))
             if len(frames) >= self.messages_a_file:
                 _write(folder, probe, frames)
-        for probe, frames in waiting.items():
+        for (probe, _shard), frames in waiting.items():
             _write(folder, probe, frames)
 
     def expected(self, messages=None) -> Counter[bytes]:

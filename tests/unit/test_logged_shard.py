@@ -9,13 +9,14 @@ from itertools import groupby
 import pytest
 from support.vote_stream import SECOND, VoteStream
 
+from zanon_net.count.frames import framed
 from zanon_net.errors import FormatError
 from zanon_net.flink import logged_shard
 from zanon_net.flink.count_settings import CountSettings
 from zanon_net.flink.logged_shard import LoggedShard, probe_gone
 
 STREAM = VoteStream(observations=4000, shards=1, probes=3, z=3, interval_ns=20 * SECOND)
-MESSAGES = list(STREAM.messages())
+MESSAGES = [(probe, framed(message)) for probe, message in STREAM.messages()]
 SETTINGS = CountSettings(
     votes="", answers="", z=3, window_ns=STREAM.window_ns, rotate_ns=STREAM.window_ns,
     shards=1, expect_probes=3,
@@ -54,7 +55,7 @@ def side_by_side(seed: int) -> list[bytes]:
     queues = {probe: [m for p, m in MESSAGES if p == probe] for probe, _m in MESSAGES}
     order = [message for _probe, message in MESSAGES]
     chance.shuffle(order)
-    order.sort(key=lambda message: int.from_bytes(message[16:24], "little") // 4)
+    order.sort(key=lambda message: int.from_bytes(message[20:28], "little") // 4)
     assert order != [m for key in sorted(queues) for m in queues[key]]
     return order
 
@@ -70,6 +71,17 @@ def test_the_answers_are_those_of_one_table(seed: int, pause: int) -> None:
             keeper.restart()
     assert answers == STREAM.expected()
     assert keeper.snapshots > 3
+
+
+@pytest.mark.usefixtures("short_logs")
+def test_messages_together_are_as_one_by_one() -> None:
+    keeper, answers = Keeper(), Counter()
+    for _probe, group in groupby(MESSAGES[:-3], key=lambda each: each[0]):
+        answers.update(keeper.take(b"".join(message for _probe, message in group)))
+    for first in (MESSAGES[-3:], MESSAGES[-3:]):
+        answers.update(keeper.take(b"".join(message for _probe, message in first)))
+        keeper.restart()
+    assert answers == STREAM.expected()
 
 
 @pytest.mark.usefixtures("short_logs")
@@ -102,15 +114,8 @@ def test_others_go_on_without_a_probe_that_is_gone(restarts: bool) -> None:
         keeper.restart()
         assert list(keeper.shard.take(rest[-1])) == []
     of_probes = Counter(int.from_bytes(answer[8:16], "little") for answer in answers)
-    sent = {
-        probe: len(list(group))
-        for probe, group in groupby(
-            sorted(
-                p
-                for p, m in MESSAGES[:half] + [(int.from_bytes(m[8:16], "little"), m) for m in rest]
-            )
-        )
-    }
+    probes = [probe for probe, _message in MESSAGES[:half]]
+    sent = Counter(probes + [int.from_bytes(message[12:20], "little") for message in rest])
     assert of_probes == sent
 
 

@@ -7,7 +7,10 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
+from contextlib import redirect_stderr
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +37,19 @@ def run_here(settings: Mapping[str, Any]) -> None:
 
     from zanon_net.flink.count_job import run_count_job
 
-    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    _keep_workers_quiet()
     try:
-        run_count_job(_prepared(settings))
+        # No machine fails without this process, and what cannot be read stays so.
+        with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
+            run_count_job(replace(_prepared(settings), restarts=0))
     except Py4JJavaError as error:
         raise ZanonError(f"the job has failed: {reason_in(str(error))}") from None
+
+
+def _keep_workers_quiet() -> None:
+    """Threads of Beam in this process print traces of what the job's own error says in a line."""
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+    threading.excepthook = lambda _what: None
 
 
 def submit(cluster: str, settings: Mapping[str, Any]) -> str:
@@ -48,7 +59,7 @@ def submit(cluster: str, settings: Mapping[str, Any]) -> str:
     home = flink_home()
     job = _prepared(settings)
     restore = [] if settings["savepoint"] is None else ["-s", os.fspath(settings["savepoint"])]
-    program = ["-pyclientexec", sys.executable, "-py", JOB_FILE, job.to_json()]
+    program = ["-pyclientexec", sys.executable, "-py", str(JOB_FILE), job.to_json()]
     done = subprocess.run(
         [home / "bin" / "flink", "run", "-d", "-m", cluster, *restore, *program],
         env={**os.environ, "FLINK_HOME": str(home)},

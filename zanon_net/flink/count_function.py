@@ -9,7 +9,7 @@ from pyflink.common import Types
 from pyflink.datastream import KeyedProcessFunction, RuntimeContext
 from pyflink.datastream.state import ListStateDescriptor, ValueStateDescriptor
 
-from zanon_net.count.frames import votes_header
+from zanon_net.count.frames import answers_header, framed, messages_in, votes_header
 from zanon_net.errors import FormatError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
 from zanon_net.flink.logged_shard import LoggedShard, probe_gone
@@ -21,7 +21,8 @@ LOOKS_A_TIMEOUT = 2
 
 
 class CountFunction(KeyedProcessFunction):
-    """Takes messages of votes by their shard; yields messages of answers.
+    """Takes messages of votes by their shard; yields those of answers. All are in frames, and those
+    of one element are of one probe.
 
     State of a shard is a snapshot and the log of entries since, so a checkpoint grows by what came,
     and the process has the shard at hand: it reads the state once after a restart.
@@ -39,11 +40,11 @@ class CountFunction(KeyedProcessFunction):
         self._log = runtime_context.get_list_state(ListStateDescriptor("log", BYTES))
 
     def process_element(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
-        """Takes a message."""
+        """Takes messages of a probe."""
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
-        self._heard[number][votes_header(value).probe] = time.monotonic_ns()
         yield from self._take(shard, value)
+        self._heard[number][_probe_of(value)] = time.monotonic_ns()
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
         """Goes on without the probes that were silent."""
@@ -58,7 +59,10 @@ class CountFunction(KeyedProcessFunction):
 
     def _take(self, shard: LoggedShard, entry: bytes) -> Iterator[bytes]:
         self._log.add(entry)
-        yield from shard.take(entry)
+        answers: dict[int, list[bytes]] = {}
+        for answer in shard.take(entry):
+            answers.setdefault(answers_header(answer).probe, []).append(framed(answer))
+        yield from map(b"".join, answers.values())
         if shard.is_snapshot_due:
             snapshot, log = shard.snapshot()
             self._snapshot.update(snapshot)
@@ -82,3 +86,8 @@ class CountFunction(KeyedProcessFunction):
         service = ctx.timer_service()
         pause_ms = max(1, self._settings.probe_timeout_ns // NS_PER_MS // LOOKS_A_TIMEOUT)
         service.register_processing_time_timer(service.current_processing_time() + pause_ms)
+
+
+def _probe_of(frames: bytes) -> int:
+    """The probe of the first message, which is that of all messages of a file."""
+    return votes_header(next(messages_in(frames))).probe

@@ -28,7 +28,7 @@ def compile_classes(folder: Path) -> Path:
     classes = folder / "classes"
     with as_file(files("zanon_net.flink") / "java") as sources:
         options = ["--release", RELEASE, "-nowarn", "-proc:none", "-cp", f"{flink_home()}/lib/*"]
-        command = [javac, *options, "-d", classes, *sorted(sources.rglob("*.java"))]
+        command = [javac, *options, "-d", str(classes), *map(str, sorted(sources.rglob("*.java")))]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         first = next((line for line in done.stderr.splitlines() if "error" in line), "no reason")

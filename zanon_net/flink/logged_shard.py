@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from zanon_net._core import VoteShard
-from zanon_net.count.frames import ENDED, VOTES, votes_header
+from zanon_net.count.frames import ENDED, framed, messages_in, votes_header
 from zanon_net.errors import CapacityError, FormatError
 from zanon_net.flink.count_settings import CountSettings
 
@@ -36,9 +36,10 @@ def probe_gone(probe: int) -> bytes:
 class LoggedShard:
     """A shard that begins empty.
 
-    An entry is a message of votes or `probe_gone`. Messages of a probe may come in any order, as
-    files are read side by side; what is early waits for its turn. Nothing is decided before
-    expect_probes probes have been there: who begins later than the others would else be late.
+    An entry is messages of votes in frames, or `probe_gone`. Messages of a probe may come in any
+    order, as files are read side by side; what is early waits for its turn. Nothing is decided
+    before expect_probes probes have been there: who begins later than the others would else be
+    late.
     """
 
     def __init__(self, settings: CountSettings, number: int) -> None:
@@ -75,13 +76,19 @@ class LoggedShard:
         waited_for = self._shard.probes.items()
         return {*(p for p, (_last, mark) in waited_for if mark != ENDED), *self._early}
 
+    @property
+    def tuples(self) -> int:
+        """Pairs of attribute and user that the table holds."""
+        return int(self._shard.stats["table"]["tuples"])
+
     def take(self, entry: bytes) -> Iterator[bytes]:
         """Takes an entry; yields the messages of answers that it completes. Raises FormatError."""
         self._log_bytes += len(entry)
-        if entry[: len(VOTES)] == VOTES:
-            self._take_message(entry)
-        else:
+        if entry[: len(_GONE_MAGIC)] == _GONE_MAGIC:
             self._forget(entry)
+        else:
+            for message in messages_in(entry):
+                self._take_message(message)
         self._has_begun = self._has_begun or len(self._next) >= self._settings.expect_probes
         if self._has_begun:
             yield from self._decide()
@@ -119,8 +126,8 @@ class LoggedShard:
     def _forget(self, entry: bytes) -> None:
         """Goes on without a probe; or begins one in the midst of its sequence. Behind a gap nothing
         of a probe counts any more: until it starts again, what it asks is suppressed."""
-        if len(entry) != _GONE.size or entry[:4] != _GONE_MAGIC:
-            raise FormatError("this is no message of votes")
+        if len(entry) != _GONE.size:
+            raise FormatError("this is no entry of a shard's log")
         _magic, probe = _GONE.unpack(entry)
         if probe in self._shard.probes:
             self._shard.forget_probe(probe)
@@ -145,7 +152,7 @@ class LoggedShard:
     def snapshot(self) -> tuple[bytes, list[bytes]]:
         """(snapshot, log): what is to be kept instead of all that was kept before."""
         self._snapshot_watermark = self._shard.watermark
-        log = [message for early in self._early.values() for message in early.values()]
+        log = [framed(message) for early in self._early.values() for message in early.values()]
         self._log_bytes = sum(map(len, log))
         head = _SNAPSHOT.pack(_SNAPSHOT_MAGIC, SNAPSHOT_VERSION, self._has_begun)
         dump = self._shard.dump()

@@ -7,15 +7,12 @@ import java.io.IOException;
 import java.io.OutputStream;
 import org.apache.flink.api.common.serialization.Encoder;
 
-/** Messages of answers as frames: a little-endian u32 length and the message. */
+/** Messages of answers, which come as frames. */
 public final class FrameEncoder implements Encoder<byte[]> {
-    private static final long serialVersionUID = 1L;
+    private static final long serialVersionUID = 2L;
 
     @Override
-    public void encode(byte[] message, OutputStream stream) throws IOException {
-        for (int shift = 0; shift < Integer.SIZE; shift += Byte.SIZE) {
-            stream.write(message.length >>> shift);
-        }
-        stream.write(message);
+    public void encode(byte[] frames, OutputStream stream) throws IOException {
+        stream.write(frames);
     }
 }

@@ -4,10 +4,12 @@
 package zanon.flink;
 
 import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Queue;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -22,17 +24,20 @@ import org.apache.flink.types.Row;
 
 /**
  * Files of vote messages: frames of a little-endian u32 length and a message. A record is (shard,
- * message), the form of a keyed stream of PyFlink; what else a message holds, the shard checks.
+ * frames), the form of a keyed stream of PyFlink: frames of one shard that follow each other go
+ * together, for a record costs more than most messages. What else they hold, the shard checks.
  */
 public final class FrameFormat implements BulkFormat<Row, FileSourceSplit> {
     private static final long serialVersionUID = 1L;
     private static final int LENGTH_BYTES = 4;
-    private static final int SHARD_AT = 6;
+    private static final int SHARD_AT = LENGTH_BYTES + 6;
     private static final int BUFFER_BYTES = 1 << 16;
     private static final int MESSAGE_MIN = 72;
     private static final int MESSAGE_MAX = 1 << 26;
     /** Bytes that are read before the records are handed on. */
     private static final int BATCH_BYTES = 1 << 20;
+    /** A record takes no further frame when it has as many bytes. */
+    private static final int RECORD_BYTES = 1 << 15;
 
     @Override
     public Reader createReader(Configuration config, FileSourceSplit split) throws IOException {
@@ -72,10 +77,12 @@ public final class FrameFormat implements BulkFormat<Row, FileSourceSplit> {
         public RecordIterator<Row> readBatch() throws IOException {
             Batch batch = new Batch();
             long end = offset + BATCH_BYTES;
-            byte[] message;
-            while (offset < end && (message = readMessage()) != null) {
-                batch.add(message, offset);
+            byte[] frame;
+            while (offset < end && (frame = readFrame()) != null) {
+                offset += frame.length;
+                batch.add(frame, offset);
             }
+            batch.endRecord();
             return batch.isEmpty() ? null : batch;
         }
 
@@ -84,7 +91,7 @@ public final class FrameFormat implements BulkFormat<Row, FileSourceSplit> {
             stream.close();
         }
 
-        private byte[] readMessage() throws IOException {
+        private byte[] readFrame() throws IOException {
             byte[] prefix = stream.readNBytes(LENGTH_BYTES);
             if (prefix.length == 0) {
                 return null;
@@ -99,12 +106,11 @@ public final class FrameFormat implements BulkFormat<Row, FileSourceSplit> {
             if (length < MESSAGE_MIN || length > MESSAGE_MAX) {
                 throw new IOException(path + ": byte " + offset + ": no frame of a vote message");
             }
-            byte[] message = stream.readNBytes(length);
-            if (message.length < length) {
+            byte[] frame = Arrays.copyOf(prefix, LENGTH_BYTES + length);
+            if (stream.readNBytes(frame, LENGTH_BYTES, length) < length) {
                 throw cut();
             }
-            offset += LENGTH_BYTES + length;
-            return message;
+            return frame;
         }
 
         private IOException cut() {
@@ -112,16 +118,32 @@ public final class FrameFormat implements BulkFormat<Row, FileSourceSplit> {
         }
     }
 
-    /** Messages and where reading goes on behind each. */
+    /** Records and where reading goes on behind each. */
     private static final class Batch implements RecordIterator<Row> {
         private final Queue<Row> rows = new ArrayDeque<>();
         private final Queue<Long> ends = new ArrayDeque<>();
         private final MutableRecordAndPosition<Row> current = new MutableRecordAndPosition<>();
 
-        void add(byte[] message, long end) {
-            int shard = message[SHARD_AT] & 0xff | (message[SHARD_AT + 1] & 0xff) << 8;
-            rows.add(Row.of(shard, message));
-            ends.add(end);
+        private final ByteArrayOutputStream record = new ByteArrayOutputStream();
+        private int shardOfRecord;
+        private long endOfRecord;
+
+        void add(byte[] frame, long end) {
+            int shard = frame[SHARD_AT] & 0xff | (frame[SHARD_AT + 1] & 0xff) << 8;
+            if (shard != shardOfRecord || record.size() >= RECORD_BYTES) {
+                endRecord();
+            }
+            record.writeBytes(frame);
+            shardOfRecord = shard;
+            endOfRecord = end;
+        }
+
+        void endRecord() {
+            if (record.size() > 0) {
+                rows.add(Row.of(shardOfRecord, record.toByteArray()));
+                ends.add(endOfRecord);
+                record.reset();
+            }
         }
 
         boolean isEmpty() {

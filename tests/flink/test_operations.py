@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What fails beside a job costs time and no answer, and what cannot be read ends it by one line."""
+
+import os
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support.flink_cluster import PYTHON, FlinkCluster, long_form, wanted
+from support.vote_files import feed, is_answered, job_options
+from support.vote_stream import VoteStream, answers_below
+
+from zanon_net.flink.client import reason_in
+
+pytestmark = [*wanted(), long_form]
+SMALL, ROOMY = "128k", "200m"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path):
+    """A folder with little room."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "none", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False).returncode != 0:
+        pytest.skip("has to mount a small disk")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def is_part_of(some: Counter[bytes], whole: Counter[bytes]) -> bool:
+    return not some - whole
+
+
+def reason_of_failure(cluster: FlinkCluster, job: str) -> str:
+    """Why a job has failed in the end."""
+    cluster.wait(lambda: cluster.state_of(job) == "FAILED", "the end of the job", 300)
+    history = cluster.get(f"/jobs/{job}/exceptions")["exceptionHistory"]["entries"]
+    return reason_in(history[0]["stacktrace"])
+
+
+def of_another_version(savepoint: Path, copy: Path) -> Path:
+    """A savepoint whose snapshots say that they are of version 2."""
+    shutil.copytree(savepoint, copy)
+    changed = 0
+    for path in copy.iterdir():
+        data = path.read_bytes()
+        changed += data.count(b"ZNVF\x01")
+        path.write_bytes(data.replace(b"ZNVF\x01", b"ZNVF\x02"))
+    assert changed > 0
+    # Flink's own file names the folder that it was written to.
+    meta = copy / "_metadata"
+    meta.write_bytes(meta.read_bytes().replace(savepoint.name.encode(), copy.name.encode()))
+    return copy
+
+
+def test_failures_around_the_job(tmp_path: Path, small_disk: Path) -> None:
+    stream = VoteStream(messages_a_file=6)
+    expected = stream.expected()
+    votes, whole = tmp_path / "shared", tmp_path / "whole"
+    feed(stream, whole, votes, 0, 0)
+    parts = sum(1 for _ in whole.rglob("*.znv"))
+    checkpoints = ["--checkpoints", small_disk]
+    with FlinkCluster(tmp_path / "cluster") as cluster:
+        # A full disk: nothing is committed, and all is when there is room.
+        job = cluster.submit(*job_options(votes, stream, 2), *checkpoints)
+        feed(stream, whole, votes, 0, parts // 3)
+        cluster.wait(lambda: cluster.counts_of(job).get("failed", 0) > 1, "failed checkpoints")
+        done, before = cluster.completed(job), answers_below(votes / "answers")
+        assert is_part_of(before, expected)
+        assert cluster.state_of(job) == "RUNNING"
+        subprocess.run(["mount", "-o", f"remount,size={ROOMY}", str(small_disk)], check=True)
+        cluster.wait(lambda: cluster.completed(job) > done + 1, "a checkpoint")
+
+        # A job manager that was killed: the last checkpoint goes on.
+        cluster.kill_job_manager()
+        (last,) = [path.parent for path in small_disk.glob(f"{job}/chk-*/_metadata")]
+        feed(stream, whole, votes, parts // 3, parts * 2 // 3)
+        job = cluster.submit(*job_options(votes, stream, 2), *checkpoints, "--savepoint", last)
+        cluster.wait(lambda: cluster.completed(job) > 2, "checkpoints")
+
+        # State of another version decides nothing.
+        text = cluster.flink("stop", "--savepointPath", str(cluster.savepoints), job).stdout
+        savepoint = Path(text.rpartition("Path: ")[2].split()[0].removeprefix("file:"))
+        other = of_another_version(savepoint, savepoint.with_name(savepoint.name[:-1] + "!"))
+        before = answers_below(votes / "answers")
+        job = cluster.submit(*job_options(votes, stream, 2), *checkpoints, "--savepoint", other)
+        feed(stream, whole, votes, parts * 2 // 3, None)
+        assert "version 2, and only 1 is known" in reason_of_failure(cluster, job)
+        assert answers_below(votes / "answers") == before
+
+        job = cluster.submit(*job_options(votes, stream, 2), *checkpoints, "--savepoint", savepoint)
+        cluster.wait(is_answered(votes, sum(expected.values())), "all answers", 300)
+    assert answers_below(votes / "answers") == expected
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda data: data[:-5], "ends in the midst of a message"),
+        (lambda data: b"\xff" * 8 + data[8:], "no frame of a vote message"),
+        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "checksum|damaged"),
+    ],
+)
+def test_a_damaged_file_ends_the_job(tmp_path: Path, damage, problem: str) -> None:
+    stream = VoteStream(observations=20_000, messages_a_file=6)
+    stream.write(tmp_path)
+    files = sorted((tmp_path / "votes").rglob("*.znv"), key=lambda path: (path.name[4:], path))
+    damaged = files[len(files) // 2]
+    damaged.write_bytes(damage(damaged.read_bytes()))
+    done = subprocess.run(
+        [PYTHON, "-m", "zanon_net", "flink", "job", "--ends",
+         *map(str, job_options(tmp_path, stream, 1))],
+        env={**os.environ, "FLINK_LOG_DIR": str(tmp_path)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("zanon-net: the job has failed: ")
+    assert any(word in line for word in problem.split("|")), line
+    assert is_part_of(answers_below(tmp_path / "answers"), stream.expected())
