@@ -734,6 +734,7 @@ def reader_public_key(pem: bytes) -> bytes:
 def sealed_row_bytes(n: int) -> int:
     """How long a row of n bytes is once it is sealed."""
 
+@final
 class VoteRows:
     """The rows of a vote message that has some (anonymity/vote_rows)."""
 
@@ -751,6 +752,7 @@ class VoteRows:
     def plain(self) -> bytes: ...
     def attachments(self) -> list[bytes]: ...
 
+@final
 class RowSealer:
     """Seals rows of votes to a reader (crypto/sealed_row)."""
 
@@ -758,6 +760,7 @@ class RowSealer:
     def renew(self) -> None: ...
     def attach(self, message: bytes, rows: list[bytes | None]) -> bytes: ...
 
+@final
 class RowOpener:
     """Opens rows that were sealed to a reader (crypto/sealed_row)."""
 
@@ -766,12 +769,14 @@ class RowOpener:
         self, probe_key: bytes, probe: int, shard: int, sequence: int, index: int, sealed: bytes
     ) -> bytes | None: ...
 
+@final
 class ThresholdSealer:
     """Makes shares, and seals rows that they open (crypto/threshold)."""
 
     def __init__(self, key: bytes, *, z: int, window_ns: int, epochs: int = 4) -> None: ...
     def attach(self, message: bytes, rows: list[bytes | None]) -> bytes: ...
 
+@final
 class ThresholdShard:
     """Collects shares, and opens the rows of released votes (crypto/threshold_shard)."""
 

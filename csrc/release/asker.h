@@ -89,8 +89,8 @@ typedef struct zn_asker {
      * bytes. */
     void (*write_row)(zn_text *out, const zn_release *row);
     const zn_release *row; /* of the vote that is asked about next; NULL: it has none */
-    bool muted;           /* the answers to votes and questions are given up, and nothing is sent */
-    bool failed;          /* no memory for a message */
+    bool muted;  /* the answers to votes and questions are given up, and nothing is sent */
+    bool failed; /* no memory for a message */
 } zn_asker;
 
 /* Makes an empty queue for `most` steps, a power of two; probe, settings, interval_ns and stats are

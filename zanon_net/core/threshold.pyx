@@ -77,7 +77,10 @@ cdef class ThresholdSealer:
 
 
 cdef class ThresholdShard:
-    """Collects the shares of decided votes, and opens the rows of released ones.
+    """ThresholdShard(*, z, window_ns, epochs=4, max_groups=None)
+--
+
+    Collects the shares of decided votes, and opens the rows of released ones.
 
     z, window_ns, epochs: as ThresholdSealer.
     max_groups: most pairs of an attribute and an epoch whose shares are held; None: 2**22.
@@ -87,6 +90,7 @@ cdef class ThresholdShard:
     cdef zn_threshold_rule rule
     cdef uint32_t max_groups
 
+    @embedsignature(False)
     def __init__(self, *, z, window_ns, epochs=4, max_groups=None):
         cdef zn_error err
         if self.shard != NULL:

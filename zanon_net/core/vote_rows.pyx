@@ -66,5 +66,4 @@ cdef class VoteRows:
     def attachments(self):
         """What goes with each vote: bytes, or b"" for nothing."""
         cdef zn_cursor c = zn_cursor_over_span(self.read.rows, True)
-        cdef uint32_t i
-        return [span_bytes(zn_vote_rows_next(&c)) for i in range(self.read.votes)]
+        return [span_bytes(zn_vote_rows_next(&c)) for _vote in range(self.read.votes)]
