@@ -325,7 +325,7 @@ static bool is_crowded(const zn_engine *e)
            (zn_asker_space(&e->asker) < STEPS_MAX / 2 || e->asker.records > e->max_flows / 4);
 }
 
-int zn_engine_ask_room(zn_engine *e, zn_error *err)
+int zn_engine_ask_make_space(zn_engine *e, zn_error *err)
 {
     return is_crowded(e) ? give_up_all(e, err) : 0;
 }

@@ -30,7 +30,7 @@ int zn_engine_ask_period(zn_engine *e, int64_t start_ns, zn_error *err);
 int zn_engine_ask_rebase(zn_engine *e, zn_error *err);
 /* Gives up all that waits where it leaves too little room for other flows. Returns 0, or a negative
  * zn_err. */
-int zn_engine_ask_room(zn_engine *e, zn_error *err);
+int zn_engine_ask_make_space(zn_engine *e, zn_error *err);
 /* Notes that it is now_ns by a clock beside the packets', as none came for a while. */
 void zn_engine_ask_quiet(zn_engine *e, int64_t now_ns);
 /* After the end of input, makes the last messages when all flows are asked about. rc: of a flush, 0

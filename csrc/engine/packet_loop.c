@@ -269,7 +269,7 @@ static int evict_flows(zn_engine *e, zn_error *err)
         more = ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE;
     rc = zn_engine_flush_votes(e, true, err);
     if (rc == 0 && e->gate.asker != NULL)
-        rc = zn_engine_ask_room(e, err);
+        rc = zn_engine_ask_make_space(e, err);
     if (rc != 0)
         return rc;
     if (zn_flow_live(e->flows) > e->max_flows)

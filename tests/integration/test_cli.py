@@ -47,7 +47,7 @@ def test_help_of_run(capsys: Captured) -> None:
     text = capsys.readouterr().out
     titles = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
     groups = ["Anonymity", "Addresses", "Input and output", "Limits", "Interfaces", "Metrics"]
-    assert titles == [*groups, "Packets", "Messages"]
+    assert titles == [*groups, "Packets", "Counter of all probes", "Messages"]
     assert text.count("zanon-net run") >= 3
     for shown in ("[default: 20]", "[default: 1h]", "[default: 32,56]", "[default: tstat]"):
         assert shown in " ".join(text.split())
@@ -62,7 +62,7 @@ def test_commands_can_be_made_with_the_oldest_click() -> None:
         if parameter.nargs == -1
     ]
     assert [(about["name"], about["default"]) for about in many] == [
-        (name, None) for name in ("source", "paths", "source", "source", "source")
+        (name, None) for name in ("source", "paths", "source", "source", "source", "sealed")
     ]
 
 

@@ -101,7 +101,7 @@ def test_probes_and_a_counter_write_what_one_run_writes(
     assert found == logs_of(tmp_path / "one")
     manifest = json.loads((tmp_path / "p0/manifest.json").read_bytes())
     assert manifest["counters"]["count"]["questions_unanswered"] == 0
-    assert manifest["configuration"]["count"] == {"probe": "p0"}
+    assert manifest["configuration"]["count"] == {"probe": "p0", "count_mode": "ask"}
 
 
 def test_without_a_counter_a_run_ends(captures: Path, tmp_path: Path) -> None:
