@@ -211,12 +211,7 @@ def run_reader(
     def state() -> bytes:
         return manifest_bytes(manifest(running=True))
 
-    status_s = config.live.status_s
-    clock = None
-    if on_status is not None and status_s is not None:
-        clock = StatusClock(
-            engine, reader.drops, status_s, on_status, lambda: sink.sent, reader.presence
-        )
+    clock = _status_clock(reader, engine, sink, config.live.status_s, on_status)
     observers.begin(engine, reader.drops, hooks, lambda: sink.disk, reader.presence)
     try:
         upkeep = Upkeep(sink, config, state, is_live=isinstance(reader, LiveReader))
@@ -248,6 +243,19 @@ def run_reader(
     _log.info("finished")
     seconds = time.monotonic() - began
     return Report(final, sink.place, Totals.of(engine), seconds, sink.is_file)
+
+
+def _status_clock(
+    reader: Reader | LiveReader,
+    engine: PacketEngine,
+    sink: Sink,
+    interval_s: float | None,
+    notify: Callable[[Status], None] | None,
+) -> StatusClock | None:
+    """Tells the status from time to time; None: nobody wants it."""
+    if notify is None or interval_s is None:
+        return None
+    return StatusClock(engine, reader.drops, interval_s, notify, lambda: sink.sent, reader.presence)
 
 
 def _finish(
