@@ -14,6 +14,6 @@ def behind_text(probe: int, behind_ns: int) -> str:
     """Says that a probe stays behind, what that does, and what to do."""
     return (
         f"probe {probe:016x} stays {format_duration(behind_ns - behind_ns % NS_PER_S)} behind what"
-        " is decided: its votes are late, which suppresses names, and no probe shows a server's"
+        " is decided: its votes are late, which suppresses most names at it, and no probe shows a server's"
         " address; set its clock by NTP, or begin with --expect-probes"
     )

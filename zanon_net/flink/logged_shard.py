@@ -140,7 +140,7 @@ class LoggedShard:
 
     def _take_message(self, message: bytes) -> None:
         header = votes_header(message)
-        if header.probe in self._refused:
+        if header.probe in self._refused or self._refuses(message):
             return
         if header.sequence >= self._next.get(header.probe, 1):
             self._early.setdefault(header.probe, {})[header.sequence] = message
@@ -151,9 +151,8 @@ class LoggedShard:
         early = self._early.get(probe, {})
         following = self._next.get(probe, 1)
         while following in early:
-            if self._refuses(early[following]):
-                early.clear()
-                break
+            if self._refuses(early[following]):  # it came before the first of another probe
+                return
             try:
                 self._shard.put(early[following])
             except CapacityError:
@@ -170,6 +169,7 @@ class LoggedShard:
         if rules in (None, header.rules):
             return False
         self._refused.add(header.probe)
+        self._early.pop(header.probe, None)
         self._untold.append(Refused(header, vote_rules_difference(header.rules, rules)))
         return True
 
