@@ -390,7 +390,7 @@ class VoteShard:
         max_probes: int | None = None,
         max_leases: int | None = None,
         max_ahead_ns: int | None = None,
-        max_behind_ns: int = 0,
+        max_lag_ns: int = 0,
         keep_releases: bool = False,
     ) -> None: ...
     def put(self, message: bytes, now_ns: int | None = None) -> bool: ...

@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #define V6_AT 8
 #define EVIDENCE_AT 16
@@ -47,33 +46,40 @@ static const char *internal_name(const zn_vote_rules *rules)
     return rules->internal_is_set ? "given" : "left out";
 }
 
-/* Appends to a text of ZN_VOTE_RULES_TEXT bytes. */
-__attribute__((format(printf, 2, 3))) static void add(char *text, const char *format, ...)
+/* A text that grows in a buffer of ZN_VOTE_RULES_TEXT bytes. */
+typedef struct explanation {
+    char *text;
+    size_t n;
+} explanation;
+
+__attribute__((format(printf, 2, 3))) static void add(explanation *e, const char *format, ...)
 {
-    size_t n = strlen(text);
     va_list arguments;
+    int more;
     va_start(arguments, format);
-    (void)vsnprintf(text + n, ZN_VOTE_RULES_TEXT - n, format, arguments);
+    more = vsnprintf(e->text + e->n, ZN_VOTE_RULES_TEXT - e->n, format, arguments);
     va_end(arguments);
+    ZN_ASSERT(more >= 0 && e->n + (size_t)more < ZN_VOTE_RULES_TEXT);
+    e->n += (size_t)more;
 }
 
 void zn_vote_rules_explain(uint32_t probes, uint32_t counted, char *text)
 {
     zn_vote_rules its, others;
-    text[0] = 0;
-    add(text, "its ");
+    explanation e = {text, 0};
+    add(&e, "its ");
     if (!zn_vote_rules_unpack(&its, probes) || !zn_vote_rules_unpack(&others, counted)) {
-        add(text, "settings are of no kind that is known");
+        add(&e, "settings are of no kind that is known");
         return;
     }
     if (its.user_v4_bits != others.user_v4_bits || its.user_v6_bits != others.user_v6_bits)
-        add(text, "--user-prefix is %u,%u and not %u,%u, ", its.user_v4_bits, its.user_v6_bits,
+        add(&e, "--user-prefix is %u,%u and not %u,%u, ", its.user_v4_bits, its.user_v6_bits,
             others.user_v4_bits, others.user_v6_bits);
     if (its.any_evidence != others.any_evidence)
-        add(text, "--evidence is %s and not %s, ", evidence_name(&its), evidence_name(&others));
+        add(&e, "--evidence is %s and not %s, ", evidence_name(&its), evidence_name(&others));
     if (its.dns_votes != others.dns_votes)
-        add(text, "--dns-votes is %s and not %s, ", dns_name(&its), dns_name(&others));
+        add(&e, "--dns-votes is %s and not %s, ", dns_name(&its), dns_name(&others));
     if (its.internal_is_set != others.internal_is_set)
-        add(text, "--internal is %s and not %s, ", internal_name(&its), internal_name(&others));
-    add(text, "as at the probes counted before: give all the same");
+        add(&e, "--internal is %s and not %s, ", internal_name(&its), internal_name(&others));
+    add(&e, "as at the probes counted before: give all the same");
 }

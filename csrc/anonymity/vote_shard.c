@@ -35,9 +35,9 @@ void zn_vote_shard_config_init(zn_vote_shard_config *config, uint32_t z, int64_t
 
 static int check_config(const zn_vote_shard_config *c, zn_error *err)
 {
-    if (c->rotate_ns < 0 || c->max_ahead_ns < 0 || c->max_behind_ns < 0)
+    if (c->rotate_ns < 0 || c->max_ahead_ns < 0 || c->max_lag_ns < 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
-                       "rotate_ns, max_ahead_ns and max_behind_ns must not be negative");
+                       "rotate_ns, max_ahead_ns and max_lag_ns must not be negative");
     if (c->max_clients < 1 || c->max_pending < 1 || c->max_probes < 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "max_clients, max_pending and max_probes must be at least 1");
@@ -151,17 +151,17 @@ static zn_vote_probe *new_probe(zn_vote_shard *s)
  * is may be missing. */
 static void advance_probe(zn_vote_shard *s, zn_vote_probe *p, const zn_vote_header *h)
 {
-    int64_t behind_ns;
+    int64_t lag_ns;
     p->sequence = h->sequence;
     if (h->watermark_ns > p->watermark_ns)
         p->watermark_ns = h->watermark_ns;
     if (p->state == ZN_PROBE_PRESENT && p->gone_epoch == ZN_VOTE_EPOCH_NONE)
         return;
-    behind_ns = s->decided_ns - p->watermark_ns;
-    if (behind_ns <= s->config.max_behind_ns)
+    lag_ns = s->decided_ns - p->watermark_ns;
+    if (lag_ns <= s->config.max_lag_ns)
         p->state = ZN_PROBE_PRESENT;
     p->gone_epoch =
-        behind_ns <= 0 ? ZN_VOTE_EPOCH_NONE : zn_vote_clients_epoch(&s->clients, s->newest_ns);
+        lag_ns <= 0 ? ZN_VOTE_EPOCH_NONE : zn_vote_clients_epoch(&s->clients, s->newest_ns);
     zn_shard_note_gone(s);
 }
 

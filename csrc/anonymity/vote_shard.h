@@ -7,7 +7,7 @@
  * Each message has a watermark: no vote for an earlier time will follow from its probe. A vote is
  * decided when the watermarks of all probes that are present have passed its time. A probe is
  * present from its first message with a watermark that is not behind what is decided already, or so
- * little that the others can wait for it (max_behind_ns), until it ends or is forgotten. The time
+ * little that the others can wait for it (max_lag_ns), until it ends or is forgotten. The time
  * up to which votes are decided never goes back. A vote for a time that is decided already is late:
  * the table judges it at its true time, which can only suppress.
  *
@@ -34,7 +34,7 @@ typedef struct zn_vote_shard_config {
     uint64_t settings;    /* which the probes' messages must have */
     int64_t rotate_ns;    /* length of an epoch of client addresses; 0: there is one */
     int64_t max_ahead_ns; /* a message that is further ahead of the others is rejected; 0: none */
-    int64_t max_behind_ns; /* a probe that joins is waited for if it is no further behind than this;
+    int64_t max_lag_ns;   /* a probe that joins is waited for if it is no further behind than this;
                               what it sends for times that are decided is late all the same */
     uint32_t max_clients; /* addresses of clients in an epoch */
     uint32_t max_pending; /* votes and messages that wait for their decision */
@@ -84,8 +84,8 @@ void zn_vote_shard_close(zn_vote_shard *s);
 /*
  * Takes a vote message. now_ns: the wall clock where it says how far probes can be, else 0. Returns
  * 0 with *taken false for a duplicate; or, with nothing done, -ZN_ERR_FORMAT for a message that is
- * damaged, not for this shard, of other rules, out of sequence or too far ahead, and -ZN_ERR_CAPACITY when too much
- * is pending: the probe may send it again.
+ * damaged, not for this shard, of other rules, out of sequence or too far ahead, and
+ * -ZN_ERR_CAPACITY when too much is pending: the probe may send it again.
  */
 int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, bool *taken,
                       zn_error *err);

@@ -46,7 +46,7 @@ static void put_settings(const zn_vote_shard_config *c, zn_text *out)
     put(out, c->settings, 8);
     put(out, (uint64_t)c->rotate_ns, 8);
     put(out, (uint64_t)c->max_ahead_ns, 8);
-    put(out, (uint64_t)c->max_behind_ns, 8);
+    put(out, (uint64_t)c->max_lag_ns, 8);
     put(out, c->max_clients, 4);
     put(out, c->max_pending, 4);
     put(out, c->max_probes, 4);
@@ -173,7 +173,7 @@ static void read_settings(zn_cursor *c, zn_vote_shard_config *out)
     out->settings = zn_cursor_le(c, 8);
     out->rotate_ns = (int64_t)zn_cursor_le(c, 8);
     out->max_ahead_ns = (int64_t)zn_cursor_le(c, 8);
-    out->max_behind_ns = (int64_t)zn_cursor_le(c, 8);
+    out->max_lag_ns = (int64_t)zn_cursor_le(c, 8);
     out->max_clients = zn_cursor_le32(c);
     out->max_pending = zn_cursor_le32(c);
     out->max_probes = zn_cursor_le32(c);

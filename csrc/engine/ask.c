@@ -84,6 +84,8 @@ static int make_settings(zn_engine *e, zn_error *err)
     return rc;
 }
 
+_Static_assert(ZN_DNS_VOTES_OWN == 0 && ZN_DNS_VOTES_NO == ZN_VOTE_RULES_DNS_MAX, "as in rules");
+
 static uint32_t rules_of(const zn_roles *roles)
 {
     zn_vote_rules rules = {.user_v4_bits = roles->user_v4_bits,

@@ -3,9 +3,9 @@
 /*
  * The counter of a shard. With a first byte below 0x80 the rest are steps: messages of three probes
  * with a few votes each, decisions, probes that leave, dumps and loads. Traps on an answer that is
- * not for a message, on a message that is taken though its rules are not the first one's, on a yes to a vote that fewer than z users share and that has no lease, and on
- * a dump that is not taken. With another first byte the rest is a dump, whose checksums are made
- * right.
+ * not for a message, on a message that is taken though its rules are not the first one's, on a yes
+ * to a vote that fewer than z users share and that has no lease, and on a dump that is not taken.
+ * With another first byte the rest is a dump, whose checksums are made right.
  */
 #include "anonymity/vote_leases.h"
 #include "anonymity/vote_shard.h"
@@ -143,7 +143,7 @@ static void run_steps(const uint8_t *data, size_t size)
     config.table.keep = size % 2 != 0 ? Z : 0;
     config.settings = SETTINGS;
     config.rotate_ns = 50 * UNIT;
-    config.max_behind_ns = size % 3 == 0 ? 5 * UNIT : 0;
+    config.max_lag_ns = size % 3 == 0 ? 5 * UNIT : 0;
     config.max_pending = 60;
     config.max_clients = 3;
     config.max_probes = PROBES;

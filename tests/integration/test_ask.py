@@ -122,7 +122,8 @@ def test_a_flow_over_epochs_keeps_its_servers_past(chosen: dict[str, Any]) -> No
 def test_a_message_says_who_counts_as_a_user(
     chosen: dict[str, Any], core: dict[str, Any], options: dict[str, Any]
 ) -> None:
-    _outcomes, probes = counted(portions([(0, visit(user(1), b"a.example", START))], 1), chosen | core)
+    parts = portions([(0, visit(user(1), b"a.example", START))], 1)
+    _outcomes, probes = counted(parts, chosen | core)
     assert {read_votes(message)["rules"] for message in probes.sent} == {vote_rules(**options)}
 
 

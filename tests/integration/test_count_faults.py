@@ -261,22 +261,20 @@ def test_a_probe_of_other_rules_is_refused_for_good(desk: Desk, caplog: Logged) 
     assert desk.answers == {(1, 1): [False], (1, 2): [True]}
 
 
-def test_a_probe_that_comes_late_and_stays_behind_is_spoken_of(
-    desk: Desk, caplog: Logged
-) -> None:
+def test_a_probe_that_comes_late_and_stays_behind_is_spoken_of(desk: Desk, caplog: Logged) -> None:
     for second in range(60, 100):
         desk.now_s = second
         desk.send(1, {second: [10]}, second)
         desk.send(2, {second - 30: [20 + second]}, second - 30)
     assert desk.count("late") == 40
-    assert desk.service.facts().behind_s == {f"{1:016x}": 0.0, f"{2:016x}": 30.0}
+    assert desk.service.facts().probe_lag_s == {f"{1:016x}": 0.0, f"{2:016x}": 30.0}
     assert caplog.text.count("probe 0000000000000002 stays 30s behind what is decided") == 1
     assert "set its clock by NTP, or begin with --expect-probes" in caplog.text
     assert desk.count("probe_gone") == 0
     assert desk.answers[1, 39] == [True]  # what the late one sent counts from then on
     desk.send(2, {}, 99)  # its clock is set
     desk.wait(1)
-    assert desk.service.facts().behind_s == {f"{1:016x}": 0.0, f"{2:016x}": 0.0}
+    assert desk.service.facts().probe_lag_s == {f"{1:016x}": 0.0, f"{2:016x}": 0.0}
 
 
 def test_the_others_wait_for_one_that_is_a_second_behind(desk: Desk, caplog: Logged) -> None:

@@ -82,7 +82,7 @@ def played(
     ends: bool = True,
 ) -> Run:
     """joins: the round in which the late probe comes."""
-    run = Run(VoteShard(Z, WINDOW, rotate_ns=ROTATE, max_behind_ns=ADMITTED))
+    run = Run(VoteShard(Z, WINDOW, rotate_ns=ROTATE, max_lag_ns=ADMITTED))
     rounds = max(map(len, (late, *others)))
     for number in range(rounds):
         begin = number * INTERVAL
@@ -148,9 +148,7 @@ def test_the_others_wait_for_one_that_is_little_behind(
     ("lag", "is_waited_for", "late", "too_late"),
     [(5, True, 2, 0), (25, True, 4, 0), (30, False, 57, 0), (400, False, 20, 20)],
 )
-def test_what_becomes_of_its_votes(
-    lag: int, is_waited_for: bool, late: int, too_late: int
-) -> None:
+def test_what_becomes_of_its_votes(lag: int, is_waited_for: bool, late: int, too_late: int) -> None:
     """Within the window they count at their true time; beyond, they are suppressed and counted.
     late: those of its intervals whose times are decided already."""
     others, own = [[(NAME, 1, 1, 1)]] * 60, [[(NAME, 2, 2, 1)]] * 60
@@ -163,7 +161,7 @@ def test_what_becomes_of_its_votes(
 
 def test_late_votes_count_for_votes_that_come_after_them() -> None:
     """Two users are the other probe's, one the late one's: three share the name."""
-    run = Run(VoteShard(Z, WINDOW, rotate_ns=ROTATE, max_behind_ns=ADMITTED))
+    run = Run(VoteShard(Z, WINDOW, rotate_ns=ROTATE, max_lag_ns=ADMITTED))
     run.say(1, 100, votes_at(95, [(NAME, 0, 1, 1), (NAME, 1, 2, 1)]))
     run.say(LATE, 70, votes_at(68, [(NAME, 0, 3, 1)]))
     run.say(1, 106, votes_at(101, [(NAME, 0, 1, 1)]))
@@ -174,7 +172,7 @@ def test_late_votes_count_for_votes_that_come_after_them() -> None:
 
 def test_no_address_is_shown_while_a_probe_is_behind() -> None:
     """A client's mark of the late probe may come after the votes for the address."""
-    run = Run(VoteShard(Z, WINDOW, rotate_ns=ROTATE, max_behind_ns=ADMITTED))
+    run = Run(VoteShard(Z, WINDOW, rotate_ns=ROTATE, max_lag_ns=ADMITTED))
     for end in range(300, 900, INTERVAL):
         run.say(1, end, votes_at(end - 5, [(4, 0, user, 1) for user in range(Z)]))
         run.say(LATE, end - 60, votes_at(end - 65, [(CLIENT, 0, 0, 1)]))

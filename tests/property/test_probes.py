@@ -88,7 +88,7 @@ def test_probes_and_a_counter_say_what_one_run_says(
     st.sampled_from([0, 2 * SECOND, HOUR]),
 )
 def test_a_probe_that_comes_late_and_lags_has_nothing_shown_that_one_run_withholds(
-    key_file: str, scenario: Scenario, lag_s: int, tenth: int, max_behind_ns: int
+    key_file: str, scenario: Scenario, lag_s: int, tenth: int, max_lag_ns: int
 ) -> None:
     """What each probe says is some of what one run says over the packets that the probes saw."""
     assume(scenario.rules.z > 1)
@@ -100,7 +100,7 @@ def test_a_probe_that_comes_late_and_lags_has_nothing_shown_that_one_run_withhol
     joins_ns = min(times) + (max(times) - min(times)) * tenth // 10
     lag_ns = lag_s * SECOND
     outcomes, _probes = counted_late(
-        parts, chosen, lag_ns=lag_ns, joins_ns=joins_ns, max_behind_ns=max_behind_ns
+        parts, chosen, lag_ns=lag_ns, joins_ns=joins_ns, max_lag_ns=max_lag_ns
     )
     parts[-1] = [frame for frame in parts[-1] if frame.t_ns + lag_ns >= joins_ns]
     one = run(merged(parts), batch=1, **chosen)

@@ -70,9 +70,9 @@ def test_only_probes_like_the_first_are_counted(
     expected = decide_all(ShardOracle(Z, WINDOW), taken)
     assert found == {(m.probe, m.sequence): expected.get((m.probe, m.sequence), []) for m in taken}
     assert shard.stats["malformed"] == refused
+    other = Message(0, 99, 1, SETTINGS, END, [], next(r for r in RULES if r != shard.rules))
     with pytest.raises(FormatError, match="--"):  # all have ended, and its rules stay
-        other = next(rules for rules in RULES if rules != shard.rules)
-        shard.put(encode(Message(0, 99, 1, SETTINGS, END, [], other))[0])
+        shard.put(encode(other)[0])
 
 
 def answers_of(shard: VoteShard) -> list[dict[str, object]]:

@@ -52,7 +52,7 @@ class Probes:
     count: int
     settings: dict[str, Any]
     shards: int = 1
-    max_behind_ns: int = 0
+    max_lag_ns: int = 0
     waits: bool = True  # decides nothing before all have come
     engines: list[Any] = field(default_factory=list)
     sent: list[bytes] = field(default_factory=list)
@@ -63,8 +63,11 @@ class Probes:
         rotate_ns = settings.get("rotate_ns", settings["window_ns"])
         self.counter = [
             VoteShard(
-                settings["z"], settings["window_ns"], rotate_ns=rotate_ns, shard=n,
-                max_behind_ns=self.max_behind_ns,
+                settings["z"],
+                settings["window_ns"],
+                rotate_ns=rotate_ns,
+                shard=n,
+                max_lag_ns=self.max_lag_ns,
             )
             for n in range(self.shards)
         ]
@@ -146,12 +149,12 @@ def counted(
 
 
 def counted_late(
-    parts: Portions, settings: dict[str, Any], *, lag_ns: int, joins_ns: int, max_behind_ns: int = 0
+    parts: Portions, settings: dict[str, Any], *, lag_ns: int, joins_ns: int, max_lag_ns: int = 0
 ) -> tuple[list[Outcome], Probes]:
     """The same, with a last probe that comes at joins_ns of the others' clock, with its packets of
     then on, and whose clock stays lag_ns behind theirs. The counter waits for nobody that it does
     not know."""
-    probes = Probes(len(parts), settings, waits=False, max_behind_ns=max_behind_ns)
+    probes = Probes(len(parts), settings, waits=False, max_lag_ns=max_lag_ns)
     last = len(parts) - 1
     arrivals = sorted(
         (frame.t_ns + (lag_ns if n == last else 0), n, i)

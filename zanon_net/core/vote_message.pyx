@@ -86,7 +86,8 @@ cdef class VoteWriter:
     Writes the vote messages of a probe to a shard (docs/reference/vote-messages.md).
 
     probe, settings: numbers of 64 bits, the second from vote_settings(). shard: 0 to 65535.
-    rules: of vote_rules(); None: its defaults. sequence: that of the first message; finish() raises it by one.
+    rules: of vote_rules(); None: its defaults.
+    sequence: that of the first message; finish() raises it by one.
     max_votes: of a message, up to 2**20.
     """
 
@@ -177,8 +178,8 @@ cdef dict start_of(const zn_vote_header *header):
 def read_votes(bytes message not None):
     """The header of a vote message and its votes as arrays, in the order of their answers.
 
-    A dict of shard, probe, sequence, settings, rules and watermark_ns; and of arrays kind (uint8), t_ns
-    (int64), user (40 bits of it), lo and hi (uint64).
+    A dict of shard, probe, sequence, settings, rules and watermark_ns; and of arrays kind (uint8),
+    t_ns (int64), user (40 bits of it), lo and hi (uint64).
     Raises FormatError for what is no such message, cut or damaged.
     """
     cdef _Copy copy = _Copy(message)

@@ -15,7 +15,7 @@ from zanon_net.count.attachments import plain_message
 from zanon_net.count.commits import COUNTED, GONE, UNCOUNTED, Entry
 from zanon_net.count.counter import Counter
 from zanon_net.count.frames import ENDED, Refusal, VotesHeader, votes_header
-from zanon_net.count.lateness import NS_PER_S, behind_text
+from zanon_net.count.lateness import NS_PER_S, lag_text
 from zanon_net.count.settings import CounterSettings
 from zanon_net.count.transport import Received
 from zanon_net.errors import FormatError
@@ -58,8 +58,8 @@ class Admission:
         now = clocks.seconds()
         self.last_seen: dict[int, float] = dict.fromkeys(counter.watermarks(), now)
         self._check_due = now
-        self._slow_since: dict[int, float] = {}
         self._behind_since: dict[int, float] = {}
+        self._late_since: dict[int, float] = {}
         self._users: dict[str, _Quota] = {}
 
     def look_at(self, received: Iterable[Received], lost: Iterable[int] = ()) -> Admitted:
@@ -166,19 +166,19 @@ class Admission:
         }
         if len(slow) == len(self.last_seen):  # all are: they read captures
             slow.clear()
-        self._slow_since = {probe: self._slow_since.get(probe, now) for probe in slow}
-        for probe, since in self._slow_since.items():
+        self._behind_since = {probe: self._behind_since.get(probe, now) for probe in slow}
+        for probe, since in self._behind_since.items():
             if now - since > self._settings.probe_timeout_s and self._counter.waits_for(probe):
                 self._drop(probe, "its clock is behind by more than --max-skew", admitted)
 
     def _warn_of_late(self, admitted: Admitted) -> None:
         """Says which probes are behind what is decided and do not catch up."""
-        now, behind = self._clocks.seconds(), self._counter.behind()
+        now, behind = self._clocks.seconds(), self._counter.lags()
         late = self.last_seen.keys() & behind.keys()
-        self._behind_since = {probe: self._behind_since.get(probe, now) for probe in late}
-        for probe, since in self._behind_since.items():
+        self._late_since = {probe: self._late_since.get(probe, now) for probe in late}
+        for probe, since in self._late_since.items():
             if now - since >= CATCHING_UP_S:
-                admitted.warnings[f"behind {probe}"] = behind_text(probe, behind[probe])
+                admitted.warnings[f"behind {probe}"] = lag_text(probe, behind[probe])
 
     def _drop(self, probe: int, reason: str, admitted: Admitted) -> None:
         if self._counter.waits_for(probe):

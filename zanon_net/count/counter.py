@@ -146,7 +146,7 @@ class Counter:
                     least[probe] = min(watermark, least.get(probe, watermark))
         return least
 
-    def behind(self) -> dict[int, int]:
+    def lags(self) -> dict[int, int]:
         """By how many nanoseconds a probe is behind what is decided, at most, over its shards: of
         those that decisions do not wait for."""
         most: dict[int, int] = {}

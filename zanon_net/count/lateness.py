@@ -5,15 +5,15 @@
 from zanon_net.config.parse import format_duration
 
 NS_PER_S = 1_000_000_000
-MAX_BEHIND_NS = 2 * NS_PER_S
+MAX_LAG_NS = 2 * NS_PER_S
 """How far behind a probe that joins may be for decisions to wait for it. From then on all answers
 come so much later, and the probes hold what waits for them for `--count-hold`."""
 
 
-def behind_text(probe: int, behind_ns: int) -> str:
+def lag_text(probe: int, lag_ns: int) -> str:
     """Says that a probe stays behind, what that does, and what to do."""
     return (
-        f"probe {probe:016x} stays {format_duration(behind_ns - behind_ns % NS_PER_S)} behind what"
-        " is decided: its votes are late, which suppresses most names at it, and no probe shows a server's"
-        " address; set its clock by NTP, or begin with --expect-probes"
+        f"probe {probe:016x} stays {format_duration(lag_ns - lag_ns % NS_PER_S)} behind what"
+        " is decided: its votes are late, which suppresses most names at it, and no probe shows a"
+        " server's address; set its clock by NTP, or begin with --expect-probes"
     )

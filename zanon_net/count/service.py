@@ -79,12 +79,12 @@ class CounterService:
         """What there is to say of it now."""
         watermark = self.counter.watermark
         now, last_seen = self._clocks.seconds(), self._admission.last_seen
-        behind = self.counter.behind()
+        behind = self.counter.lags()
         return CounterFacts(
             counts=self.counter.stats(),
             lag_s=None if watermark in (0, ENDED) else (self._clocks.time_ns() - watermark) / 1e9,
             last_seen_s={f"{probe:016x}": now - seen for probe, seen in last_seen.items()},
-            behind_s={f"{probe:016x}": behind.get(probe, 0) / 1e9 for probe in last_seen},
+            probe_lag_s={f"{probe:016x}": behind.get(probe, 0) / 1e9 for probe in last_seen},
             probes_missing=self.counter.probes_missing,
             memory_bytes=self.counter.memory_bytes,
             probes=self.counter.probes,

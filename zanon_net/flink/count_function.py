@@ -11,7 +11,7 @@ from pyflink.datastream import KeyedProcessFunction, RuntimeContext
 from pyflink.datastream.state import ListStateDescriptor, ValueStateDescriptor
 
 from zanon_net.count.frames import answers_header, framed, messages_in, votes_header
-from zanon_net.count.lateness import behind_text
+from zanon_net.count.lateness import lag_text
 from zanon_net.errors import FormatError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
 from zanon_net.flink.logged_shard import LoggedShard, probe_gone
@@ -36,8 +36,8 @@ class CountFunction(KeyedProcessFunction):
         self._settings = settings
         self._shards: dict[int, LoggedShard] = {}
         self._heard: dict[int, dict[int, int]] = {}
-        self._behind_ms: dict[int, int] = {}
-        self._said_behind: set[int] = set()
+        self._lags: dict[int, dict[int, int]] = {}
+        self._said_late: set[int] = set()
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Begins, or goes on from a checkpoint."""
@@ -46,7 +46,7 @@ class CountFunction(KeyedProcessFunction):
         self._log = runtime_context.get_list_state(ListStateDescriptor("log", BYTES))
         metrics = runtime_context.get_metrics_group()
         self._refusals = metrics.counter("probesRefused")
-        metrics.gauge("probeBehindMs", lambda: max(self._behind_ms.values(), default=0))
+        metrics.gauge("probeLagMs", self._most_lag_ms)
 
     def process_element(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
         """Takes messages of a probe."""
@@ -83,12 +83,23 @@ class CountFunction(KeyedProcessFunction):
             self._log.update(log)
 
     def _warn_of_late(self, number: int, shard: LoggedShard) -> None:
-        """Says once of each probe that it stays behind."""
-        behind = shard.behind()
-        self._behind_ms[number] = max(behind.values(), default=0) // NS_PER_MS
-        for probe in behind.keys() - self._said_behind:
-            self._said_behind.add(probe)
-            _log.warning("%s", behind_text(probe, behind[probe]))
+        """Says once of each probe that it stays behind, though it sends."""
+        heard_after = time.monotonic_ns() - self._settings.probe_timeout_ns
+        heard, before = self._heard[number], self._lags.get(number, {})
+        behind = {
+            probe: by_ns
+            for probe, by_ns in shard.lags().items()
+            if heard.get(probe, heard_after) > heard_after
+        }
+        self._lags[number] = behind
+        for probe in (behind.keys() & before.keys()) - self._said_late:
+            self._said_late.add(probe)
+            _log.warning("%s", lag_text(probe, behind[probe]))
+
+    def _most_lag_ms(self) -> int:
+        """By how much a probe of a shard here is behind at most."""
+        most_ns = max((max(b.values(), default=0) for b in self._lags.values()), default=0)
+        return most_ns // NS_PER_MS
 
     def _begin(self, number: int, ctx: KeyedProcessFunction.Context) -> LoggedShard:
         """The shard out of the state, where there is some."""

@@ -20,7 +20,7 @@ from zanon_net.count.frames import (
     votes_header,
     write_refusal,
 )
-from zanon_net.count.lateness import MAX_BEHIND_NS
+from zanon_net.count.lateness import MAX_LAG_NS
 from zanon_net.errors import CapacityError, FormatError
 from zanon_net.flink.count_settings import CountSettings
 
@@ -73,7 +73,7 @@ class LoggedShard:
             settings.window_ns,
             rotate_ns=settings.rotate_ns,
             shard=number,
-            max_behind_ns=MAX_BEHIND_NS,
+            max_lag_ns=MAX_LAG_NS,
         )
         self._has_begun = False
         self._next: dict[int, int] = {}
@@ -129,7 +129,7 @@ class LoggedShard:
         untold, self._untold = self._untold, []
         return untold
 
-    def behind(self) -> dict[int, int]:
+    def lags(self) -> dict[int, int]:
         """By how many nanoseconds each probe is behind what is decided that is not waited for."""
         decided = self._shard.watermark
         return {

@@ -45,11 +45,11 @@ COUNTER_METRICS = (
         value=lambda facts: facts.last_seen_s,
     ),
     Metric(
-        name="probe_behind_seconds",
+        name="probe_lag_seconds",
         kind="gauge",
         help="How far a probe that decisions do not wait for is behind them: its votes are late.",
         label="probe",
-        value=lambda facts: facts.behind_s,
+        value=lambda facts: facts.probe_lag_s,
     ),
     Metric(
         name="counter_probes_missing",

@@ -213,7 +213,7 @@ cdef extern from "anonymity/vote_shard.h" nogil:
     ctypedef struct zn_vote_shard_config:
         zn_ztable_config table
         uint64_t settings
-        int64_t rotate_ns, max_ahead_ns, max_behind_ns
+        int64_t rotate_ns, max_ahead_ns, max_lag_ns
         uint32_t max_clients, max_pending, max_probes, max_leases
         uint16_t shard
         c_bool keep_releases
