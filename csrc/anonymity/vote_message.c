@@ -189,7 +189,8 @@ size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, ui
     at = zn_le_put(at, (uint64_t)w->first_ns, 8);
     at = zn_le_put(at, w->groups, 4);
     at = zn_le_put(at, w->votes, 4);
-    at = zn_le_put(at, width, 4);
+    at = zn_le_put(at, width, 1);
+    at = zn_le_put(at, header->rules, ZN_VOTE_RULES_BYTES);
     at = zn_le_put(at, w->lease_groups, 4);
     for (uint32_t i = 0; i < w->groups; i++)
         if (w->group[i].kind <= GROUP_KINDS)
@@ -239,7 +240,8 @@ static int read_start(zn_vote_header *h, zn_cursor *c, zn_span message, const ch
 int zn_vote_header_read(zn_vote_header *h, zn_span message, zn_error *err)
 {
     zn_cursor c;
-    uint32_t width;
+    zn_vote_rules rules;
+    uint8_t width;
     int rc = read_start(h, &c, message, vote_magic, ZN_VOTE_HEADER_BYTES, err);
     if (rc != 0)
         return rc;
@@ -247,13 +249,15 @@ int zn_vote_header_read(zn_vote_header *h, zn_span message, zn_error *err)
     h->base_ns = (int64_t)zn_cursor_le(&c, 8);
     h->groups = zn_cursor_le32(&c);
     h->votes = zn_cursor_le32(&c);
-    width = zn_cursor_le32(&c);
+    width = zn_cursor_u8(&c);
+    h->rules = (uint32_t)zn_cursor_le(&c, ZN_VOTE_RULES_BYTES);
     h->lease_groups = zn_cursor_le32(&c);
     if (h->watermark_ns < 0 || h->base_ns < 0 || width < 1 || width > 8 ||
-        h->votes > ZN_VOTES_MAX || h->lease_groups > h->groups)
+        h->votes > ZN_VOTES_MAX || h->lease_groups > h->groups ||
+        !zn_vote_rules_unpack(&rules, h->rules))
         return damaged(err, "the vote message");
-    h->time_bytes = (uint8_t)width;
-    if (h->votes > zn_cursor_left(&c) / (width + USER_BYTES))
+    h->time_bytes = width;
+    if (h->votes > zn_cursor_left(&c) / (width + (size_t)USER_BYTES))
         return damaged(err, "the vote message");
     return 0;
 }

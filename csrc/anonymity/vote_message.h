@@ -12,6 +12,7 @@
 #ifndef ZN_ANONYMITY_VOTE_MESSAGE_H
 #define ZN_ANONYMITY_VOTE_MESSAGE_H
 
+#include "anonymity/vote_rules.h"
 #include "util/cursor.h"
 
 #define ZN_VOTE_HEADER_BYTES 64
@@ -43,13 +44,15 @@ typedef struct zn_counted_vote {
     uint8_t kind;  /* a zn_counted_kind */
 } zn_counted_vote;
 
-/* The header of both messages; an answer message has the first five members only. */
+/* The header of both messages; an answer message has the first five members only. settings and
+ * rules say together how the probe counts. */
 typedef struct zn_vote_header {
     uint16_t shard;
     uint64_t probe;
     uint64_t sequence; /* from 1, one more for each message of the probe to the shard */
     uint64_t settings; /* names z, window and epochs: both sides must have the same */
     uint32_t votes;
+    uint32_t rules;       /* packed zn_vote_rules: all probes must have the same */
     int64_t watermark_ns; /* no vote for an earlier time will follow */
     int64_t base_ns;
     uint32_t groups, lease_groups; /* in all, and of the two last kinds: these come last */
@@ -107,8 +110,8 @@ bool zn_vote_writer_add(zn_vote_writer *w, const zn_counted_vote *vote);
 size_t zn_vote_writer_bytes(const zn_vote_writer *w);
 /*
  * Writes the message to `out`, forgets its votes and returns its bytes. Of *header it takes shard,
- * probe, sequence, settings and watermark. order[k], unless order is NULL, is the number of the
- * vote, in the order in which they were added, that became the message's k-th: the one that the
+ * probe, sequence, settings, rules and watermark. order[k], unless order is NULL, is the number of
+ * the vote, in the order in which they were added, that became the message's k-th: the one that the
  * k-th answer is for.
  */
 size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, uint8_t *out,

@@ -35,8 +35,9 @@ void zn_vote_shard_config_init(zn_vote_shard_config *config, uint32_t z, int64_t
 
 static int check_config(const zn_vote_shard_config *c, zn_error *err)
 {
-    if (c->rotate_ns < 0 || c->max_ahead_ns < 0)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "rotate_ns and max_ahead_ns must not be negative");
+    if (c->rotate_ns < 0 || c->max_ahead_ns < 0 || c->max_lag_ns < 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "rotate_ns, max_ahead_ns and max_lag_ns must not be negative");
     if (c->max_clients < 1 || c->max_pending < 1 || c->max_probes < 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "max_clients, max_pending and max_probes must be at least 1");
@@ -145,21 +146,22 @@ static zn_vote_probe *new_probe(zn_vote_shard *s)
     return p;
 }
 
-/* Makes a probe present once it has caught up with what is decided. The marks of one that is
- * behind come too late, so any of the time in which it is may be missing. */
+/* Makes a probe present once it has caught up with what is decided, or nearly so: then decisions
+ * pause until it has. The marks of one that is behind come too late, so any of the time in which it
+ * is may be missing. */
 static void advance_probe(zn_vote_shard *s, zn_vote_probe *p, const zn_vote_header *h)
 {
+    int64_t lag_ns;
     p->sequence = h->sequence;
     if (h->watermark_ns > p->watermark_ns)
         p->watermark_ns = h->watermark_ns;
-    if (p->state == ZN_PROBE_PRESENT)
+    if (p->state == ZN_PROBE_PRESENT && p->gone_epoch == ZN_VOTE_EPOCH_NONE)
         return;
-    if (p->watermark_ns >= s->decided_ns) {
+    lag_ns = s->decided_ns - p->watermark_ns;
+    if (lag_ns <= s->config.max_lag_ns)
         p->state = ZN_PROBE_PRESENT;
-        p->gone_epoch = ZN_VOTE_EPOCH_NONE;
-    } else {
-        p->gone_epoch = zn_vote_clients_epoch(&s->clients, s->newest_ns);
-    }
+    p->gone_epoch =
+        lag_ns <= 0 ? ZN_VOTE_EPOCH_NONE : zn_vote_clients_epoch(&s->clients, s->newest_ns);
     zn_shard_note_gone(s);
 }
 
@@ -191,6 +193,17 @@ bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t id)
     }
     p->state = ZN_PROBE_GONE;
     return true;
+}
+
+void zn_vote_shard_set_rules(zn_vote_shard *s, uint32_t rules)
+{
+    if (s->rules == ZN_VOTE_RULES_NONE)
+        s->rules = rules;
+}
+
+uint32_t zn_vote_shard_rules(const zn_vote_shard *s)
+{
+    return s->rules;
 }
 
 int64_t zn_vote_shard_watermark(const zn_vote_shard *s)
@@ -383,6 +396,11 @@ static int check_header(const zn_vote_shard *s, const zn_vote_header *h, zn_erro
     if (h->shard != s->config.shard)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "a vote message for shard %u came to shard %u",
                        h->shard, s->config.shard);
+    if (s->rules != ZN_VOTE_RULES_NONE && h->rules != s->rules) {
+        char text[ZN_VOTE_RULES_TEXT];
+        zn_vote_rules_explain(h->rules, s->rules, text);
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s", text);
+    }
     return 0;
 }
 
@@ -418,6 +436,7 @@ static int take(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
                        s->config.max_probes);
     }
     zn_shard_append(s, m);
+    zn_vote_shard_set_rules(s, h->rules);
     s->newest_ns = latest_ns;
     advance_probe(s, p, h);
     s->stats.messages++;

@@ -6,13 +6,16 @@
  *
  * Each message has a watermark: no vote for an earlier time will follow from its probe. A vote is
  * decided when the watermarks of all probes that are present have passed its time. A probe is
- * present from its first message with a watermark that is not behind what is decided already, until
- * it ends or is forgotten; so the time up to which votes are decided never goes back. A vote for a
- * time that is decided already is late: the table judges it at its true time, which can only
- * suppress.
+ * present from its first message with a watermark that is not behind what is decided already, or so
+ * little that the others can wait for it (max_lag_ns), until it ends or is forgotten. The time
+ * up to which votes are decided never goes back. A vote for a time that is decided already is late:
+ * the table judges it at its true time, which can only suppress.
  *
  * A lease (kind LEASE) has the votes for its attribute released while it lasts, whatever the table
  * says; they count all the same.
+ *
+ * All probes must have the same rules of who a user is and which votes count: the shard takes those
+ * of the first message as its own, and keeps them as long as it knows anything.
  *
  * A message is taken whole or not at all. One that was taken before is a duplicate and has no
  * effect; one that would leave a gap is rejected, so a probe can always send again what is not
@@ -31,6 +34,8 @@ typedef struct zn_vote_shard_config {
     uint64_t settings;    /* which the probes' messages must have */
     int64_t rotate_ns;    /* length of an epoch of client addresses; 0: there is one */
     int64_t max_ahead_ns; /* a message that is further ahead of the others is rejected; 0: none */
+    int64_t max_lag_ns;   /* a probe that joins is waited for if it is no further behind than this;
+                              what it sends for times that are decided is late all the same */
     uint32_t max_clients; /* addresses of clients in an epoch */
     uint32_t max_pending; /* votes and messages that wait for their decision */
     uint32_t max_probes;
@@ -49,14 +54,14 @@ typedef struct zn_vote_shard_stats {
     uint64_t gaps;             /* messages rejected: one before them is missing, */
     uint64_t too_early;        /* too far ahead of the other probes, */
     uint64_t no_room;          /* too much is pending, */
-    uint64_t malformed;        /* damaged, or for another shard or other settings */
+    uint64_t malformed;        /* damaged, or for another shard, other settings or other rules */
     uint64_t leases;           /* taken, */
     uint64_t leases_refused;   /* or with the answer no: too many, or it reaches too far */
     uint64_t probe_gone;       /* times a probe was forgotten that had not ended */
 } zn_vote_shard_stats;
 
 typedef enum zn_vote_probe_state {
-    ZN_PROBE_JOINING, /* its watermark is behind what is decided */
+    ZN_PROBE_JOINING, /* its watermark is too far behind what is decided */
     ZN_PROBE_PRESENT, /* waited for; with ZN_VOTE_WATERMARK_END no longer */
     ZN_PROBE_GONE
 } zn_vote_probe_state;
@@ -79,11 +84,16 @@ void zn_vote_shard_close(zn_vote_shard *s);
 /*
  * Takes a vote message. now_ns: the wall clock where it says how far probes can be, else 0. Returns
  * 0 with *taken false for a duplicate; or, with nothing done, -ZN_ERR_FORMAT for a message that is
- * damaged, not for this shard, out of sequence or too far ahead, and -ZN_ERR_CAPACITY when too much
- * is pending: the probe may send it again.
+ * damaged, not for this shard, of other rules, out of sequence or too far ahead, and
+ * -ZN_ERR_CAPACITY when too much is pending: the probe may send it again.
  */
 int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, bool *taken,
                       zn_error *err);
+/* Has the shard take no message of other rules, as if one of these had come; nothing where it has
+ * rules. */
+void zn_vote_shard_set_rules(zn_vote_shard *s, uint32_t rules);
+/* Returns the rules of the probes, packed; ZN_VOTE_RULES_NONE before the first one. */
+uint32_t zn_vote_shard_rules(const zn_vote_shard *s);
 /* Returns the time up to which votes can be decided; ZN_VOTE_WATERMARK_END when all probes have
  * ended. */
 int64_t zn_vote_shard_watermark(const zn_vote_shard *s);

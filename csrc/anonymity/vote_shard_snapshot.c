@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dumps of a shard: settings, counters, clients' addresses, probes, votes that wait, and the
+ * Dumps of a shard: settings, rules, counters, clients' addresses, probes, votes that wait, and the
  * snapshot of the table. All numbers are little endian, and a checksum under a published key is at
  * the end. What it holds can link users: whoever stores a dump must seal it.
  */
@@ -46,6 +46,7 @@ static void put_settings(const zn_vote_shard_config *c, zn_text *out)
     put(out, c->settings, 8);
     put(out, (uint64_t)c->rotate_ns, 8);
     put(out, (uint64_t)c->max_ahead_ns, 8);
+    put(out, (uint64_t)c->max_lag_ns, 8);
     put(out, c->max_clients, 4);
     put(out, c->max_pending, 4);
     put(out, c->max_probes, 4);
@@ -139,6 +140,7 @@ int zn_vote_shard_dump(const zn_vote_shard *s, zn_text *out, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "take answers and releases before the dump");
     memcpy(counters, &s->stats, sizeof counters);
     put_settings(&s->config, out);
+    put(out, s->rules, ZN_VOTE_RULES_BYTES);
     put(out, (uint64_t)s->decided_ns, 8);
     put(out, (uint64_t)s->newest_ns, 8);
     for (size_t i = 0; i < COUNTERS; i++)
@@ -171,6 +173,7 @@ static void read_settings(zn_cursor *c, zn_vote_shard_config *out)
     out->settings = zn_cursor_le(c, 8);
     out->rotate_ns = (int64_t)zn_cursor_le(c, 8);
     out->max_ahead_ns = (int64_t)zn_cursor_le(c, 8);
+    out->max_lag_ns = (int64_t)zn_cursor_le(c, 8);
     out->max_clients = zn_cursor_le32(c);
     out->max_pending = zn_cursor_le32(c);
     out->max_probes = zn_cursor_le32(c);
@@ -305,13 +308,17 @@ static int read_pending(zn_cursor *c, zn_vote_shard *s, zn_error *err)
 static int read_state(zn_cursor *c, zn_vote_shard *s, zn_error *err)
 {
     uint64_t counters[COUNTERS];
+    zn_vote_rules rules;
     zn_span table;
     int rc;
+    s->rules = (uint32_t)zn_cursor_le(c, ZN_VOTE_RULES_BYTES);
     s->decided_ns = (int64_t)zn_cursor_le(c, 8);
     s->newest_ns = (int64_t)zn_cursor_le(c, 8);
     for (size_t i = 0; i < COUNTERS; i++)
         counters[i] = zn_cursor_le(c, 8);
     memcpy(&s->stats, counters, sizeof counters);
+    if (s->rules != ZN_VOTE_RULES_NONE && !zn_vote_rules_unpack(&rules, s->rules))
+        return damaged(err);
     if (s->decided_ns < 0 || s->newest_ns < 0 || !read_clients(c, &s->clients) ||
         !read_probes(c, s) || !read_leases(c, s))
         return damaged(err);

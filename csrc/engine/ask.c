@@ -84,6 +84,18 @@ static int make_settings(zn_engine *e, zn_error *err)
     return rc;
 }
 
+_Static_assert(ZN_DNS_VOTES_OWN == 0 && ZN_DNS_VOTES_NO == ZN_VOTE_RULES_DNS_MAX, "as in rules");
+
+static uint32_t rules_of(const zn_roles *roles)
+{
+    zn_vote_rules rules = {.user_v4_bits = roles->user_v4_bits,
+                           .user_v6_bits = roles->user_v6_bits,
+                           .any_evidence = !roles->established,
+                           .dns_votes = (uint8_t)roles->dns_votes,
+                           .internal_is_set = roles->internal_is_set};
+    return zn_vote_rules_pack(&rules);
+}
+
 int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
     int rc;
@@ -96,6 +108,7 @@ int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *e
         rc = make_probe(e, config->count_probe, err);
     if (rc == 0)
         rc = make_settings(e, err);
+    e->asker.rules = rules_of(&e->roles);
     e->asker.interval_ns = INTERVAL_NS;
     e->asker.write_row = config->count_rows ? zn_outputs_observation : NULL;
     e->asker.stats = &e->stats;

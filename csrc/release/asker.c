@@ -148,6 +148,7 @@ static void cut_shard(zn_asker *a, unsigned number)
                              .probe = a->probe,
                              .sequence = shard->sequence,
                              .settings = a->settings,
+                             .rules = a->rules,
                              .watermark_ns = a->watermark_ns};
     uint32_t votes = shard->writer.votes;
     size_t most = zn_vote_writer_bytes(&shard->writer), n;

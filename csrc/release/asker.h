@@ -71,6 +71,7 @@ typedef struct zn_asked_shard {
 
 typedef struct zn_asker {
     uint64_t probe, settings; /* as messages have them */
+    uint32_t rules;
     int64_t interval_ns;
     zn_stats *stats;
     zn_step *steps;       /* a ring */
@@ -93,8 +94,8 @@ typedef struct zn_asker {
     bool failed; /* no memory for a message */
 } zn_asker;
 
-/* Makes an empty queue for `most` steps, a power of two; probe, settings, interval_ns and stats are
- * set, the rest is zero. Returns 0, or a negative zn_err with *err filled. */
+/* Makes an empty queue for `most` steps, a power of two; probe, settings, rules, interval_ns and
+ * stats are set, the rest is zero. Returns 0, or a negative zn_err with *err filled. */
 int zn_asker_init(zn_asker *a, uint64_t most, zn_error *err);
 void zn_asker_fini(zn_asker *a);
 size_t zn_asker_memory(const zn_asker *a);

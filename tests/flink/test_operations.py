@@ -13,6 +13,8 @@ from support.flink_cluster import PYTHON, FlinkCluster, long_form, wanted
 from support.vote_files import feed, is_answered, job_options
 from support.vote_stream import VoteStream, answers_below
 
+from zanon_net._core import VoteWriter, read_answers, vote_rules
+from zanon_net.count.frames import REFUSAL, framed, messages_in, read_refusal, votes_header
 from zanon_net.flink.client import reason_in
 
 pytestmark = [*wanted(), long_form]
@@ -97,6 +99,50 @@ def test_failures_around_the_job(tmp_path: Path, small_disk: Path) -> None:
     assert answers_below(votes / "answers") == expected
 
 
+def count_other_users(message: bytes) -> bytes:
+    """A message as a probe with another --user-prefix sends it, without its votes."""
+    header, rules = votes_header(message), vote_rules(user_prefix=(24, 56))
+    place = header.probe, header.shard, header.settings
+    writer = VoteWriter(*place, rules=rules, sequence=header.sequence)
+    return bytes(writer.finish(header.watermark))
+
+
+def run_job(folder: Path, *options: object) -> "subprocess.CompletedProcess[str]":
+    """The job within a process, to the end of the files."""
+    return subprocess.run(
+        [PYTHON, "-m", "zanon_net", "flink", "job", "--ends", *map(str, options)],
+        env={**os.environ, "FLINK_LOG_DIR": str(folder)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+
+def test_a_probe_that_counts_other_users_is_told_so_and_the_job_goes_on(tmp_path: Path) -> None:
+    stream = VoteStream(observations=20_000, messages_a_file=6)
+    stream.write(tmp_path)
+    odd = max((tmp_path / "votes").iterdir())
+    for path in odd.glob("*.znv"):
+        messages = map(count_other_users, messages_in(path.read_bytes()))
+        path.write_bytes(b"".join(map(framed, messages)))
+    options = [*job_options(tmp_path, stream, 1), "--expect-probes", stream.probes - 1]
+    done = run_job(tmp_path, *options)
+    assert done.returncode == 0, done.stderr
+    told = [
+        message
+        for path in (tmp_path / "answers" / odd.name).glob("*.zna")
+        for message in messages_in(path.read_bytes())
+    ]
+    refusals = {read_refusal(message).text for message in told if message[:4] == REFUSAL}
+    text = "its --user-prefix is 24,56 and not 32,56, as at the probes counted before"
+    assert refusals == {f"{text}: give all the same"}
+    assert not any(
+        read_answers(message)["answers"].any() for message in told if message[:4] != REFUSAL
+    )
+    probe = int(odd.name, 16)
+    others = [m for p, m in stream.messages() if p != probe]
+    shutil.rmtree(tmp_path / "answers" / odd.name)
+    assert answers_below(tmp_path / "answers") == stream.expected(others)
+
+
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
@@ -111,12 +157,7 @@ def test_a_damaged_file_ends_the_job(tmp_path: Path, damage, problem: str) -> No
     files = sorted((tmp_path / "votes").rglob("*.znv"), key=lambda path: (path.name[4:], path))
     damaged = files[len(files) // 2]
     damaged.write_bytes(damage(damaged.read_bytes()))
-    done = subprocess.run(
-        [PYTHON, "-m", "zanon_net", "flink", "job", "--ends",
-         *map(str, job_options(tmp_path, stream, 1))],
-        env={**os.environ, "FLINK_LOG_DIR": str(tmp_path)}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    done = run_job(tmp_path, *job_options(tmp_path, stream, 1))
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("zanon-net: the job has failed: ")

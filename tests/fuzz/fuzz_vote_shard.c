@@ -3,9 +3,9 @@
 /*
  * The counter of a shard. With a first byte below 0x80 the rest are steps: messages of three probes
  * with a few votes each, decisions, probes that leave, dumps and loads. Traps on an answer that is
- * not for a message, on a yes to a vote that fewer than z users share and that has no lease, and on
- * a dump that is not taken. With another first byte the rest is a dump, whose checksums are made
- * right.
+ * not for a message, on a message that is taken though its rules are not the first one's, on a yes
+ * to a vote that fewer than z users share and that has no lease, and on a dump that is not taken.
+ * With another first byte the rest is a dump, whose checksums are made right.
  */
 #include "anonymity/vote_leases.h"
 #include "anonymity/vote_shard.h"
@@ -20,7 +20,8 @@
 #define STEP_BYTES 4
 #define CHECKSUM 8
 #define SETTINGS 77
-#define LIMITS_END 72 /* of a dump's settings */
+#define LIMITS_END 80 /* of a dump's settings */
+#define OTHER_RULES_STEP 254
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -89,8 +90,11 @@ static void put(run *r, const uint8_t *step)
     uint64_t probe = step[0] % PROBES;
     zn_vote_header header = {.probe = probe, .sequence = r->sequence[probe] + 1};
     uint8_t out[1024];
+    size_t seen = r->n;
     bool taken;
+    zn_vote_rules rules = {32, 56, step[1] == OTHER_RULES_STEP, 0, false};
     header.settings = SETTINGS;
+    header.rules = zn_vote_rules_pack(&rules);
     header.watermark_ns = step[1] == 255 ? ZN_VOTE_WATERMARK_END : step[1] * UNIT;
     for (uint32_t i = 0; i < (step[3] & 7u) && r->n < VOTES_MAX; i++) {
         zn_counted_vote vote = {((int64_t)step[1] + step[2] % 16 - (int64_t)i) * UNIT,
@@ -109,9 +113,11 @@ static void put(run *r, const uint8_t *step)
     require(zn_vote_writer_bytes(&r->writer) <= sizeof out);
     zn_span message = {out, zn_vote_writer_finish(&r->writer, &header, out, NULL)};
     if (zn_vote_shard_put(r->shard, message, 0, &taken, NULL) == 0) {
-        require(taken);
+        require(taken && zn_vote_shard_rules(r->shard) == header.rules);
         r->sequence[probe]++;
         require(zn_vote_shard_put(r->shard, message, 0, &taken, NULL) == 0 && !taken);
+    } else {
+        r->n = seen;
     }
 }
 
@@ -137,6 +143,7 @@ static void run_steps(const uint8_t *data, size_t size)
     config.table.keep = size % 2 != 0 ? Z : 0;
     config.settings = SETTINGS;
     config.rotate_ns = 50 * UNIT;
+    config.max_lag_ns = size % 3 == 0 ? 5 * UNIT : 0;
     config.max_pending = 60;
     config.max_clients = 3;
     config.max_probes = PROBES;
@@ -173,9 +180,9 @@ static void limit(uint8_t *dump, size_t n)
         return;
     (void)zn_le_put(dump + 24, 1000, 4);
     (void)zn_le_put(dump + 28, 1000, 4);
-    (void)zn_le_put(dump + 56, 10, 4);
-    (void)zn_le_put(dump + 64, 4, 4);
-    (void)zn_le_put(dump + 68, 4, 4);
+    (void)zn_le_put(dump + 64, 10, 4);
+    (void)zn_le_put(dump + 72, 4, 4);
+    (void)zn_le_put(dump + 76, 4, 4);
 }
 
 /* The table's snapshot is the last part of a dump, behind its length. */

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.engine import LOGS, Outcome, run
+from support.engine import ALL, ANYWHERE, LOGS, NO, Outcome, run
 from support.packets import HOUR, MINUTE, SECOND, START, Frame, Udp, merged, user, visit
 from support.probes import Portions, Probes, counted, lines, portions
 
-from zanon_net._core import VOTE_KINDS, read_votes, write_answers
+from zanon_net._core import VOTE_KINDS, read_votes, vote_rules, write_answers
 from zanon_net.errors import ConfigError, FormatError
 
 TURNCOAT = "203.0.113.5"
@@ -106,6 +106,25 @@ def test_a_flow_over_epochs_keeps_its_servers_past(chosen: dict[str, Any]) -> No
     servers = {flow["t_start_ns"]: flow["server"] for flow in one.flows if flow["name"]}
     assert servers[max(t_ns for t_ns in servers if t_ns < START + 10 * SECOND)] is None
     assert TURNCOAT in servers.values()
+
+
+@pytest.mark.parametrize(
+    ("core", "options"),
+    [
+        ({}, {}),
+        ({"user_prefix": (24, 64)}, {"user_prefix": (24, 64)}),
+        ({"established": False}, {"evidence": "any"}),
+        ({"dns_votes": ALL}, {"dns_votes": "all"}),
+        ({"dns_votes": NO, "internal": ANYWHERE}, {"dns_votes": "no", "internal": True}),
+    ],
+    ids=["plain", "users", "evidence", "all of DNS", "none of DNS, internal networks"],
+)
+def test_a_message_says_who_counts_as_a_user(
+    chosen: dict[str, Any], core: dict[str, Any], options: dict[str, Any]
+) -> None:
+    parts = portions([(0, visit(user(1), b"a.example", START))], 1)
+    _outcomes, probes = counted(parts, chosen | core)
+    assert {read_votes(message)["rules"] for message in probes.sent} == {vote_rules(**options)}
 
 
 def silent(parts: Portions, core: dict[str, Any]) -> list[Outcome]:

@@ -104,6 +104,38 @@ def test_probes_and_a_counter_write_what_one_run_writes(
     assert manifest["configuration"]["count"] == {"probe": "p0", "count_mode": "ask"}
 
 
+@pytest.mark.parametrize(
+    ("scheme", "options", "text"),
+    [
+        ("tcp", ["--user-prefix", "24,56"], "its --user-prefix is 24,56 and not 32,56, as at"),
+        ("file", ["--user-prefix", "24,56"], "its --user-prefix is 24,56 and not 32,56, as at"),
+        ("tcp", ["--evidence", "any"], "its --evidence is any and not established, as at"),
+        ("file", ["--for", "public"], "its --dns-votes is no and not own, as at"),
+    ],
+)
+def test_a_probe_that_counts_other_users_is_refused(
+    captures: Path, tmp_path: Path, scheme: str, options: list[str], text: str
+) -> None:
+    """Also when the first one has ended; and what others would have released stays withheld."""
+    (tmp_path / "votes").mkdir()
+    place = f"tcp://127.0.0.1:{free_port()}" if scheme == "tcp" else f"file:{tmp_path}/votes"
+    counter = start_counter(place, *SETTINGS)
+    try:
+        first = start_probe(captures, "p0", place, tmp_path)
+        assert first.wait(60) == 0
+        other = start_probe(captures, "p1", place, tmp_path, "--count-leases", "no", *options)
+        _out, err = other.communicate(timeout=60)
+        assert other.returncode == 1
+        (line,) = err.decode().splitlines()
+        assert f"the counter refuses this probe: {text} the probes counted before" in line
+        assert not any(path.stat().st_size for path in (tmp_path / "p1").glob("observations*"))
+        alike = start_probe(captures, "p2", place, tmp_path)
+        assert alike.wait(60) == 0
+    finally:
+        counter.kill()
+        counter.communicate()
+
+
 def test_without_a_counter_a_run_ends(captures: Path, tmp_path: Path) -> None:
     place = f"tcp://127.0.0.1:{free_port()}"
     probe = start_probe(captures, "p0", place, tmp_path, "--count-wait", "1s")

@@ -29,7 +29,7 @@ from support.counting import (
     put_file,
 )
 
-from zanon_net._core import VOTE_KINDS, VoteWriter
+from zanon_net._core import VOTE_KINDS, VoteWriter, vote_rules
 from zanon_net.count.admission import Clocks
 from zanon_net.count.commits import Commit
 from zanon_net.count.frames import ENDED, Refusal
@@ -239,6 +239,52 @@ def test_damage_and_other_settings_are_refused(desk: Desk) -> None:
     assert desk.count("refused_format") >= 3
     desk.put(good)
     assert desk.count("votes") == 1
+
+
+def test_a_probe_of_other_rules_is_refused_for_good(desk: Desk, caplog: Logged) -> None:
+    first = desk.send(1, {1: [10]}, 2)
+    other = VoteWriter(2, 0, desk.settings.number, rules=vote_rules(dns_votes="no"))
+    other.add(NAME, START + SECOND, hashed(20), hashed(-1), hashed(-2))
+    message = bytes(other.finish(START + 2 * SECOND))
+    desk.put(message)
+    assert [refusal.is_final for refusal in desk.transport.refusals] == [True]
+    assert "--dns-votes is no and not own" in desk.transport.refusals[0].text
+    assert caplog.text.count("a probe's votes are refused: its --dns-votes is no and not own") == 1
+    assert desk.count("refused_settings") == 1
+    assert desk.service.counter.offset == 1  # the journal has nothing of it
+    for at in (57, 58, 59):  # rules that there are none of
+        bad = bytearray(first)
+        bad[at] = 0xFF
+        desk.put(bytes(bad))
+    assert desk.count("refused_settings") == 4
+    desk.send(1, {3: [11]}, 4)
+    assert desk.answers == {(1, 1): [False], (1, 2): [True]}
+
+
+def test_a_probe_that_comes_late_and_stays_behind_is_spoken_of(desk: Desk, caplog: Logged) -> None:
+    for second in range(60, 100):
+        desk.now_s = second
+        desk.send(1, {second: [10]}, second)
+        desk.send(2, {second - 30: [20 + second]}, second - 30)
+    assert desk.count("late") == 40
+    assert desk.service.facts().probe_lag_s == {f"{1:016x}": 0.0, f"{2:016x}": 30.0}
+    assert caplog.text.count("probe 0000000000000002 stays 30s behind what is decided") == 1
+    assert "set its clock by NTP, or begin with --expect-probes" in caplog.text
+    assert desk.count("probe_gone") == 0
+    assert desk.answers[1, 39] == [True]  # what the late one sent counts from then on
+    desk.send(2, {}, 99)  # its clock is set
+    desk.wait(1)
+    assert desk.service.facts().probe_lag_s == {f"{1:016x}": 0.0, f"{2:016x}": 0.0}
+
+
+def test_the_others_wait_for_one_that_is_a_second_behind(desk: Desk, caplog: Logged) -> None:
+    for second in range(60, 100):
+        desk.now_s = second
+        desk.send(1, {second: [10]}, second)
+        desk.send(2, {second - 2: [20]}, second - 1)
+    assert desk.count("late") == 2  # of before it was there
+    assert desk.answers[1, 35] == [True]
+    assert "behind" not in caplog.text
 
 
 def test_a_shard_that_is_not_there_is_refused(desk: Desk) -> None:

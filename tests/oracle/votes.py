@@ -17,6 +17,7 @@ LEASE_UNIT_NS = 1000
 LEASE_Z_MAX = 64
 USER_BITS = (1 << 32) - 1 | 0xFF << 56
 HI_BITS = (1 << 44) - 1 | 0xFF << 56
+RULES = 32 | 56 << 8  # --user-prefix 32,56, and all else as it is without options
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Message:
     settings: int
     watermark_ns: int
     votes: Sequence[Vote]
+    rules: int = RULES
 
 
 # ---- messages -----------------------------------------------------------------------------------
@@ -74,8 +76,8 @@ def encode(message: Message) -> tuple[bytes, list[int]]:
     out += struct.pack("<BBH3Q", 1, 0, message.shard, message.probe, message.sequence,
                        message.settings)  # fmt: skip
     later = [key for key in groups if key[0] > DNS_ADDR_PEEK]
-    out += struct.pack("<qqIIII", message.watermark_ns, base, len(groups), len(message.votes),
-                       width, len(later))  # fmt: skip
+    out += struct.pack("<qqIIB", message.watermark_ns, base, len(groups), len(message.votes), width)
+    out += message.rules.to_bytes(3, "little") + struct.pack("<I", len(later))
     order = []
     for kind, lo, hi in [*(key for key in groups if key not in later), *later]:
         places = groups[kind, lo, hi]
@@ -95,7 +97,8 @@ def decode(data: bytes) -> Message:
     assert data[-8:] == checksum(data[:-8])
     magic, version, flags, shard, probe, sequence, settings = struct.unpack_from("<4sBBH3Q", data)
     assert (magic, version, flags) == (b"ZNVM", 1, 0)
-    watermark, base, groups, count, width, later = struct.unpack_from("<qqIIII", data, 32)
+    watermark, base, groups, count, width = struct.unpack_from("<qqIIB", data, 32)
+    rules, later = int.from_bytes(data[57:60], "little"), int.from_bytes(data[60:64], "little")
     at, votes = 64, []
     for group in range(groups):
         first = 1 if group < groups - later else LEASE
@@ -116,7 +119,7 @@ def decode(data: bytes) -> Message:
             at += width + 5
     assert len(votes) == count
     assert at == len(data) - 8
-    return Message(shard, probe, sequence, settings, watermark, votes)
+    return Message(shard, probe, sequence, settings, watermark, votes, rules)
 
 
 def encode_answers(message: Message, answers: Iterable[bool]) -> bytes:

@@ -16,8 +16,8 @@ from scenario.routes import routed
 from scenario.visits import dns_visit, tcp_visit
 from support.engine import Outcome, run
 from support.examples import examples
-from support.packets import MINUTE, merged
-from support.probes import Portions, counted, portions
+from support.packets import HOUR, MINUTE, SECOND, merged
+from support.probes import Portions, counted, counted_late, portions
 
 from zanon_net import Config
 
@@ -78,3 +78,31 @@ def test_probes_and_a_counter_say_what_one_run_says(
     assert sum(names, Counter()) == Counter(one.text["observations"].splitlines())
     records = [without_server(outcome) for outcome in outcomes]
     assert sum(records, Counter()) == without_server(one)
+
+
+@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=examples(40))
+@given(
+    scenarios,
+    st.sampled_from([0, 1, 30, 3600]),
+    st.integers(0, 9),
+    st.sampled_from([0, 2 * SECOND, HOUR]),
+)
+def test_a_probe_that_comes_late_and_lags_has_nothing_shown_that_one_run_withholds(
+    key_file: str, scenario: Scenario, lag_s: int, tenth: int, max_lag_ns: int
+) -> None:
+    """What each probe says is some of what one run says over the packets that the probes saw."""
+    assume(scenario.rules.z > 1)
+    rules = scenario.rules
+    rules = replace(rules, dn_hunter=False, rotate_ns=max(rules.rotate_ns, MINUTE // 2))
+    scenario = replace(scenario.straight, rules=rules)
+    parts, chosen = split(scenario), core_settings(scenario, key_file)
+    times = [frame.t_ns for part in parts for frame in part]
+    joins_ns = min(times) + (max(times) - min(times)) * tenth // 10
+    lag_ns = lag_s * SECOND
+    outcomes, _probes = counted_late(
+        parts, chosen, lag_ns=lag_ns, joins_ns=joins_ns, max_lag_ns=max_lag_ns
+    )
+    parts[-1] = [frame for frame in parts[-1] if frame.t_ns + lag_ns >= joins_ns]
+    one = run(merged(parts), batch=1, **chosen)
+    names = [Counter(o.text["observations"].splitlines()) for o in outcomes]
+    assert sum(names, Counter()) <= Counter(one.text["observations"].splitlines())

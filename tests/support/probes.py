@@ -52,6 +52,8 @@ class Probes:
     count: int
     settings: dict[str, Any]
     shards: int = 1
+    max_lag_ns: int = 0
+    waits: bool = True  # decides nothing before all have come
     engines: list[Any] = field(default_factory=list)
     sent: list[bytes] = field(default_factory=list)
 
@@ -60,7 +62,13 @@ class Probes:
         settings = SETTINGS | self.settings
         rotate_ns = settings.get("rotate_ns", settings["window_ns"])
         self.counter = [
-            VoteShard(settings["z"], settings["window_ns"], rotate_ns=rotate_ns, shard=n)
+            VoteShard(
+                settings["z"],
+                settings["window_ns"],
+                rotate_ns=rotate_ns,
+                shard=n,
+                max_lag_ns=self.max_lag_ns,
+            )
             for n in range(self.shards)
         ]
         for n in range(self.count):
@@ -84,7 +92,7 @@ class Probes:
             shard = int.from_bytes(message[6:8], "little")
             counter = self.counter[shard]
             assert counter.put(message)
-            if len(counter.known_probes) == self.count:  # all have said from when on they count
+            if not self.waits or len(counter.known_probes) == self.count:
                 self.answer(counter.decide())
 
     def answer(self, answers: Sequence[bytes]) -> None:
@@ -137,6 +145,29 @@ def counted(
             for _ in range(chance.randrange(4)):
                 probes.deliver(m)
         probes.take(chance.randrange(len(parts)))
+    return probes.finish(), probes
+
+
+def counted_late(
+    parts: Portions, settings: dict[str, Any], *, lag_ns: int, joins_ns: int, max_lag_ns: int = 0
+) -> tuple[list[Outcome], Probes]:
+    """The same, with a last probe that comes at joins_ns of the others' clock, with its packets of
+    then on, and whose clock stays lag_ns behind theirs. The counter waits for nobody that it does
+    not know."""
+    probes = Probes(len(parts), settings, waits=False, max_lag_ns=max_lag_ns)
+    last = len(parts) - 1
+    arrivals = sorted(
+        (frame.t_ns + (lag_ns if n == last else 0), n, i)
+        for n, part in enumerate(parts)
+        for i, frame in enumerate(part)
+    )
+    for at_ns, n, i in arrivals:
+        if n == last and at_ns < joins_ns:
+            continue
+        probes.feed(n, [parts[n][i]])
+        while probes.waiting[n]:
+            probes.deliver(n)
+        probes.take(n)
     return probes.finish(), probes
 
 

@@ -9,7 +9,8 @@ from itertools import groupby
 import pytest
 from support.vote_stream import SECOND, VoteStream
 
-from zanon_net.count.frames import framed
+from zanon_net._core import VoteWriter, read_answers, vote_rules
+from zanon_net.count.frames import framed, messages_in, read_refusal, votes_header
 from zanon_net.errors import FormatError
 from zanon_net.flink import logged_shard
 from zanon_net.flink.count_settings import CountSettings
@@ -132,6 +133,74 @@ def test_a_probe_with_a_gap_is_given_up(missing: int) -> None:
     assert len(answers) == len(MESSAGES) - behind
     assert keeper.take(rest[-1]) == []
     assert keeper.shard.probes == set()
+
+
+def other_rules(message: bytes) -> bytes:
+    """The frame of a message of a probe with another --user-prefix, without its votes."""
+    header = votes_header(message[4:])
+    rules = vote_rules(user_prefix=(24, 56))
+    writer = VoteWriter(
+        header.probe, header.shard, header.settings, rules=rules, sequence=header.sequence
+    )
+    return framed(bytes(writer.finish(header.watermark)))
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_probe_of_other_rules_is_refused_and_ends_nothing(restarts: bool) -> None:
+    """It is told once, is no probe that was expected, and the others go on."""
+    odd = MESSAGES[2][0]
+    keeper = Keeper()
+    keeper.shard._settings = CountSettings(**{**SETTINGS.__dict__, "expect_probes": 2})
+    answers, refused = [], []
+    for number, (probe, message) in enumerate(MESSAGES):
+        answers += keeper.take(other_rules(message) if probe == odd else message)
+        refused += keeper.shard.take_refused()
+        if restarts and number == len(MESSAGES) // 2:
+            keeper.restart()
+            assert keeper.shard.take_refused() == []
+    assert [one.header.probe for one in refused] == [odd]
+    assert len(answers) == sum(probe != odd for probe, _message in MESSAGES)
+    answer, refusal = messages_in(refused[0].frames)
+    assert read_answers(answer)["answers"].tolist() == []
+    assert read_answers(answer)["probe"] == odd
+    assert read_refusal(refusal).text.startswith("its --user-prefix is 24,56 and not 32,56")
+    assert odd not in keeper.shard.probes
+
+
+def test_a_snapshot_keeps_the_rules() -> None:
+    """A probe that was refused before is refused again, by whatever comes of it; so is one whose
+    first messages are missing, and that was there before there were rules."""
+    keeper, odd = Keeper(), MESSAGES[2][0]
+    for probe, message in MESSAGES[:40]:
+        keeper.take(other_rules(message) if probe == odd else message)
+    keeper.snapshot, keeper.log = keeper.shard.snapshot()
+    keeper.restart()
+    for _probe, message in (one for one in MESSAGES[40:] if one[0] == odd):
+        keeper.take(other_rules(message))
+    assert [one.header.probe for one in keeper.shard.take_refused()] == [odd]
+    keeper = Keeper()
+    second = [message for probe, message in MESSAGES if probe == odd][1]
+    for entry in (other_rules(second), MESSAGES[0][1], probe_gone(odd)):
+        keeper.take(entry)
+    assert [one.header.probe for one in keeper.shard.take_refused()] == [odd]
+    assert keeper.shard.probes == {MESSAGES[0][0]}
+
+
+def test_a_probe_that_comes_late_and_lags_is_late_and_holds_up_nobody() -> None:
+    late = MESSAGES[-1][0]
+    keeper = Keeper()
+    keeper.shard._settings = CountSettings(**{**SETTINGS.__dict__, "expect_probes": 2})
+    queues = [[m for p, m in MESSAGES if (p == late) == is_late] for is_late in (False, True)]
+    answers = []
+    for number, message in enumerate(queues[0][:-2]):
+        answers += keeper.take(message)
+        if number >= 20 and number % 2:  # ten intervals of 20 s later than it should
+            answers += keeper.take(queues[1][(number - 20) // 2])
+    behind = keeper.shard.lags()
+    assert list(behind) == [late]
+    assert 100 * SECOND < behind[late] < 400 * SECOND
+    assert late not in keeper.shard.probes
+    assert Counter(answers[-10:]).total() == 10
 
 
 def test_a_probe_that_was_gone_comes_back() -> None:

@@ -20,6 +20,8 @@ from zanon_net._core import (
     VoteWriter,
     read_answers,
     read_votes,
+    vote_rules,
+    vote_rules_difference,
     vote_settings,
     write_answers,
 )
@@ -30,16 +32,23 @@ TIMES = st.one_of(st.integers(0, 300), st.integers(0, END))
 FEW = st.integers(0, 2) | WORDS  # so that attributes and users come again
 
 votes = st.builds(Vote, st.integers(1, 10), TIMES, FEW, FEW, FEW)
+OPTIONS = st.fixed_dictionaries({
+    "user_prefix": st.tuples(st.integers(1, 32), st.integers(1, 128)),
+    "evidence": st.sampled_from(["established", "any"]),
+    "dns_votes": st.sampled_from(["own", "all", "no"]),
+    "internal": st.booleans(),
+})  # fmt: skip
 messages = st.builds(
     Message, st.integers(0, 0xFFFF), WORDS, st.integers(1, 2**63), WORDS, TIMES,
-    st.lists(votes, max_size=40),
+    st.lists(votes, max_size=40), OPTIONS.map(lambda options: vote_rules(**options)),
 )  # fmt: skip
 
 
 def written(message: Message) -> tuple[bytes, list[int]]:
     writer = VoteWriter(
-        message.probe, message.shard, message.settings, sequence=message.sequence, max_votes=500
-    )
+        message.probe, message.shard, message.settings,
+        rules=message.rules, sequence=message.sequence, max_votes=500,
+    )  # fmt: skip
     for v in message.votes:
         writer.add(v.kind, v.t_ns, v.user, v.lo, v.hi)
     assert len(writer) == len(message.votes)
@@ -50,7 +59,7 @@ def read(data: bytes) -> Message:
     m = read_votes(data)
     columns = [m[name].tolist() for name in ("kind", "t_ns", "user", "lo", "hi")]
     header = (m[name] for name in ("shard", "probe", "sequence", "settings", "watermark_ns"))
-    return Message(*header, [Vote(*row) for row in zip(*columns, strict=True)])
+    return Message(*header, [Vote(*row) for row in zip(*columns, strict=True)], m["rules"])
 
 
 def of_vector(vector: dict[str, Any]) -> Message:
@@ -58,6 +67,7 @@ def of_vector(vector: dict[str, Any]) -> Message:
         vector["shard"], int(vector["probe"], 16), vector["sequence"], int(vector["settings"], 16),
         vector["watermark_ns"],
         [Vote(kind, t, *(int(word, 16) for word in words)) for kind, t, *words in vector["votes"]],
+        int(vector["rules"], 16),
     )  # fmt: skip
 
 
@@ -188,7 +198,12 @@ def with_field(at: int, form: str, value: int) -> bytes:
         (56, "<B", 0),  # width of times
         (56, "<B", 1),
         (56, "<B", 9),
-        (57, "<B", 1),  # zeros
+        (57, "<B", 0),  # rules: IPv4 users,
+        (57, "<B", 33),
+        (58, "<B", 0),  # IPv6 users,
+        (58, "<B", 129),
+        (59, "<B", 0x06),  # names in DNS,
+        (59, "<B", 0x10),  # bits that have no meaning
         (78, "<B", 0x00),  # no count
         (79, "<B", 0),  # counts
         (79, "<B", 1),
@@ -235,12 +250,37 @@ def test_what_a_writer_refuses() -> None:
             writer.add(kind, 0, 0, 0, 0)
     with pytest.raises(ValueError, match="t_ns"):
         writer.add(1, -1, 0, 0, 0)
-    for bad in ({"shard": 65536}, {"sequence": 0}, {"max_votes": 0}, {"max_votes": 2**20 + 1}):
+    for bad in (
+        {"shard": 65536},
+        {"rules": 0},
+        {"rules": 1 << 24},
+        {"sequence": 0},
+        {"max_votes": 0},
+        {"max_votes": 2**20 + 1},
+    ):
         with pytest.raises(ConfigError):
             VoteWriter(**{"probe": 0, "shard": 0, "settings": 0} | bad)
+    with pytest.raises(ValueError, match="vote_rules"):
+        VoteWriter(0, 0, 0, rules=32)
 
 
 def test_settings_tell_every_number_apart() -> None:
     numbers = {vote_settings(*args) for args in ((5, 10), (5, 11), (6, 10), (5, 10, 1), (10, 5))}
     assert len(numbers) == 5
     assert vote_settings(5, 10) == vote_settings(5, 10, None) == vote_settings(5, 10, 0)
+
+
+@given(OPTIONS, OPTIONS)
+def test_rules_tell_apart_whatever_differs(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert (vote_rules(**one) == vote_rules(**other)) == (one == other)
+    text = vote_rules_difference(vote_rules(**one), vote_rules(**other))
+    for name in one:
+        assert (f"--{name.replace('_', '-')} is" in text) == (one[name] != other[name])
+    assert text.endswith("as at the probes counted before: give all the same")
+    assert "no kind" in vote_rules_difference(0, vote_rules(**one))
+
+
+def test_without_options_rules_are_those_of_a_run() -> None:
+    assert vote_rules() == oracle.RULES
+    data = VoteWriter(1, 2, 3).finish(4)
+    assert data[57:60] == bytes([32, 56, 0])

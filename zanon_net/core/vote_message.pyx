@@ -19,6 +19,39 @@ def vote_settings(z, window_ns, rotate_ns=None):
     return int.from_bytes(digest[:8], "little")
 
 
+def vote_rules(*, user_prefix=(32, 56), evidence="established", dns_votes="own", internal=False):
+    """The number by which probes and counter see that all probes have the same users and voters.
+
+    The arguments are those options of a run; internal: whether it was given.
+    """
+    cdef zn_vote_rules rules
+    v4, v6 = user_prefix
+    rules.user_v4_bits = whole("IPv4 prefix", v4, 1, 32)
+    rules.user_v6_bits = whole("IPv6 prefix", v6, 1, 128)
+    rules.any_evidence = {"established": False, "any": True}[evidence]
+    rules.dns_votes = {"own": 0, "all": 1, "no": 2}[dns_votes]
+    rules.internal_is_set = internal
+    return zn_vote_rules_pack(&rules)
+
+
+cdef uint32_t rules_of(rules) except 0:
+    """A number that vote_rules() gives; None: that of its defaults."""
+    cdef zn_vote_rules unpacked
+    cdef uint32_t packed = vote_rules() if rules is None else whole("rules", rules, 1, 0xffffff)
+    if not zn_vote_rules_unpack(&unpacked, packed):
+        raise ValueError("rules must be of vote_rules()")
+    return packed
+
+
+def vote_rules_difference(probes, counted):
+    """Says in which options a probe's rules differ from those of the probes counted before. Both
+    are numbers out of messages, which may be of no rules at all."""
+    cdef char[ZN_VOTE_RULES_TEXT] text
+    zn_vote_rules_explain(whole("rules", probes, 0, 0xffffff), whole("rules", counted, 0, 0xffffff),
+                          text)
+    return (<bytes>text).decode()
+
+
 cdef zn_counted_vote vote_of(kind, t_ns, user, lo, hi) except *:
     cdef zn_counted_vote vote
     vote.kind = whole("kind", kind, 1, ZN_COUNTED_KINDS)
@@ -47,12 +80,13 @@ cdef object word_columns(dict columns):
 
 
 cdef class VoteWriter:
-    """VoteWriter(probe, shard, settings, *, sequence=1, max_votes=65536)
+    """VoteWriter(probe, shard, settings, *, rules=None, sequence=1, max_votes=65536)
 --
 
     Writes the vote messages of a probe to a shard (docs/reference/vote-messages.md).
 
     probe, settings: numbers of 64 bits, the second from vote_settings(). shard: 0 to 65535.
+    rules: of vote_rules(); None: its defaults.
     sequence: that of the first message; finish() raises it by one.
     max_votes: of a message, up to 2**20.
     """
@@ -61,7 +95,7 @@ cdef class VoteWriter:
     cdef zn_vote_header header
     cdef readonly object order
 
-    def __init__(self, probe, shard, settings, *, sequence=1, max_votes=1 << 16):
+    def __init__(self, probe, shard, settings, *, rules=None, sequence=1, max_votes=1 << 16):
         cdef zn_error err
         if self.writer.max_votes != 0:
             raise RuntimeError("a writer cannot be opened twice")
@@ -69,6 +103,7 @@ cdef class VoteWriter:
         self.header.probe = whole("probe", probe, 0, WORD_MAX)
         self.header.shard = whole("shard", shard, 0, 0xffff)
         self.header.settings = whole("settings", settings, 0, WORD_MAX)
+        self.header.rules = rules_of(rules)
         self.header.sequence = whole("sequence", sequence, 1, WORD_MAX)
         max_votes = whole("max_votes", max_votes, 1, ZN_VOTES_MAX)
         check(zn_vote_writer_init(&self.writer, max_votes, &err), &err)
@@ -143,8 +178,8 @@ cdef dict start_of(const zn_vote_header *header):
 def read_votes(bytes message not None):
     """The header of a vote message and its votes as arrays, in the order of their answers.
 
-    A dict of shard, probe, sequence, settings and watermark_ns; and of arrays kind (uint8), t_ns
-    (int64), user (40 bits of it), lo and hi (uint64).
+    A dict of shard, probe, sequence, settings, rules and watermark_ns; and of arrays kind (uint8),
+    t_ns (int64), user (40 bits of it), lo and hi (uint64).
     Raises FormatError for what is no such message, cut or damaged.
     """
     cdef _Copy copy = _Copy(message)
@@ -172,8 +207,8 @@ def read_votes(bytes message not None):
         words[1, i] = votes[i].id.lo
         words[2, i] = votes[i].id.hi
     user, lo, hi = arrays[2]
-    return {**start_of(&header), "watermark_ns": header.watermark_ns, "kind": arrays[0],
-            "t_ns": arrays[1], "user": user, "lo": lo, "hi": hi}
+    return {**start_of(&header), "rules": header.rules, "watermark_ns": header.watermark_ns,
+            "kind": arrays[0], "t_ns": arrays[1], "user": user, "lo": lo, "hi": hi}
 
 
 def read_answers(bytes message not None):

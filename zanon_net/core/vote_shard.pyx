@@ -5,7 +5,7 @@
 cdef class VoteShard:
     """VoteShard(z, window_ns, *, rotate_ns=None, shard=0, keep=None, max_tuples=None,
     max_attributes=None, max_clients=None, max_pending=None, max_probes=None, max_leases=None,
-    max_ahead_ns=None, keep_releases=False)
+    max_ahead_ns=None, max_lag_ns=0, keep_releases=False)
 --
 
     Decides on the votes of many probes as one z-table over all of them would, in the order (time,
@@ -19,6 +19,8 @@ cdef class VoteShard:
     max_leases: leases in force at once; a further one is refused.
     max_ahead_ns: a message whose watermark or votes lie further ahead of the other probes, or of
         the wall clock where put() has it, is rejected; None: none is.
+    max_lag_ns: a probe that joins is waited for if it is no further than this behind what is
+        decided; what it sends for times before is late all the same.
     keep_releases: whether releases() is wanted.
 
     A shard belongs to one thread at a time.
@@ -33,7 +35,7 @@ cdef class VoteShard:
     @embedsignature(False)
     def __init__(self, z, window_ns, *, rotate_ns=None, shard=0, keep=None, max_tuples=None,
                  max_attributes=None, max_clients=None, max_pending=None, max_probes=None,
-                 max_leases=None, max_ahead_ns=None, keep_releases=False):
+                 max_leases=None, max_ahead_ns=None, max_lag_ns=0, keep_releases=False):
         cdef zn_vote_shard_config config
         cdef zn_error err
         if self.shard != NULL:
@@ -50,6 +52,7 @@ cdef class VoteShard:
             config.rotate_ns = whole("rotate_ns", rotate_ns, 1, (1 << 63) - 1)
         if max_ahead_ns is not None:
             config.max_ahead_ns = whole("max_ahead_ns", max_ahead_ns, 1, (1 << 63) - 1)
+        config.max_lag_ns = whole("max_lag_ns", max_lag_ns, 0, (1 << 63) - 1)
         if max_tuples is not None:
             config.table.max_tuples = whole("max_tuples", max_tuples, 1, ZN_ZTABLE_TUPLES_MAX)
         if max_attributes is not None:
@@ -80,9 +83,9 @@ cdef class VoteShard:
         """Takes a vote message; False for one that was taken before, which has no effect.
 
         now_ns: the wall clock, where the probes' times must not lie far ahead of it.
-        Raises FormatError for a message that is damaged, for another shard or other settings, too
-        far ahead, or after one that is missing; CapacityError when too much is pending: it may be
-        put again later. Nothing is done then.
+        Raises FormatError for a message that is damaged, for another shard, of other settings or
+        rules, too far ahead, or after one that is missing; CapacityError when too much is pending:
+        it may be put again later. Nothing is done then.
         """
         cdef const uint8_t[::1] view = message
         cdef zn_span span
@@ -191,6 +194,25 @@ cdef class VoteShard:
         return settings
 
     @property
+    def rules(self):
+        """vote_rules() of the probes, which are those of the first message, and stay; None: none
+        came. They can be set while there are none, as if a message had come."""
+        self._enter()
+        rules = zn_vote_shard_rules(self.shard)
+        self.guard.leave()
+        return None if rules == ZN_VOTE_RULES_NONE else rules
+
+    @rules.setter
+    def rules(self, rules):
+        cdef uint32_t packed = rules_of(whole("rules", rules, 1, 0xffffff))
+        self._enter()
+        zn_vote_shard_set_rules(self.shard, packed)
+        same = zn_vote_shard_rules(self.shard) == packed
+        self.guard.leave()
+        if not same:
+            raise ValueError("the shard has other rules")
+
+    @property
     def stats(self):
         """Counters since the shard began, and what is alive now.
 
@@ -198,10 +220,10 @@ cdef class VoteShard:
         already. client_addresses: votes for addresses that were, or may have been, a client's.
         duplicates: messages that were taken before. gaps, too_early, no_room, malformed: messages
         rejected, because one before them is missing, they are too far ahead of other probes, too
-        much is pending, or they are damaged or for another counter. probe_gone: times a probe was
-        forgotten that had not ended. leases, leases_refused: taken, and answered with no because
-        there were too many or it reached too far; leases_now: in force. pending: votes and
-        messages that wait. table: the counters of the z-table.
+        much is pending, or they are damaged or for another counter or of other rules. probe_gone:
+        times a probe was forgotten that had not ended. leases, leases_refused: taken, and answered
+        with no because there were too many or it reached too far; leases_now: in force. pending:
+        votes and messages that wait. table: the counters of the z-table.
         """
         self._enter()
         stats = dict(zn_vote_shard_get_stats(self.shard))

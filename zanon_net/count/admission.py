@@ -9,19 +9,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zanon_net._core import read_votes
+from zanon_net._core import read_votes, vote_rules_difference
 from zanon_net.config.parse import format_duration
 from zanon_net.count.attachments import plain_message
 from zanon_net.count.commits import COUNTED, GONE, UNCOUNTED, Entry
 from zanon_net.count.counter import Counter
 from zanon_net.count.frames import ENDED, Refusal, VotesHeader, votes_header
+from zanon_net.count.lateness import NS_PER_S, lag_text
 from zanon_net.count.settings import CounterSettings
 from zanon_net.count.transport import Received
 from zanon_net.errors import FormatError
 
 VOTING_KINDS = (1, 4, 5, 10)  # the others count no user
-NS_PER_S = 1_000_000_000
 CHECK_S = 0.5  # between two looks for probes that are gone
+CATCHING_UP_S = 10.0  # for a probe that is behind, before it is spoken of
 
 
 @dataclass(slots=True)
@@ -58,6 +59,7 @@ class Admission:
         self.last_seen: dict[int, float] = dict.fromkeys(counter.watermarks(), now)
         self._check_due = now
         self._behind_since: dict[int, float] = {}
+        self._late_since: dict[int, float] = {}
         self._users: dict[str, _Quota] = {}
 
     def look_at(self, received: Iterable[Received], lost: Iterable[int] = ()) -> Admitted:
@@ -76,6 +78,7 @@ class Admission:
             self._check_due = now + CHECK_S
             self._drop_silent(admitted)
             self._drop_slow(admitted)
+            self._warn_of_late(admitted)
         return admitted
 
     def _look_at(self, item: Received, header: VotesHeader, admitted: Admitted) -> None:
@@ -105,6 +108,8 @@ class Admission:
             return "its --z, --window or --rotate are not those of the counter"
         if header.shard >= self._settings.shards:
             return f"it votes in shard {header.shard}, and the counter has {self._settings.shards}"
+        if (rules := self._counter.rules) not in (None, header.rules):
+            return vote_rules_difference(header.rules, rules)
         return ""
 
     def _admit(self, item: Received, header: VotesHeader, admitted: Admitted) -> None:
@@ -165,6 +170,15 @@ class Admission:
         for probe, since in self._behind_since.items():
             if now - since > self._settings.probe_timeout_s and self._counter.waits_for(probe):
                 self._drop(probe, "its clock is behind by more than --max-skew", admitted)
+
+    def _warn_of_late(self, admitted: Admitted) -> None:
+        """Says which probes are behind what is decided and do not catch up."""
+        now, behind = self._clocks.seconds(), self._counter.lags()
+        late = self.last_seen.keys() & behind.keys()
+        self._late_since = {probe: self._late_since.get(probe, now) for probe in late}
+        for probe, since in self._late_since.items():
+            if now - since >= CATCHING_UP_S:
+                admitted.warnings[f"behind {probe}"] = lag_text(probe, behind[probe])
 
     def _drop(self, probe: int, reason: str, admitted: Admitted) -> None:
         if self._counter.waits_for(probe):

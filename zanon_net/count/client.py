@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from zanon_net.count.frames import Hello, Key, Welcome, answers_header, votes_header
 from zanon_net.count.tls import TlsFiles
 from zanon_net.count.url import read_place
-from zanon_net.errors import ConfigError
+from zanon_net.errors import ConfigError, ZanonError
 
 SETTING = "count_at"
 
@@ -56,6 +56,11 @@ class CountClient(ABC):
     @abstractmethod
     def close(self) -> None:
         """Ends it; what has no answer has none. Again is fine."""
+
+    @staticmethod
+    def _refused(text: str) -> ZanonError:
+        """What is raised where the counter refuses this probe for good."""
+        return ZanonError(f"the counter refuses this probe: {text}")
 
     def _keep(self, message: bytes) -> Key:
         """Notes that a message waits for its answer."""

@@ -65,7 +65,8 @@ class Counter:
             try:
                 self._put(entry, header, outcome.answers)
             except (FormatError, CapacityError) as error:
-                self.tally["refused_by_shard"] += 1
+                is_alike = self.rules in (None, header.rules)
+                self.tally["refused_by_shard" if is_alike else "refused_settings"] += 1
                 outcome.problems[place] = error
                 continue
             touched[header.shard] = None
@@ -92,6 +93,9 @@ class Counter:
             is_new = self._shards[header.shard].put(message)
         if is_new and rows is not None:
             self._rows.keep(rows)
+        if self.rules is None:
+            for shard in self._shards:
+                shard.rules = header.rules
         self._sequences[header.shard][header.probe] = header.sequence
 
     def _decide(self, shard: int) -> list[bytes]:
@@ -124,6 +128,11 @@ class Counter:
         """Whether no message of the probe is missing before this one."""
         return self.sequence_of(header) in (None, header.sequence - 1)
 
+    @property
+    def rules(self) -> int | None:
+        """vote_rules() of all its probes, as the first message has them; None: none was counted."""
+        return self._shards[0].rules
+
     def waits_for(self, probe: int) -> bool:
         """Whether decisions wait for the votes of a probe."""
         return probe in self.watermarks()
@@ -136,6 +145,17 @@ class Counter:
                 if watermark != ENDED:
                     least[probe] = min(watermark, least.get(probe, watermark))
         return least
+
+    def lags(self) -> dict[int, int]:
+        """By how many nanoseconds a probe is behind what is decided, at most, over its shards: of
+        those that decisions do not wait for."""
+        most: dict[int, int] = {}
+        for shard in self._shards:
+            decided = shard.watermark
+            for probe, (_sequence, watermark, is_present) in shard.known_probes.items():
+                if not is_present and watermark < decided < ENDED:
+                    most[probe] = max(decided - watermark, most.get(probe, 0))
+        return most
 
     @property
     def watermark(self) -> int:
@@ -219,6 +239,7 @@ def _marks_only(message: bytes) -> bytes:
         votes["probe"],
         votes["shard"],
         votes["settings"],
+        rules=votes["rules"],
         sequence=votes["sequence"],
         max_votes=max(1, int(marks.sum())),
     )

@@ -11,6 +11,7 @@ class CounterFacts:
     """counts: of all shards together, and of what was refused.
 
     lag_s: from the time up to which all is decided until now; None where that says nothing.
+    probe_lag_s: by how much those probes are behind what is decided; 0: decisions wait for them.
     last_seen_s: since the last message of each probe that was not given up.
     probes: that ever came. probes_missing: that are expected, and have not come.
     """
@@ -18,6 +19,7 @@ class CounterFacts:
     counts: Mapping[str, int]
     lag_s: float | None = None
     last_seen_s: Mapping[str, float] = field(default_factory=dict)
+    probe_lag_s: Mapping[str, float] = field(default_factory=dict)
     probes_missing: int = 0
     memory_bytes: int = 0
     probes: int = 0

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from zanon_net.count.client import CountClient
 from zanon_net.count.folders import CounterFolder, read_whole, write_whole
-from zanon_net.count.frames import Hello, Welcome, framed, messages_in
+from zanon_net.count.frames import (
+    REFUSAL,
+    Hello,
+    Welcome,
+    framed,
+    messages_in,
+    read_refusal,
+)
 from zanon_net.errors import ZanonError
 from zanon_net.system.file_errors import explained
 
@@ -74,6 +81,8 @@ class FileClient(CountClient):
         for path in self._folder.answers_in(self._incoming):
             with suppress(FileNotFoundError):
                 for message in messages_in(read_whole(path)):
+                    if message[:4] == REFUSAL:
+                        raise self._refused(read_refusal(message).text)
                     if self._is_expected(message):
                         expected.append(message)
                         (self._votes / self._folder.votes_name_of(message)).unlink(missing_ok=True)

@@ -11,13 +11,21 @@ from pathlib import Path
 from zanon_net.count.by_probe import frames_by_probe
 from zanon_net.count.commits import Commit
 from zanon_net.count.folders import FOLDER_MODE, CounterFolder, read_whole, write_whole
-from zanon_net.count.frames import Refusal, Welcome, messages_in, votes_header
+from zanon_net.count.frames import (
+    Refusal,
+    Welcome,
+    framed,
+    messages_in,
+    votes_header,
+    write_refusal,
+)
 from zanon_net.count.transport import BATCH_BYTES, Received, Transport
 from zanon_net.errors import FormatError, ZanonError
 from zanon_net.system.file_errors import explained
 
 POLL_S = 0.1
 AGAIN_S = 1.0  # before a message that has to wait is read again
+REFUSAL_NAME = "refusal"
 REMOVAL_S = 60.0  # between two looks for files that nobody waits for
 
 
@@ -61,15 +69,22 @@ class FolderTransport(Transport):
     def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
         """See Transport: a file for each probe, whose content depends on the commit alone."""
         for probe, frames in frames_by_probe(answers).items():
-            folder = self._answers / f"{probe:016x}"
-            with explained("make", folder):
-                folder.mkdir(exist_ok=True, mode=FOLDER_MODE)
-            write_whole(folder / f"{commit.name}.zna", frames)
+            self._write(probe, commit.name, frames)
 
     def refuse(self, received: Received, refusal: Refusal) -> None:
-        """See Transport."""
+        """See Transport: a final refusal is among the answers."""
         if not refusal.is_final:
             self._again_s[received.origin] = time.monotonic() + AGAIN_S
+            return
+        with suppress(FormatError):  # nobody can be told that sent no message
+            probe = votes_header(received.message).probe
+            self._write(probe, REFUSAL_NAME, framed(write_refusal(refusal)))
+
+    def _write(self, probe: int, name: str, frames: bytes) -> None:
+        folder = self._answers / f"{probe:016x}"
+        with explained("make", folder):
+            folder.mkdir(exist_ok=True, mode=FOLDER_MODE)
+        write_whole(folder / f"{name}.zna", frames)
 
     def close(self) -> None:
         """See Transport."""

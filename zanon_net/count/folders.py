@@ -5,6 +5,7 @@
 counter.json                              what the counter says of itself
 votes/PROBE/SHARD-SEQUENCE.znv            a message of votes; its probe removes it when answered
 answers/PROBE/FIRST-LAST.zna              the answers of a commit; their probe removes the file
+answers/PROBE/refusal.zna                 why the counter refuses the probe
 """
 
 import errno

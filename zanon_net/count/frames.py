@@ -21,7 +21,7 @@ HELLO, WELCOME, RECEIPT, REFUSAL = b"ZNVH", b"ZNVW", b"ZNVK", b"ZNVR"
 CHECKSUM_BYTES = 8
 
 _LENGTH = struct.Struct("<I")
-_VOTES = struct.Struct("<4sBBHQQQqqIIB7x")
+_VOTES = struct.Struct("<4sBBHQQQqqIII4x")
 _ANSWERS = struct.Struct("<4sBBHQQQI")
 _HELLO = struct.Struct("<4sBBHQQ")
 _WELCOME = struct.Struct("<4sBBHQ")
@@ -38,12 +38,14 @@ class Key(NamedTuple):
 
 
 class VotesHeader(NamedTuple):
-    """The header of a message of votes. latest: a bound on the times of its votes."""
+    """The header of a message of votes. rules: of vote_rules(). latest: a bound on the times of its
+    votes."""
 
     shard: int
     probe: int
     sequence: int
     settings: int
+    rules: int
     watermark: int
     latest: int
     votes: int
@@ -125,11 +127,12 @@ def _unpacked(layout: struct.Struct, message: bytes, magic: bytes) -> tuple[int,
 
 def votes_header(message: bytes) -> VotesHeader:
     """Reads the header only: the core checks the rest. Raises FormatError."""
-    _flags, shard, probe, sequence, settings, watermark, base, _groups, votes, width = _unpacked(
+    _flags, shard, probe, sequence, settings, watermark, base, _groups, votes, word = _unpacked(
         _VOTES, message, VOTES
     )
+    width, rules = word & 0xFF, word >> 8
     latest = base + (1 << 8 * width) if votes else 0
-    return VotesHeader(shard, probe, sequence, settings, watermark, latest, votes)
+    return VotesHeader(shard, probe, sequence, settings, rules, watermark, latest, votes)
 
 
 def answers_header(message: bytes) -> AnswersHeader:

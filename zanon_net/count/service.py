@@ -78,13 +78,13 @@ class CounterService:
     def facts(self) -> CounterFacts:
         """What there is to say of it now."""
         watermark = self.counter.watermark
-        now = self._clocks.seconds()
+        now, last_seen = self._clocks.seconds(), self._admission.last_seen
+        behind = self.counter.lags()
         return CounterFacts(
             counts=self.counter.stats(),
             lag_s=None if watermark in (0, ENDED) else (self._clocks.time_ns() - watermark) / 1e9,
-            last_seen_s={
-                f"{probe:016x}": now - seen for probe, seen in self._admission.last_seen.items()
-            },
+            last_seen_s={f"{probe:016x}": now - seen for probe, seen in last_seen.items()},
+            probe_lag_s={f"{probe:016x}": behind.get(probe, 0) / 1e9 for probe in last_seen},
             probes_missing=self.counter.probes_missing,
             memory_bytes=self.counter.memory_bytes,
             probes=self.counter.probes,

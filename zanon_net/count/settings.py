@@ -8,6 +8,7 @@ from typing import Any
 from zanon_net._core import VoteShard, vote_settings
 from zanon_net.config.count_settings import CountConfig
 from zanon_net.config.parse import format_duration
+from zanon_net.count.lateness import MAX_LAG_NS
 
 NS = 1e-9
 
@@ -69,6 +70,7 @@ class CounterSettings:
             max_attributes=self.max_attributes,
             max_clients=self.max_clients,
             max_pending=self.max_pending,
+            max_lag_ns=MAX_LAG_NS,
             keep_releases=self.keep_releases,
         )
 

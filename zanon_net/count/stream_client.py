@@ -30,7 +30,7 @@ from zanon_net.count.frames import (
 from zanon_net.count.streams import LoopThread, read_frame, watch_peer
 from zanon_net.count.tls import TlsFiles, client_context
 from zanon_net.count.url import Place
-from zanon_net.errors import FormatError, ZanonError
+from zanon_net.errors import FormatError
 
 PATIENCE_S = (0.1, 5.0)  # between two attempts to connect: at first, and at most
 CONNECTING_S = 10.0
@@ -87,7 +87,7 @@ class StreamClient(CountClient):
 
     def _check(self) -> None:
         if self._refusal is not None:
-            raise ZanonError(f"the counter refuses this probe: {self._refusal}")
+            raise self._refused(self._refusal)
 
     # ---- in the thread ---------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counter's shards as keyed state of Flink."""
 
+import logging
 import time
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from pyflink.datastream import KeyedProcessFunction, RuntimeContext
 from pyflink.datastream.state import ListStateDescriptor, ValueStateDescriptor
 
 from zanon_net.count.frames import answers_header, framed, messages_in, votes_header
+from zanon_net.count.lateness import lag_text
 from zanon_net.errors import FormatError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
 from zanon_net.flink.logged_shard import LoggedShard, probe_gone
@@ -18,6 +20,8 @@ from zanon_net.flink.parent_watch import end_with_task_manager
 BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
 LOOKS_A_TIMEOUT = 2
 """How often a shard looks for silent probes."""
+
+_log = logging.getLogger("zanon_net")
 
 
 class CountFunction(KeyedProcessFunction):
@@ -32,12 +36,17 @@ class CountFunction(KeyedProcessFunction):
         self._settings = settings
         self._shards: dict[int, LoggedShard] = {}
         self._heard: dict[int, dict[int, int]] = {}
+        self._lags: dict[int, dict[int, int]] = {}
+        self._said_late: set[int] = set()
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Begins, or goes on from a checkpoint."""
         end_with_task_manager()
         self._snapshot = runtime_context.get_state(ValueStateDescriptor("snapshot", BYTES))
         self._log = runtime_context.get_list_state(ListStateDescriptor("log", BYTES))
+        metrics = runtime_context.get_metrics_group()
+        self._refusals = metrics.counter("probesRefused")
+        metrics.gauge("probeLagMs", self._most_lag_ms)
 
     def process_element(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
         """Takes messages of a probe."""
@@ -55,6 +64,7 @@ class CountFunction(KeyedProcessFunction):
             if now - heard.setdefault(probe, now) >= self._settings.probe_timeout_ns:
                 yield from self._take(shard, probe_gone(probe))
                 del heard[probe]
+        self._warn_of_late(number, shard)
         self._look_later(ctx)
 
     def _take(self, shard: LoggedShard, entry: bytes) -> Iterator[bytes]:
@@ -63,10 +73,33 @@ class CountFunction(KeyedProcessFunction):
         for answer in shard.take(entry):
             answers.setdefault(answers_header(answer).probe, []).append(framed(answer))
         yield from map(b"".join, answers.values())
+        for refused in shard.take_refused():
+            self._refusals.inc()
+            _log.warning("probe %016x is refused: %s", refused.header.probe, refused.reason)
+            yield refused.frames
         if shard.is_snapshot_due:
             snapshot, log = shard.snapshot()
             self._snapshot.update(snapshot)
             self._log.update(log)
+
+    def _warn_of_late(self, number: int, shard: LoggedShard) -> None:
+        """Says once of each probe that it stays behind, though it sends."""
+        heard_after = time.monotonic_ns() - self._settings.probe_timeout_ns
+        heard, before = self._heard[number], self._lags.get(number, {})
+        behind = {
+            probe: by_ns
+            for probe, by_ns in shard.lags().items()
+            if heard.get(probe, heard_after) > heard_after
+        }
+        self._lags[number] = behind
+        for probe in (behind.keys() & before.keys()) - self._said_late:
+            self._said_late.add(probe)
+            _log.warning("%s", lag_text(probe, behind[probe]))
+
+    def _most_lag_ms(self) -> int:
+        """By how much a probe of a shard here is behind at most."""
+        most_ns = max((max(b.values(), default=0) for b in self._lags.values()), default=0)
+        return most_ns // NS_PER_MS
 
     def _begin(self, number: int, ctx: KeyedProcessFunction.Context) -> LoggedShard:
         """The shard out of the state, where there is some."""

@@ -8,9 +8,19 @@ same entries again give the same shard: a restart reads the snapshot and takes w
 
 import struct
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from zanon_net._core import VoteShard
-from zanon_net.count.frames import ENDED, framed, messages_in, votes_header
+from zanon_net._core import VoteShard, vote_rules_difference, write_answers
+from zanon_net.count.frames import (
+    ENDED,
+    Refusal,
+    VotesHeader,
+    framed,
+    messages_in,
+    votes_header,
+    write_refusal,
+)
+from zanon_net.count.lateness import MAX_LAG_NS
 from zanon_net.errors import CapacityError, FormatError
 from zanon_net.flink.count_settings import CountSettings
 
@@ -33,23 +43,43 @@ def probe_gone(probe: int) -> bytes:
     return _GONE.pack(_GONE_MAGIC, probe)
 
 
+class Refused(NamedTuple):
+    """A probe none of whose messages counts from now on, and why."""
+
+    header: VotesHeader
+    reason: str
+
+    @property
+    def frames(self) -> bytes:
+        """What tells the probe: no votes of its message are counted, and the reason."""
+        h = self.header
+        answer = write_answers(h.shard, h.probe, h.sequence, h.settings, [])
+        return framed(answer) + framed(write_refusal(Refusal(self.reason, is_final=True)))
+
+
 class LoggedShard:
     """A shard that begins empty.
 
     An entry is messages of votes in frames, or `probe_gone`. Messages of a probe may come in any
     order, as files are read side by side; what is early waits for its turn. Nothing is decided
     before expect_probes probes have been there: who begins later than the others would else be
-    late.
+    late. A probe that counts users otherwise than the first one is refused.
     """
 
     def __init__(self, settings: CountSettings, number: int) -> None:
         self._settings = settings
         self._shard = VoteShard(
-            settings.z, settings.window_ns, rotate_ns=settings.rotate_ns, shard=number
+            settings.z,
+            settings.window_ns,
+            rotate_ns=settings.rotate_ns,
+            shard=number,
+            max_lag_ns=MAX_LAG_NS,
         )
         self._has_begun = False
         self._next: dict[int, int] = {}
         self._early: dict[int, dict[int, bytes]] = {}
+        self._refused: set[int] = set()
+        self._untold: list[Refused] = []
         self._log_bytes = 0
         self._log_bytes_max = LOG_BYTES_MIN
         self._snapshot_watermark = self._shard.watermark
@@ -68,6 +98,7 @@ class LoggedShard:
         for entry in log:
             for _answer in logged.take(entry):  # it left before the restart
                 pass
+        logged.take_refused()
         return logged
 
     @property
@@ -93,8 +124,24 @@ class LoggedShard:
         if self._has_begun:
             yield from self._decide()
 
+    def take_refused(self) -> list[Refused]:
+        """The probes that are refused since the last call."""
+        untold, self._untold = self._untold, []
+        return untold
+
+    def lags(self) -> dict[int, int]:
+        """By how many nanoseconds each probe is behind what is decided that is not waited for."""
+        decided = self._shard.watermark
+        return {
+            probe: decided - mark
+            for probe, (_last, mark, is_present) in self._shard.known_probes.items()
+            if not is_present and mark < decided < ENDED
+        }
+
     def _take_message(self, message: bytes) -> None:
         header = votes_header(message)
+        if header.probe in self._refused or self._refuses(message):
+            return
         if header.sequence >= self._next.get(header.probe, 1):
             self._early.setdefault(header.probe, {})[header.sequence] = message
             self._put_early(header.probe)
@@ -104,6 +151,8 @@ class LoggedShard:
         early = self._early.get(probe, {})
         following = self._next.get(probe, 1)
         while following in early:
+            if self._refuses(early[following]):  # it came before the first of another probe
+                return
             try:
                 self._shard.put(early[following])
             except CapacityError:
@@ -113,6 +162,16 @@ class LoggedShard:
             self._next[probe] = following
         if not early:
             self._early.pop(probe, None)
+
+    def _refuses(self, message: bytes) -> bool:
+        """Whether the probe of a message counts users otherwise than those before it."""
+        header, rules = votes_header(message), self._shard.rules
+        if rules in (None, header.rules):
+            return False
+        self._refused.add(header.probe)
+        self._early.pop(header.probe, None)
+        self._untold.append(Refused(header, vote_rules_difference(header.rules, rules)))
+        return True
 
     def _decide(self) -> Iterator[bytes]:
         """Decides, and again when there is room for what has waited."""

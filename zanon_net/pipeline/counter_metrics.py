@@ -45,6 +45,13 @@ COUNTER_METRICS = (
         value=lambda facts: facts.last_seen_s,
     ),
     Metric(
+        name="probe_lag_seconds",
+        kind="gauge",
+        help="How far a probe that decisions do not wait for is behind them: its votes are late.",
+        label="probe",
+        value=lambda facts: facts.probe_lag_s,
+    ),
+    Metric(
         name="counter_probes_missing",
         kind="gauge",
         help="Probes that are expected and have not come: nothing is decided before.",

@@ -165,6 +165,18 @@ cdef extern from "anonymity/adaptive_l.h" nogil:
     uint32_t zn_adaptive_l_next(zn_adaptive_l *a, double entropy, uint32_t values)
 
 
+cdef extern from "anonymity/vote_rules.h" nogil:
+    enum:
+        ZN_VOTE_RULES_NONE
+        ZN_VOTE_RULES_TEXT
+    ctypedef struct zn_vote_rules:
+        uint8_t user_v4_bits, user_v6_bits, dns_votes
+        c_bool any_evidence, internal_is_set
+    uint32_t zn_vote_rules_pack(const zn_vote_rules *rules)
+    c_bool zn_vote_rules_unpack(zn_vote_rules *out, uint32_t packed)
+    void zn_vote_rules_explain(uint32_t probes, uint32_t counted, char *text)
+
+
 cdef extern from "anonymity/vote_message.h" nogil:
     uint32_t ZN_VOTES_MAX
     enum: ZN_COUNTED_KINDS
@@ -176,7 +188,7 @@ cdef extern from "anonymity/vote_message.h" nogil:
     ctypedef struct zn_vote_header:
         uint16_t shard
         uint64_t probe, sequence, settings
-        uint32_t votes
+        uint32_t votes, rules
         int64_t watermark_ns
     ctypedef struct zn_vote_writer:
         uint32_t votes, max_votes
@@ -201,7 +213,7 @@ cdef extern from "anonymity/vote_shard.h" nogil:
     ctypedef struct zn_vote_shard_config:
         zn_ztable_config table
         uint64_t settings
-        int64_t rotate_ns, max_ahead_ns
+        int64_t rotate_ns, max_ahead_ns, max_lag_ns
         uint32_t max_clients, max_pending, max_probes, max_leases
         uint16_t shard
         c_bool keep_releases
@@ -219,6 +231,8 @@ cdef extern from "anonymity/vote_shard.h" nogil:
     void zn_vote_shard_close(zn_vote_shard *s)
     int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, c_bool *taken,
                           zn_error *err)
+    void zn_vote_shard_set_rules(zn_vote_shard *s, uint32_t rules)
+    uint32_t zn_vote_shard_rules(const zn_vote_shard *s)
     int64_t zn_vote_shard_watermark(const zn_vote_shard *s)
     void zn_vote_shard_decide(zn_vote_shard *s, int64_t before_ns)
     size_t zn_vote_shard_answer_bytes(const zn_vote_shard *s)
