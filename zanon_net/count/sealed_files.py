@@ -27,7 +27,7 @@ from zanon_net._core import Keys
 from zanon_net.errors import ZanonError
 from zanon_net.system.file_errors import explained
 
-MAGIC, VERSION = b"ZNCS", 1
+MAGIC, VERSION = b"ZNCS", 2
 PARTIAL = ".partial"
 _HEADER = struct.Struct("<4sHH32s")
 _LENGTH = struct.Struct("<I")

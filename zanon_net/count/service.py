@@ -63,6 +63,7 @@ class CounterService:
         self._warned: dict[str, float] = {}
         self._snapshot_due_s = 0.0
         self._snapshot_mark = 0
+        self._snapshot_offset = 0
         self.counter = Counter(settings)
         self._recover()
         self._admission = Admission(settings, self.counter, clocks)
@@ -80,7 +81,7 @@ class CounterService:
         watermark = self.counter.watermark
         now = self._clocks.seconds()
         return CounterFacts(
-            counts=self.counter.stats(),
+            counts={**self.counter.stats(), **self._transport.counts},
             lag_s=None if watermark in (0, ENDED) else (self._clocks.time_ns() - watermark) / 1e9,
             last_seen_s={
                 f"{probe:016x}": now - seen for probe, seen in self._admission.last_seen.items()
@@ -149,6 +150,7 @@ class CounterService:
             self._series = snapshot.about["series"]
             self._transport.seek(snapshot.about["positions"])
             self.counter.load(snapshot.offset, snapshot.parts)
+            self._snapshot_offset = snapshot.offset
             self._transport.load(snapshot.parts["transport"])
             commits = state.read_commits(snapshot.offset)
         self._transport.start(self._series)
@@ -169,8 +171,12 @@ class CounterService:
             return
         began = time.monotonic()
         self._snapshot_mark = self.counter.watermark
+        for output in (self._transport, self._outputs.releases, self._outputs.rows):
+            if output is not None:
+                output.sync(self._snapshot_offset)  # no journal will make it again
         parts = {**self.counter.dump(), "transport": self._transport.dump()}
         about = {"series": self._series, "positions": dict(self._transport.positions)}
         self._outputs.state.write_snapshot(Snapshot(self.counter.offset, about, parts))
+        self._snapshot_offset = self.counter.offset
         ended = time.monotonic()
         self._snapshot_due_s = ended + (ended - began) / SNAPSHOT_SHARE
