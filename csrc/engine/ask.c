@@ -335,7 +335,12 @@ bool zn_engine_asks_too_much(const zn_engine *e)
 
 void zn_engine_count_mute(zn_engine *e, bool muted)
 {
-    e->asker.muted = muted;
+    e->asker.muted = muted || e->asker.abandoned;
+}
+
+void zn_engine_count_abandon(zn_engine *e)
+{
+    zn_asker_abandon(&e->asker);
 }
 
 void zn_engine_stop_waiting(zn_engine *e, bool all)

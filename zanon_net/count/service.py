@@ -16,7 +16,7 @@ from zanon_net.count.facts import CounterFacts
 from zanon_net.count.frames import ENDED, Refusal, votes_header
 from zanon_net.count.releases import ReleaseFolder
 from zanon_net.count.row_folder import RowFolder
-from zanon_net.count.settings import CounterSettings
+from zanon_net.count.settings import NS, CounterSettings
 from zanon_net.count.snapshot import Snapshot
 from zanon_net.count.transport import Received, Transport
 from zanon_net.errors import FormatError
@@ -64,6 +64,7 @@ class CounterService:
         self._snapshot_due_s = 0.0
         self._snapshot_mark = 0
         self._snapshot_offset = 0
+        self._state_s: float | None = None
         self.counter = Counter(settings)
         self._recover()
         self._admission = Admission(settings, self.counter, clocks)
@@ -78,14 +79,21 @@ class CounterService:
 
     def facts(self) -> CounterFacts:
         """What there is to say of it now."""
-        watermark = self.counter.watermark
-        now = self._clocks.seconds()
+        watermark, settings = self.counter.watermark, self._settings
+        now, now_ns = self._clocks.seconds(), self._clocks.time_ns()
         return CounterFacts(
             counts={**self.counter.stats(), **self._transport.counts},
-            lag_s=None if watermark in (0, ENDED) else (self._clocks.time_ns() - watermark) / 1e9,
+            window_s=settings.window_ns * NS,
+            pending_max=settings.max_pending * settings.shards,
+            lag_s=None if watermark in (0, ENDED) else (now_ns - watermark) * NS,
             last_seen_s={
                 f"{probe:016x}": now - seen for probe, seen in self._admission.last_seen.items()
             },
+            probe_lag_s={
+                f"{probe:016x}": (now_ns - mark) * NS
+                for probe, mark in self.counter.watermarks().items()
+            },
+            state_age_s=None if self._state_s is None else time.monotonic() - self._state_s,
             probes_missing=self.counter.probes_missing,
             memory_bytes=self.counter.memory_bytes,
             probes=self.counter.probes,
@@ -178,5 +186,5 @@ class CounterService:
         about = {"series": self._series, "positions": dict(self._transport.positions)}
         self._outputs.state.write_snapshot(Snapshot(self.counter.offset, about, parts))
         self._snapshot_offset = self.counter.offset
-        ended = time.monotonic()
+        ended = self._state_s = time.monotonic()
         self._snapshot_due_s = ended + (ended - began) / SNAPSHOT_SHARE
