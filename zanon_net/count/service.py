@@ -168,10 +168,12 @@ class CounterService:
         self._keep_state()
 
     def _keep_state_if_due(self) -> None:
-        if self._outputs.state is None or time.monotonic() < self._snapshot_due_s:
+        state = self._outputs.state
+        if state is None or time.monotonic() < self._snapshot_due_s:
             return
         interval_ns = self._settings.window_ns // SNAPSHOTS_A_WINDOW
-        if self.counter.watermark - self._snapshot_mark >= interval_ns:
+        has_advanced = self.counter.watermark - self._snapshot_mark >= interval_ns
+        if has_advanced or state.is_journal_long:
             self._keep_state()
 
     def _keep_state(self) -> None:
