@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a counter and a probe remember over months is bounded, and what has to go releases nothing."""
+"""What counters and probes remember over months is bounded, and what has to go releases nothing."""
 
 import os
-import shutil
 import socket
 import time
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.count_desk import HOUR, Desk, Inbox
+from support.count_desk import Desk
 from support.counting import NAME, SECOND, START, Votes, hashed, key_file, put_file
 from support.engine import Taker, feed, make_engine
 from support.packets import MINUTE, merged, user, visit
@@ -19,11 +18,11 @@ from support.packets import MINUTE, merged, user, visit
 from zanon_net._core import VOTE_KINDS, VoteWriter, read_answers, write_answers
 from zanon_net.config.settings import Config
 from zanon_net.count import admission, listener
-from zanon_net.count.client import OVERHEAD_BYTES, CountClient, connect
+from zanon_net.count.client import CountClient, connect
 from zanon_net.count.commits import Commit
 from zanon_net.count.folder_transport import FolderTransport
 from zanon_net.count.folders import CounterFolder
-from zanon_net.count.frames import ENDED, Hello, Key, Welcome, votes_header
+from zanon_net.count.frames import ENDED, Hello, Welcome
 from zanon_net.count.listener import Listener
 from zanon_net.count.service import CounterService, Outputs
 from zanon_net.count.settings import CounterSettings
@@ -276,7 +275,7 @@ def test_what_was_published_is_on_the_disk_before_a_snapshot_says_so(
     fsync, replace = os.fsync, Path.replace
 
     def note_sync(fd: int) -> None:
-        done.append(os.readlink(f"/proc/self/fd/{fd}"))
+        done.append(str(Path(f"/proc/self/fd/{fd}").readlink()))
         fsync(fd)
 
     def note_replace(path: Path, target: Path) -> Path:

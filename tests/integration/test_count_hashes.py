@@ -41,8 +41,8 @@ def user_of(address: str) -> int:
 
 def packed(address: str) -> bytes:
     """An IPv4 address as its mapped one."""
-    numbers = ipaddress.ip_address(address)
-    return ipaddress.ip_address(f"::ffff:{numbers}").packed if numbers.version == 4 else numbers.packed
+    is_mapped = ipaddress.ip_address(address).version == 4
+    return ipaddress.ip_address(f"::ffff:{address}" if is_mapped else address).packed
 
 
 @pytest.fixture

@@ -158,9 +158,7 @@ def key_file(folder: Path) -> Path:
     return path
 
 
-def start_counter(
-    *arguments: object, command: Sequence[str] = COMMAND
-) -> subprocess.Popen[str]:
+def start_counter(*arguments: object, command: Sequence[str] = COMMAND) -> subprocess.Popen[str]:
     """A counter in a process of its own."""
     whole = [*command, "count", *map(str, arguments)]
     return subprocess.Popen(

@@ -167,7 +167,7 @@ cdef class VoteShard:
         cdef const zn_vote_probe *probes
         cdef uint64_t wanted = number
         cdef size_t n, i
-        found = None
+        cdef object found = None
         self._enter()
         probes = zn_vote_shard_probes(self.shard, &n)
         for i in range(n):

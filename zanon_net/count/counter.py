@@ -22,7 +22,7 @@ from zanon_net.count.settings import CounterSettings
 from zanon_net.errors import CapacityError, FormatError, ZanonError
 
 CLIENT_KIND = VOTE_KINDS["client"]
-SEQUENCE, WATERMARK = 0, 1  # in what a shard says of a probe
+SEQUENCE, WATERMARK, IS_PRESENT = 0, 1, 2  # in what a shard says of a probe
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class Counter:
 
     def _forget(self, probe: int) -> list[int]:
         """Decides without a probe from now on; returns the shards that had it."""
-        shards = [n for n, shard in enumerate(self._shards) if probe in shard.known_probes]
+        shards = [n for n, shard in enumerate(self._shards) if shard.probe(probe) is not None]
         for number in shards:
             self._shards[number].forget_probe(probe)
         return shards
@@ -136,7 +136,10 @@ class Counter:
 
     def waits_for(self, probe: int) -> bool:
         """Whether decisions wait for the votes of a probe."""
-        return probe in self.watermarks()
+        return any(
+            known is not None and known[IS_PRESENT] and known[WATERMARK] != ENDED
+            for known in (shard.probe(probe) for shard in self._shards)
+        )
 
     def watermarks(self) -> dict[int, int]:
         """The least watermark of each probe that decisions wait for, over its shards."""

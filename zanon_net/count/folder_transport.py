@@ -138,10 +138,10 @@ class FolderTransport(Transport):
 def _votes_in(folder: str) -> list[str]:
     """The files of a probe, in their order; none where it has just removed its folder."""
     try:
-        names = [name for name in os.listdir(folder) if name.endswith(VOTES_SUFFIX)]
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for entry in entries if entry.name.endswith(VOTES_SUFFIX))
     except FileNotFoundError:
         return []
-    return [f"{folder}/{name}" for name in sorted(names)]
 
 
 def _messages_of(path: str) -> list[bytes]:

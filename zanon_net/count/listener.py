@@ -212,8 +212,7 @@ class Listener(Transport):
     def _has_unconfirmed(self) -> bool:
         with self._lock:
             return any(
-                len(kept) and probe in self._connections
-                for probe, kept in self._retained.items()
+                len(kept) and probe in self._connections for probe, kept in self._retained.items()
             )
 
     def close(self) -> None:
