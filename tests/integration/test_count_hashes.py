@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.engine import feed, make_engine
+from support.engine import feed, make_engine, nets
 from support.packets import MINUTE, START, visit
 from support.paths import ROOT
 
@@ -51,7 +51,7 @@ def chosen(tmp_path: Path) -> dict[str, Any]:
     path.write_text("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n")
     path.chmod(0o600)
     settings = {"z": 5, "window_ns": MINUTE, "rotate_ns": MINUTE, "key_file": str(path)}
-    return settings | {"user_prefix": (32, 128), "internal": ("10.0.0.0/8", "2001:db8:1::/48")}
+    return settings | {"user_prefix": (32, 128), "internal": nets("10.0.0.0/8", "2001:db8:1::/48")}
 
 
 def votes_of(chosen: dict[str, Any], client: str, server: str) -> dict[str, set[tuple[int, ...]]]:

@@ -107,7 +107,8 @@ class FolderTransport(Transport):
         return received
 
     def _remove_old(self) -> None:
-        read = [path for path in self._folder.votes.glob("*/*.znv") if str(path) in self._consumed]
+        there = chain.from_iterable(map(_votes_in, self._folders()))
+        read = [Path(path) for path in there if path in self._consumed]
         for path in (*read, *self._answers.glob(f"*/*{ANSWERS_SUFFIX}")):
             with suppress(OSError):
                 if path.stat().st_mtime < time.time() - self._max_age_s:
