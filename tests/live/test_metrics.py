@@ -381,6 +381,8 @@ def test_every_panel_of_counters_has_data(net: Namespace, tmp_path: Path) -> Non
                     [row["value"][1] for row in ask("query", **query).get("result", [])] == ["58"]
                 )
             )
+            rates = {"query": "rate(zanon_counter_votes_total[1m])"}  # of two scrapes
+            until(lambda: bool(ask("query", **rates).get("result")))
             check(panels(of_counters=True), ask)
             series = ask("series", **{"match[]": '{__name__=~"zanon_.*"}'})
             assert {name for one in series for name in one} == {
