@@ -147,7 +147,12 @@ def main() -> None:
     setup(
         ext_modules=cythonize(core, build_dir="build/cython", compiler_directives=directives),
         cmdclass={"install_data": InstallData},
-        data_files=[("lib/systemd/system", ["packaging/zanon-net.service"])],
+        data_files=[
+            (
+                "lib/systemd/system",
+                ["packaging/zanon-net.service", "packaging/zanon-net-counter.service"],
+            )
+        ],
         options=options,
         **package_page(
             Path("README.md").read_text("utf-8"),

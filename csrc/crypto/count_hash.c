@@ -64,13 +64,13 @@ void zn_count_hash_close(zn_count_hash *h)
     zn_heap_free(h);
 }
 
-zn_id zn_count_hash_id(zn_count_hash *h, zn_span label, zn_span bytes)
+zn_id zn_count_hash_id(zn_count_hash *h, uint8_t domain, zn_span bytes)
 {
     uint8_t out[HMAC_BYTES];
     size_t n = 0;
     zn_id id;
     if (EVP_MAC_init(h->context, NULL, 0, NULL) != 1 ||
-        EVP_MAC_update(h->context, label.p, label.n) != 1 ||
+        EVP_MAC_update(h->context, &domain, sizeof domain) != 1 ||
         EVP_MAC_update(h->context, bytes.p, bytes.n) != 1 ||
         EVP_MAC_final(h->context, out, &n, sizeof out) != 1 || n != sizeof out) {
         h->failed = true;

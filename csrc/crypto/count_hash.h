@@ -13,13 +13,21 @@
 
 typedef struct zn_count_hash zn_count_hash;
 
+/* What a hash is of, beside the namespaces of attributes in anonymity/votes.c, which are lower-case
+ * letters: no name that somebody chooses has the hash of a user, an address or a probe. */
+typedef enum zn_count_domain {
+    ZN_COUNT_ADDR = 'A',
+    ZN_COUNT_PROBE = 'P',
+    ZN_COUNT_USER = 'U',
+} zn_count_domain;
+
 /* Opens the hashes of a generation. `keys` come from a key file, and are not needed afterwards.
  * Returns 0, or -ZN_ERR_CONFIG / -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY with *err filled. */
 int zn_count_hash_open(zn_count_hash **out, zn_keys *keys, uint64_t generation, zn_error *err);
 void zn_count_hash_close(zn_count_hash *h);
 
-/* The first 16 bytes of the HMAC of label and bytes, as two little-endian numbers. */
-zn_id zn_count_hash_id(zn_count_hash *h, zn_span label, zn_span bytes);
+/* The first 16 bytes of the HMAC of domain || bytes, as two little-endian numbers. */
+zn_id zn_count_hash_id(zn_count_hash *h, uint8_t domain, zn_span bytes);
 /* Whether libcrypto failed to make one of the hashes: zeros stand in its place. */
 bool zn_count_hash_failed(const zn_count_hash *h);
 

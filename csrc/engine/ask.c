@@ -20,14 +20,9 @@
 #define PROBE_NAME_MAX 256
 #define SETTINGS_LABEL "zanon-net/1/count-settings"
 
-static zn_span label_of(const char *text, size_t n)
-{
-    return (zn_span){(const uint8_t *)text, n};
-}
-
 static zn_id shared_id(void *maker, uint8_t domain, zn_span bytes)
 {
-    return zn_count_hash_id(maker, (zn_span){&domain, 1}, bytes);
+    return zn_count_hash_id(maker, domain, bytes);
 }
 
 /* Refuses settings that need the counts themselves. */
@@ -62,7 +57,7 @@ static int make_probe(zn_engine *e, const char *name, zn_error *err)
     text[n++] = 0;
     if (getrandom(text + n, sizeof(uint64_t), 0) != (ssize_t)sizeof(uint64_t))
         return zn_fail(err, ZN_ERR_CRYPTO, 0, "the system gave no random bytes");
-    e->asker.probe = zn_count_hash_id(e->count_hash, label_of("probe", sizeof "probe" - 1),
+    e->asker.probe = zn_count_hash_id(e->count_hash, ZN_COUNT_PROBE,
                                       (zn_span){text, n + sizeof(uint64_t)})
                          .lo;
     return 0;
@@ -353,7 +348,12 @@ bool zn_engine_asks_too_much(const zn_engine *e)
 
 void zn_engine_count_mute(zn_engine *e, bool muted)
 {
-    e->asker.muted = muted;
+    e->asker.muted = muted || e->asker.abandoned;
+}
+
+void zn_engine_count_abandon(zn_engine *e)
+{
+    zn_asker_abandon(&e->asker);
 }
 
 void zn_engine_stop_waiting(zn_engine *e, bool all)

@@ -92,6 +92,9 @@ uint64_t zn_engine_count_waiting(const zn_engine *e);
 /* With `muted`, votes are given up before they are sent, while the counter is away for long; of
  * clients it is told all the same. */
 void zn_engine_count_mute(zn_engine *e, bool muted);
+/* Makes no more messages: all votes are given up from now on, and clients are not told of. What
+ * waits is to be given up, too. */
+void zn_engine_count_abandon(zn_engine *e);
 /* Suppresses what was asked more than config.count_hold_ns of packet time ago and is not answered
  * yet, or, where that leaves too much or with `all`, everything. Returns 1 when the outputs are to
  * be taken, 0, or a negative zn_err. */

@@ -171,13 +171,15 @@ static void cut_shard(zn_asker *a, unsigned number)
 bool zn_asker_is_due(const zn_asker *a, int64_t now_ns)
 {
     int64_t interval_ns = a->muted ? MUTED_INTERVALS * a->interval_ns : a->interval_ns;
-    if (a->shard_count == 0 || a->watermark_ns == ZN_VOTE_WATERMARK_END)
+    if (a->shard_count == 0 || a->abandoned || a->watermark_ns == ZN_VOTE_WATERMARK_END)
         return false;
     return a->cut_ns == INT64_MIN || now_ns < a->cut_ns || now_ns - a->cut_ns >= interval_ns;
 }
 
 int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *err)
 {
+    if (a->abandoned)
+        return 0;
     a->cut_ns = now_ns;
     if (watermark_ns > a->watermark_ns)
         a->watermark_ns = watermark_ns;
@@ -212,7 +214,7 @@ static void tell(void *to, const zn_counted_vote *vote)
     zn_asker *a = to;
     uint64_t step =
         vote->kind == ZN_COUNTED_LEASE ? vote->id.lo | ZN_STEP_OF_LEASE : ZN_STEP_OF_NONE;
-    if (a->shard_count != 0)
+    if (a->shard_count != 0 && !a->abandoned)
         add_vote(a, vote, step);
 }
 
@@ -345,8 +347,15 @@ void zn_asker_peek(zn_asker *a, zn_step step, zn_id id)
 void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id)
 {
     zn_counted_vote mark = {.t_ns = t_ns, .id = id, .kind = ZN_COUNTED_CLIENT};
-    if (a->shard_count != 0)
+    if (a->abandoned)
+        a->stats->n[ZN_STAT_MARKS_DROPPED]++;
+    else if (a->shard_count != 0)
         add_vote(a, &mark, ZN_STEP_OF_NONE);
+}
+
+void zn_asker_abandon(zn_asker *a)
+{
+    a->muted = a->abandoned = true;
 }
 
 /* Returns whether a step waits for its answer. */

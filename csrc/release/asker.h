@@ -90,8 +90,9 @@ typedef struct zn_asker {
      * bytes. */
     void (*write_row)(zn_text *out, const zn_release *row);
     const zn_release *row; /* of the vote that is asked about next; NULL: it has none */
-    bool muted;  /* the answers to votes and questions are given up, and nothing is sent */
-    bool failed; /* no memory for a message */
+    bool muted;     /* the answers to votes and questions are given up, and nothing is sent */
+    bool abandoned; /* the same for good, and no message follows */
+    bool failed;    /* no memory for a message */
 } zn_asker;
 
 /* Makes an empty queue for `most` steps, a power of two; probe, settings, rules, interval_ns and
@@ -123,6 +124,10 @@ void zn_asker_vote(zn_asker *a, zn_step step, zn_id id, uint64_t user);
 void zn_asker_peek(zn_asker *a, zn_step step, zn_id id);
 /* Tells the counter of a client at t_ns. */
 void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id);
+
+/* Ends the messages of a probe whose counter is away for too long to tell it of all clients: to the
+ * counter it is a probe that is gone, whose marks may be missing. */
+void zn_asker_abandon(zn_asker *a);
 
 /* Returns whether an interval has passed since the last messages. */
 bool zn_asker_is_due(const zn_asker *a, int64_t now_ns);

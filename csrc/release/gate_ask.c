@@ -7,23 +7,17 @@
 /* Steps that votes leave room for: of records, periods and minutes. */
 #define STEPS_KEPT 1024u
 
-static zn_id hash_of(const zn_gate *g, const char *label, size_t n, const zn_addr *address)
-{
-    return zn_count_hash_id(g->count_hash, (zn_span){(const uint8_t *)label, n},
-                            zn_addr_span(address));
-}
-
 /* The hash of an address as a client's or a server's: one that carries an IPv4 address is that. */
 static zn_id addr_id(const zn_gate *g, const zn_addr *address)
 {
     zn_addr carried = zn_addr_carried(address);
-    return hash_of(g, "addr", sizeof "addr" - 1, &carried);
+    return zn_count_hash_id(g->count_hash, ZN_COUNT_ADDR, zn_addr_span(&carried));
 }
 
 static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
 {
     zn_addr user = zn_gate_user(g, f);
-    return hash_of(g, "user", sizeof "user" - 1, &user).lo;
+    return zn_count_hash_id(g->count_hash, ZN_COUNT_USER, zn_addr_span(&user)).lo;
 }
 
 /* ---- clients ---- */

@@ -130,6 +130,7 @@
     X(QUESTIONS, "count", "votes, questions and clients for a counter of probes, hashed")          \
     X(QUESTIONS_UNANSWERED, "count", "of them given up: no answer in time, so no")                 \
     X(ANSWERS_LATE, "count", "answers that came after that, not used")                             \
+    X(MARKS_DROPPED, "count", "clients the counter was not told of, away too long to be told")     \
     X(PACKETS_PASSED, "packet", "packets that left anonymized")                                    \
     X(PACKETS_MASKED, "packet", "packets that left with a withheld name masked, or coarse")        \
     X(PACKETS_DROPPED_NO_FLOW, "packet", "not emitted: of no flow")                                \

@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.counting import Votes, key_file, put_file, start_counter
 from support.live import ENVIRONMENT, PATIENCE_S, USUAL, Live, data_of, datagrams
 from support.metrics import HURRIED, SERVING, samples, scrape, until
 from support.netns import Namespace
-from support.packets import crowd
+from support.packets import SECOND, crowd
 from support.paths import ROOT
 
 PACKAGING = ROOT / "packaging"
@@ -186,6 +188,34 @@ tests:
         values: '1x60'
       - series: 'zanon_z{{instance="well"}}'
         values: '20x60'
+      - series: 'zanon_probe_lag_seconds{{instance="late", probe="1"}}'
+        values: '100x60'
+      - series: 'zanon_probe_lag_seconds{{instance="late", probe="2"}}'
+        values: '1x60'
+      - series: 'zanon_probe_lag_seconds{{instance="well", probe="1"}}'
+        values: '100x60'
+      - series: 'zanon_counter_probe_gone_total{{instance="lost"}}'
+        values: '0x40 1x20'
+      - series: 'zanon_counter_probes_missing{{instance="waiting"}}'
+        values: '1x60'
+      - series: 'zanon_counter_refused_total{{instance="refuses", reason="gap"}}'
+        values: '0x40 5x20'
+      - series: 'zanon_counter_refused_total{{instance="refuses", reason="future"}}'
+        values: '5x60'
+      - series: 'zanon_counter_state_age_seconds{{instance="slow"}}'
+        values: '2000x60'
+      - series: 'zanon_counter_window_seconds{{instance="slow"}}'
+        values: '3600x60'
+      - series: 'zanon_counter_messages_total{{instance="slow"}}'
+        values: '0+10x60'
+      - series: 'zanon_counter_pending{{instance="crowded"}}'
+        values: '90x60'
+      - series: 'zanon_counter_pending_limit{{instance="crowded"}}'
+        values: '100x60'
+      - series: 'zanon_counter_limit_reached_total{{instance="forgets", limit="senders"}}'
+        values: '0x30 1x30'
+      - series: 'zanon_counter_limit_reached_total{{instance="well", limit="probes"}}'
+        values: '0x30 1x30'
     alert_rule_test:
 {expected}
 """
@@ -200,6 +230,13 @@ FIRING = {
     "ZanonTableFull": "full",
     "ZanonClockJumped": "jumps",
     "ZanonReleasesEverything": "open",
+    "ZanonProbeBehind": "late",
+    "ZanonProbeGone": "lost",
+    "ZanonProbeMissing": "waiting",
+    "ZanonVotesRefused": "refuses",
+    "ZanonStateOld": "slow",
+    "ZanonPendingNearLimit": "crowded",
+    "ZanonCounterForgets": "forgets",
 }
 
 
@@ -274,6 +311,26 @@ def scraping(net: Namespace, port: int, folder: Path) -> Iterator[Callable[..., 
         server.wait(PATIENCE_S)
 
 
+def panels(*, of_counters: bool) -> list[dict[str, Any]]:
+    """Those of the dashboard with queries."""
+    dashboard = json.loads((PACKAGING / "grafana-dashboard.json").read_text("utf-8"))
+    kinds = [panel["type"] for panel in dashboard["panels"]]
+    begin = kinds.index("row")
+    found: list[dict[str, Any]] = dashboard["panels"]
+    return found[begin + 1 :] if of_counters else found[:begin]
+
+
+def check(panels: list[dict[str, Any]], ask: Callable[..., Any]) -> None:
+    """Each query has a result, and the label that its legend names."""
+    for panel in panels:
+        for target in panel["targets"]:
+            expression = target["expr"].replace("$instance", ".*")
+            rows = ask("query", query=expression)["result"]
+            assert rows, (panel["title"], expression)
+            legend = target["legendFormat"]
+            assert "{{" not in legend or legend[2:].partition("}}")[0] in rows[0]["metric"]
+
+
 @pytest.mark.slow
 def test_every_panel_has_data(
     net: Namespace, hurried: Callable[..., Hurried], tmp_path: Path
@@ -281,7 +338,6 @@ def test_every_panel_has_data(
     prometheus("prometheus")
     run = hurried("--metrics", "127.0.0.1:0", "--format", "jsonl")
     port = port_of(run)
-    dashboard = json.loads((PACKAGING / "grafana-dashboard.json").read_text("utf-8"))
     with scraping(net, port, tmp_path) as ask:
         net.send("b", data_of(crowd(b"popular.example", 20)))
         until(lambda: packets_at(net, port) > 0)
@@ -293,13 +349,7 @@ def test_every_panel_has_data(
                 == [f"{packets:g}"]
             )
         )
-        for panel in dashboard["panels"]:
-            for target in panel["targets"]:
-                expression = target["expr"].replace("$instance", ".*")
-                rows = ask("query", query=expression)["result"]
-                assert rows, (panel["title"], expression)
-                legend = target["legendFormat"]
-                assert "{{" not in legend or legend[2:].partition("}}")[0] in rows[0]["metric"]
+        check(panels(of_counters=False), ask)
         (target,) = ask("targets")["activeTargets"]
         assert (target["health"], target["lastError"]) == ("up", "")
         series = ask("series", **{"match[]": '{__name__=~"zanon_.*"}'})
@@ -309,3 +359,39 @@ def test_every_panel_has_data(
         }
         assert ask("metadata")["zanon_packets"][0]["type"] == "counter"
     run.end()
+
+
+@pytest.mark.slow
+def test_every_panel_of_counters_has_data(net: Namespace, tmp_path: Path) -> None:
+    prometheus("prometheus")
+    net.ip("link set lo up")
+    start_ns = time.time_ns() - 60 * SECOND
+    votes = Votes(probes=2, shards=1, seconds=30, start_ns=start_ns)
+    options = (*votes.options, "--probe-timeout", "1h", "--metrics", "127.0.0.1:9465")
+    state = ("--state", tmp_path / "state", "--state-key-file", key_file(tmp_path))
+    with net.inside():
+        process = start_counter(f"file:{tmp_path}", *options, *state, command=HURRIED)
+    try:
+        with scraping(net, 9465, tmp_path) as ask:
+            for probe, message in votes.in_turns()[:-2]:  # none ends
+                put_file(tmp_path, probe, message)
+            query = {"query": "zanon_counter_messages_total"}
+            until(
+                lambda: (
+                    [row["value"][1] for row in ask("query", **query).get("result", [])] == ["58"]
+                )
+            )
+            rates = {"query": "rate(zanon_counter_votes_total[1m])"}  # of two scrapes
+            until(lambda: bool(ask("query", **rates).get("result")))
+            check(panels(of_counters=True), ask)
+            series = ask("series", **{"match[]": '{__name__=~"zanon_.*"}'})
+            assert {name for one in series for name in one} == {
+                *("__name__", "instance", "job", "version", "probe", "reason", "limit"),
+            }
+            lags = ask("query", query="zanon_probe_lag_seconds")["result"]
+            assert len(lags) == 2
+            assert all(20 < float(row["value"][1]) < 200 for row in lags)
+    finally:
+        process.terminate()
+        _out, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, said

@@ -75,4 +75,5 @@ def test_the_demo(environment: Path, tmp_path: Path, key_file: str) -> None:
 
 def test_files_beside_the_package(environment: Path) -> None:
     assert (environment / "share" / "man" / "man1" / "zanon-net.1").stat().st_size > 1000
-    assert (environment / "lib" / "systemd" / "system" / "zanon-net.service").exists()
+    units = {path.name for path in (environment / "lib" / "systemd" / "system").iterdir()}
+    assert units == {"zanon-net.service", "zanon-net-counter.service"}

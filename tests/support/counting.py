@@ -5,7 +5,7 @@
 import json
 import random
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,11 +158,11 @@ def key_file(folder: Path) -> Path:
     return path
 
 
-def start_counter(*arguments: object) -> subprocess.Popen[str]:
+def start_counter(*arguments: object, command: Sequence[str] = COMMAND) -> subprocess.Popen[str]:
     """A counter in a process of its own."""
-    command = [*COMMAND, "count", *map(str, arguments)]
+    whole = [*command, "count", *map(str, arguments)]
     return subprocess.Popen(
-        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        whole, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 

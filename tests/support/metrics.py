@@ -16,6 +16,9 @@ _SCRIPT = f"""
 import sys
 from zanon_net.pipeline import metrics_clock
 metrics_clock.REFRESH_S = {PERIOD_S}
+if sys.argv[1] == "count":
+    from zanon_net.pipeline import counter_run
+    counter_run.REFRESH_S = {PERIOD_S}
 from zanon_net.cli import main
 sys.exit(main())
 """

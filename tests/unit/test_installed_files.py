@@ -10,6 +10,7 @@ import pytest
 from support.paths import ROOT
 
 WANTED = {
+    "lib/systemd/system/zanon-net-counter.service",
     "lib/systemd/system/zanon-net.service",
     "share/bash-completion/completions/zanon-net",
     "share/fish/vendor_completions.d/zanon-net.fish",
@@ -43,7 +44,8 @@ def test_no_source_is_installed(installed: set[str]) -> None:
     assert {Path(name).suffix for name in names - ours} == {".java"}
 
 
-def test_the_unit_is_the_one_of_the_documents(installed: set[str]) -> None:
-    [unit] = [name for name in installed if name.endswith(".service")]
-    text = (Path(sys.prefix) / unit).read_text(encoding="utf-8")
-    assert "ExecStart=/usr/bin/zanon-net run $ZANON_ARGUMENTS" in text
+def test_the_units_are_those_of_the_documents(installed: set[str]) -> None:
+    units = [name for name in installed if name.endswith(".service")]
+    texts = [(Path(sys.prefix) / unit).read_text(encoding="utf-8") for unit in sorted(units)]
+    assert "ExecStart=/usr/bin/zanon-net count $ZANON_COUNTER_ARGUMENTS" in texts[0]
+    assert "ExecStart=/usr/bin/zanon-net run $ZANON_ARGUMENTS" in texts[1]

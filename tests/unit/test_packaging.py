@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The systemd unit: systemd's own opinion of it, where systemd is."""
+"""The systemd units: systemd's own opinion of them, where systemd is."""
 
 import re
 import shutil
@@ -13,7 +13,9 @@ from support.paths import ROOT
 
 pytestmark = pytest.mark.source
 
-UNIT = ROOT / "packaging" / "zanon-net.service"
+COMMANDS = {"zanon-net.service": "run", "zanon-net-counter.service": "count"}
+PACKAGING = ROOT / "packaging"
+UNIT = PACKAGING / "zanon-net.service"
 
 
 def analyze(*arguments: str) -> str:
@@ -26,19 +28,31 @@ def analyze(*arguments: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.fixture(params=COMMANDS)
+def name(request: pytest.FixtureRequest) -> str:
+    """Of each unit."""
+    return str(request.param)
+
+
 @pytest.fixture
-def unit(tmp_path: Path) -> Path:
+def lines(name: str) -> list[str]:
+    """Those of the unit."""
+    return (PACKAGING / name).read_text("utf-8").splitlines()
+
+
+@pytest.fixture
+def unit(name: str, tmp_path: Path) -> Path:
     """The unit with a program that is there."""
-    text = UNIT.read_text("utf-8")
-    assert "ExecStart=/usr/bin/zanon-net run " in text
-    path = tmp_path / UNIT.name
+    text = (PACKAGING / name).read_text("utf-8")
+    assert f"ExecStart=/usr/bin/zanon-net {COMMANDS[name]} " in text
+    path = tmp_path / name
     path.write_text(text.replace("/usr/bin/zanon-net", sys.executable), "utf-8")
     return path
 
 
 def test_systemd_understands_it(unit: Path) -> None:
     said = analyze("verify", "--man=no", str(unit))
-    assert UNIT.name not in said
+    assert unit.name not in said
 
 
 def test_verify_notices(unit: Path) -> None:
@@ -46,9 +60,8 @@ def test_verify_notices(unit: Path) -> None:
     assert "ProtectSystm" in analyze("verify", "--man=no", str(unit))
 
 
-def test_what_it_may_not_do_fails() -> None:
+def test_what_it_may_not_do_fails(lines: list[str]) -> None:
     """NumPy's library calls mbind when it is loaded, which the filter refuses: not by a signal."""
-    lines = UNIT.read_text("utf-8").splitlines()
     assert "SystemCallErrorNumber=EPERM" in lines
 
 
@@ -59,13 +72,19 @@ def test_it_goes_on_when_its_interface_is_back() -> None:
     assert "RestartPreventExitStatus=2" in lines
 
 
-def test_it_says_when_it_captures_and_that_it_is_alive() -> None:
+def test_it_says_when_it_is_ready_and_that_it_is_alive(lines: list[str]) -> None:
     """The socket of the service manager is of the family AF_UNIX."""
-    lines = UNIT.read_text("utf-8").splitlines()
     assert "Type=notify" in lines
     assert any(line.startswith("WatchdogSec=") for line in lines)
     (families,) = (line for line in lines if line.startswith("RestrictAddressFamilies="))
-    assert "AF_UNIX" in families.split()
+    assert "AF_UNIX" in families.partition("=")[2].split()
+
+
+def test_the_counter_goes_on_after_a_failure_and_has_no_capability() -> None:
+    lines = (PACKAGING / "zanon-net-counter.service").read_text("utf-8").splitlines()
+    assert {"Restart=on-failure", "RestartPreventExitStatus=2", "CapabilityBoundingSet="} <= {
+        *lines
+    }
 
 
 def test_it_may_do_little(unit: Path) -> None:

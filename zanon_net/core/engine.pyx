@@ -378,6 +378,13 @@ cdef class PacketEngine:
         zn_engine_count_mute(self.engine, muted)
         self.guard.leave()
 
+    def count_abandon(self):
+        """Makes no more messages: what is asked from now on is given up, and what waits is to be,
+        by give_up(True)."""
+        self._enter()
+        zn_engine_count_abandon(self.engine)
+        self.guard.leave()
+
     @property
     def count_waiting(self):
         """How many votes, questions and records wait for answers."""

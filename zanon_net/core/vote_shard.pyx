@@ -165,6 +165,22 @@ cdef class VoteShard:
         """The probes that are waited for, each with its last sequence number and watermark."""
         return {probe: entry[:2] for probe, entry in self.known_probes.items() if entry[2]}
 
+    def probe(self, number):
+        """What known_probes has of one probe; None where it is not known."""
+        cdef const zn_vote_probe *probes
+        cdef uint64_t wanted = number
+        cdef size_t n, i
+        cdef object found = None
+        self._enter()
+        probes = zn_vote_shard_probes(self.shard, &n)
+        for i in range(n):
+            if probes[i].id == wanted:
+                found = (probes[i].sequence, probes[i].watermark_ns,
+                         probes[i].state == ZN_PROBE_PRESENT)
+                break
+        self.guard.leave()
+        return found
+
     @property
     def known_probes(self):
         """All probes: (sequence number, watermark, whether it is waited for)."""

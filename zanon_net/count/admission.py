@@ -23,6 +23,7 @@ from zanon_net.errors import FormatError
 VOTING_KINDS = (1, 4, 5, 10)  # the others count no user
 CHECK_S = 0.5  # between two looks for probes that are gone
 CATCHING_UP_S = 10.0  # for a probe that is behind, before it is spoken of
+SENDERS_MAX = 4096  # whose users are known at once: as many as a shard knows probes
 
 
 @dataclass(slots=True)
@@ -61,6 +62,7 @@ class Admission:
         self._behind_since: dict[int, float] = {}
         self._late_since: dict[int, float] = {}
         self._users: dict[str, _Quota] = {}
+        self._first_window = 0  # no vote of an earlier one can count any more
 
     def look_at(self, received: Iterable[Received], lost: Iterable[int] = ()) -> Admitted:
         """Sorts what was received. lost: probes that are known to be gone."""
@@ -79,6 +81,7 @@ class Admission:
             self._drop_silent(admitted)
             self._drop_slow(admitted)
             self._warn_of_late(admitted)
+            self._forget_users()
         return admitted
 
     def _look_at(self, item: Received, header: VotesHeader, admitted: Admitted) -> None:
@@ -113,13 +116,13 @@ class Admission:
         return ""
 
     def _admit(self, item: Received, header: VotesHeader, admitted: Admitted) -> None:
-        kind = COUNTED if self._has_quota(item, header) else UNCOUNTED
-        if kind == UNCOUNTED:
+        problem = self._over_quota(item, header)
+        kind = UNCOUNTED if problem else COUNTED
+        if problem:
             admitted.warnings[f"users {header.probe}"] = (
-                f"probe {header.probe:016x} has more users than --max-users-per-probe; votes of it"
-                " do not count"
+                f"probe {header.probe:016x} {problem}; votes of it do not count"
             )
-        admitted.entries.append(Entry(kind, item.message))
+        admitted.entries.append(Entry(kind, item.message, read=header))
         admitted.sources.append(item)
         self.last_seen[header.probe] = self._clocks.seconds()
 
@@ -138,15 +141,34 @@ class Admission:
             newest = max(newest, header.watermark)
         return newest - limit + self._settings.max_skew_ns if newest > limit else 0
 
-    def _has_quota(self, item: Received, header: VotesHeader) -> bool:
+    def _over_quota(self, item: Received, header: VotesHeader) -> str:
+        """Why the votes of a message do not count, with --max-users-per-probe; empty: they do."""
         most = self._settings.max_users_per_probe
         if most is None or not header.votes:
-            return True
+            return ""
         votes = read_votes(plain_message(item.message))
         users = np.unique(votes["user"][np.isin(votes["kind"], VOTING_KINDS)])
+        if not len(users):
+            return ""
         window = int(votes["t_ns"].max()) // self._settings.window_ns
         sender = item.sender or f"{header.probe:016x}"
-        return self._users.setdefault(sender, _Quota()).take(window, users.tolist(), most)
+        if window < self._first_window:  # its users may be forgotten
+            return "is more than a window late"
+        if sender not in self._users and len(self._users) >= SENDERS_MAX:
+            self._counter.tally["senders_over"] += 1
+            return f"is one of more than {SENDERS_MAX} with users in two windows"
+        if not self._users.setdefault(sender, _Quota()).take(window, users.tolist(), most):
+            return "has more users than --max-users-per-probe"
+        return ""
+
+    def _forget_users(self) -> None:
+        """Forgets the users of windows that are over, and that late votes cannot be in any more."""
+        decided = self._counter.watermark
+        if decided != ENDED:
+            window_ns = self._settings.window_ns
+            self._first_window = max(self._first_window, decided // window_ns - 1)
+            first = self._first_window
+            self._users = {who: own for who, own in self._users.items() if own.window >= first}
 
     # ---- probes that are gone --------------------------------------------------------------------
 
@@ -190,16 +212,16 @@ class Admission:
 
 
 class _Quota:
-    """The users of a sender in one window of packet time after the other."""
+    """The users of a sender in one window of packet time after the other; window: the latest."""
 
     def __init__(self) -> None:
-        self._window = -1
+        self.window = -1
         self._users: set[int] = set()
 
     def take(self, window: int, users: Iterable[int], most: int) -> bool:
         """Counts users; false, and they are not counted, where there would be too many."""
-        if window > self._window:
-            self._window, self._users = window, set()
+        if window > self.window:
+            self.window, self._users = window, set()
         together = self._users.union(users)
         if len(together) > most:
             return False

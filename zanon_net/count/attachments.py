@@ -57,7 +57,7 @@ class RowStore:
     def answered(self, answers: Iterable[bytes]) -> bytes:
         """What these answer messages release, for the file of a commit."""
         decided = []
-        for answer in answers:
+        for answer in answers if self._waiting else ():
             header = read_answers(answer)
             key = (header["probe"], header["shard"], header["sequence"])
             if (rows := self._waiting.pop(key, None)) is not None:

@@ -10,6 +10,7 @@ from zanon_net.count.url import read_place
 from zanon_net.errors import ConfigError, ZanonError
 
 SETTING = "count_at"
+OVERHEAD_BYTES = 256  # of a message in memory, beside its own
 
 
 class CountClient(ABC):
@@ -27,7 +28,7 @@ class CountClient(ABC):
 
     @property
     def unanswered_bytes(self) -> int:
-        """Bytes of the messages that wait for their answers."""
+        """Memory of the messages that wait for their answers."""
         return self._unanswered_bytes
 
     @property
@@ -62,11 +63,17 @@ class CountClient(ABC):
         """What is raised where the counter refuses this probe for good."""
         return ZanonError(f"the counter refuses this probe: {text}")
 
+    def abandon(self) -> None:
+        """Ends it, and forgets the messages that have no answer."""
+        self.close()
+        self._unanswered.clear()
+        self._unanswered_bytes = 0
+
     def _keep(self, message: bytes) -> Key:
         """Notes that a message waits for its answer."""
         key = votes_header(message).key
         self._unanswered[key] = message
-        self._unanswered_bytes += len(message)
+        self._unanswered_bytes += len(message) + OVERHEAD_BYTES
         return key
 
     def _is_expected(self, answers: bytes) -> bool:
@@ -74,8 +81,10 @@ class CountClient(ABC):
         header = answers_header(answers)
         is_ours = header.probe == self.hello.probe
         message = self._unanswered.pop(header.key, None) if is_ours else None
-        self._unanswered_bytes -= len(message or b"")
-        return message is not None
+        if message is None:
+            return False
+        self._unanswered_bytes -= len(message) + OVERHEAD_BYTES
+        return True
 
 
 def connect(url: str, *, probe: int, settings: int, tls: TlsFiles | None = None) -> CountClient:

@@ -10,17 +10,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from zanon_net.count.frames import VotesHeader, votes_header
 from zanon_net.errors import FormatError
 
 COUNTED, UNCOUNTED, GONE = "counted", "uncounted", "gone"
 
 
 class Entry(NamedTuple):
-    """A step: a message that is counted; one whose votes are not; or a probe that is gone."""
+    """A step: a message that is counted; one whose votes are not; or a probe that is gone.
+
+    read: the message's header, where it was read already.
+    """
 
     kind: str
     message: bytes = b""
     probe: int = 0
+    read: VotesHeader | None = None
+
+    @property
+    def header(self) -> VotesHeader:
+        """The message's header. Raises FormatError where it has none."""
+        return self.read or votes_header(self.message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ import numpy as np
 from zanon_net._core import VOTE_KINDS, VoteShard, VoteWriter, read_votes
 from zanon_net.count.attachments import new_store
 from zanon_net.count.commits import GONE, UNCOUNTED, Commit, Entry
-from zanon_net.count.frames import ENDED, VotesHeader, votes_header
+from zanon_net.count.frames import ENDED, VotesHeader
 from zanon_net.count.settings import CounterSettings
 from zanon_net.errors import CapacityError, FormatError, ZanonError
 
 CLIENT_KIND = VOTE_KINDS["client"]
+SEQUENCE, WATERMARK, IS_PRESENT = 0, 1, 2  # in what a shard says of a probe
 
 
 @dataclass(slots=True)
@@ -37,7 +38,11 @@ class Outcome:
 class Counter:
     """All shards of one counter, and what is known of its probes.
 
-    tally: refused_*, duplicates_resent, uncounted and ended; the shards count the rest.
+    Which probes there are, the shards know alone. One that is forgotten because too many came after
+    it may come again, as a new one: its votes are late then, and its users the same.
+
+    tally: refused_*, duplicates_resent, uncounted, probes (that ever came) and ended; the shards
+    count the rest.
     """
 
     def __init__(self, settings: CounterSettings) -> None:
@@ -45,8 +50,7 @@ class Counter:
         self.offset = 0
         self.tally: Tally[str] = Tally()
         self._shards = [settings.new_shard(number) for number in range(settings.shards)]
-        self._sequences: list[dict[int, int]] = [{} for _shard in self._shards]
-        self._ended: dict[int, set[int]] = {}
+        self._came = [0] * len(self._shards)  # probes, to each shard
         self._rows = new_store(settings)
 
     # ---- what a commit does ----------------------------------------------------------------------
@@ -55,13 +59,12 @@ class Counter:
         """Does a commit."""
         outcome = Outcome()
         touched: dict[int, None] = {}
-        last: list[VotesHeader] = []
         for place, entry in enumerate(commit.entries):
             if entry.kind == GONE:
                 touched |= dict.fromkeys(self._forget(entry.probe))
                 self.tally["probe_gone"] += 1
                 continue
-            header = votes_header(entry.message)
+            header = entry.header
             try:
                 self._put(entry, header, outcome.answers)
             except (FormatError, CapacityError) as error:
@@ -70,13 +73,9 @@ class Counter:
                 outcome.problems[place] = error
                 continue
             touched[header.shard] = None
-            if header.watermark == ENDED:
-                last.append(header)
         for shard in touched:
             outcome.answers += self._decide(shard)
         outcome.rows = self._rows.answered(outcome.answers)
-        for header in last:
-            self._end(header)
         self.offset = commit.end
         return outcome
 
@@ -86,43 +85,54 @@ class Counter:
         if entry.kind == UNCOUNTED:
             message, rows = _marks_only(message), None
             self.tally["uncounted"] += 1
+        shard = self._shards[header.shard]
+        before = shard.probe(header.probe)
         try:
-            is_new = self._shards[header.shard].put(message)
+            is_new = shard.put(message)
         except CapacityError:
             answers += self._decide(header.shard)
-            is_new = self._shards[header.shard].put(message)
+            is_new = shard.put(message)
         if is_new and rows is not None:
             self._rows.keep(rows)
         if self.rules is None:
-            for shard in self._shards:
-                shard.rules = header.rules
-        self._sequences[header.shard][header.probe] = header.sequence
+            for other in self._shards:
+                other.rules = header.rules
+        if before is None:
+            self._note_probe(header)
+        if header.watermark == ENDED and (before is None or before[WATERMARK] != ENDED):
+            self._note_end(header.probe)
 
     def _decide(self, shard: int) -> list[bytes]:
-        if len(self._sequences[shard]) < self._settings.expect_probes:
+        if self._came[shard] < self._settings.expect_probes:
             return []
         return list(self._shards[shard].decide())
 
     def _forget(self, probe: int) -> list[int]:
         """Decides without a probe from now on; returns the shards that had it."""
-        shards = [n for n, shard in enumerate(self._shards) if probe in shard.known_probes]
+        shards = [n for n, shard in enumerate(self._shards) if shard.probe(probe) is not None]
         for number in shards:
             self._shards[number].forget_probe(probe)
         return shards
 
-    def _end(self, header: VotesHeader) -> None:
-        ended = self._ended.setdefault(header.probe, set())
-        if header.shard in ended:
-            return
-        ended.add(header.shard)
-        if len(ended) == len(self._shards):
+    def _note_probe(self, header: VotesHeader) -> None:
+        """Counts a probe that a shard did not know before this message."""
+        self._came[header.shard] += 1
+        others = (shard for number, shard in enumerate(self._shards) if number != header.shard)
+        if not any(shard.probe(header.probe) for shard in others):
+            self.tally["probes"] += 1
+
+    def _note_end(self, probe: int) -> None:
+        """Counts a probe that has just ended in a shard, if it was the last one."""
+        known = [shard.probe(probe) for shard in self._shards]
+        if all(of_shard is not None and of_shard[WATERMARK] == ENDED for of_shard in known):
             self.tally["ended"] += 1
 
     # ---- what is known ---------------------------------------------------------------------------
 
     def sequence_of(self, header: VotesHeader) -> int | None:
         """The last message that was counted of a probe in a shard; None: none was."""
-        return self._sequences[header.shard].get(header.probe)
+        known = self._shards[header.shard].probe(header.probe)
+        return None if known is None else int(known[SEQUENCE])
 
     def is_next(self, header: VotesHeader) -> bool:
         """Whether no message of the probe is missing before this one."""
@@ -135,7 +145,10 @@ class Counter:
 
     def waits_for(self, probe: int) -> bool:
         """Whether decisions wait for the votes of a probe."""
-        return probe in self.watermarks()
+        return any(
+            known is not None and known[IS_PRESENT] and known[WATERMARK] != ENDED
+            for known in (shard.probe(probe) for shard in self._shards)
+        )
 
     def watermarks(self) -> dict[int, int]:
         """The least watermark of each probe that decisions wait for, over its shards."""
@@ -165,13 +178,18 @@ class Counter:
     @property
     def probes(self) -> int:
         """How many probes ever came."""
-        return len(set().union(*self._sequences))
+        return self.tally["probes"]
+
+    @property
+    def probes_forgotten(self) -> int:
+        """How often a shard forgot a probe for another one, in the shard that did most."""
+        known = (len(shard.known_probes) for shard in self._shards)
+        return max(map(int.__sub__, self._came, known))
 
     @property
     def probes_missing(self) -> int:
         """How many of the expected probes have not come, in the shard that waits for most."""
-        fewest = min(map(len, self._sequences))
-        return max(self._settings.expect_probes - fewest, 0)
+        return max(self._settings.expect_probes - min(self._came), 0)
 
     @property
     def is_done(self) -> bool:
@@ -186,6 +204,7 @@ class Counter:
             table = counts.pop("table")
             total.update(counts)
             total.update({f"table_{name}": count for name, count in table.items()})
+        total["probes_forgotten"] = self.probes_forgotten
         return {**total, **self.tally, **self._rows.stats}
 
     @property
@@ -205,11 +224,7 @@ class Counter:
 
     def dump(self) -> dict[str, bytes]:
         """All of it, by names."""
-        about = {
-            "tally": dict(self.tally),
-            "sequences": [list(known.items()) for known in self._sequences],
-            "ended": [[probe, sorted(shards)] for probe, shards in self._ended.items()],
-        }
+        about = {"tally": dict(self.tally), "came": self._came}
         parts = {f"shard-{number}": shard.dump() for number, shard in enumerate(self._shards)}
         return {"counter": json.dumps(about).encode(), "rows": self._rows.dump(), **parts}
 
@@ -218,8 +233,7 @@ class Counter:
         about = json.loads(parts["counter"])
         self.offset = offset
         self.tally = Tally(about["tally"])
-        self._sequences = [dict(known) for known in about["sequences"]]
-        self._ended = {probe: set(shards) for probe, shards in about["ended"]}
+        self._came = list(about["came"])
         self._rows.load(parts["rows"])
         self._shards = [
             VoteShard.load(parts[f"shard-{number}"]) for number in range(len(self._shards))

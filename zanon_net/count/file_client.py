@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from zanon_net.count.client import CountClient
-from zanon_net.count.folders import CounterFolder, read_whole, write_whole
+from zanon_net.count.folders import FOLDER_MODE, CounterFolder, read_whole, write_whole
 from zanon_net.count.frames import (
     REFUSAL,
     Hello,
@@ -31,7 +31,7 @@ class FileClient(CountClient):
         self._votes = self._folder.votes_of(hello.probe)
         self._incoming = self._folder.answers_of(hello.probe)
         with explained("make", self._votes):
-            self._votes.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._votes.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
         self._welcome: Welcome | None = None
 
     @property
@@ -57,6 +57,8 @@ class FileClient(CountClient):
     def send(self, message: bytes) -> None:
         """See CountClient. Raises OutputError where the file cannot be written."""
         key = self._keep(message)
+        with explained("make", self._votes):  # the counter removes a folder that is long empty
+            self._votes.mkdir(exist_ok=True, mode=FOLDER_MODE)
         write_whole(self._votes / self._folder.votes_name(key), framed(message))
 
     def receive(self, timeout: float) -> list[bytes]:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Votes and answers as files in a folder that the probes share."""
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -10,12 +11,21 @@ from pathlib import Path
 
 from zanon_net.count.by_probe import frames_by_probe
 from zanon_net.count.commits import Commit
-from zanon_net.count.folders import FOLDER_MODE, CounterFolder, read_whole, write_whole
+from zanon_net.count.folders import (
+    ANSWERS_SUFFIX,
+    FOLDER_MODE,
+    VOTES_SUFFIX,
+    CounterFolder,
+    read_whole,
+    sync_commits,
+    write_whole,
+)
 from zanon_net.count.frames import (
     Refusal,
     Welcome,
     framed,
     messages_in,
+    probe_of,
     votes_header,
     write_refusal,
 )
@@ -49,7 +59,7 @@ class FolderTransport(Transport):
         self._max_age_s, self._removal_due_s = max_age_s, 0.0
         self._consumed: set[object] = set()
         self._again_s: dict[object, float] = {}
-        self._waiting: Iterator[Path] = iter(())
+        self._waiting: Iterator[str] = iter(())
 
     def take(self, timeout: float) -> list[Received]:
         """See Transport."""
@@ -71,6 +81,10 @@ class FolderTransport(Transport):
         for probe, frames in frames_by_probe(answers).items():
             self._write(probe, commit.name, frames)
 
+    def sync(self, offset: int) -> None:
+        """See Transport."""
+        sync_commits((self._answers, *self._answers.glob("*/")), ANSWERS_SUFFIX, offset)
+
     def refuse(self, received: Received, refusal: Refusal) -> None:
         """See Transport: a final refusal is among the answers."""
         if not refusal.is_final:
@@ -84,7 +98,7 @@ class FolderTransport(Transport):
         folder = self._answers / f"{probe:016x}"
         with explained("make", folder):
             folder.mkdir(exist_ok=True, mode=FOLDER_MODE)
-        write_whole(folder / f"{name}.zna", frames)
+        write_whole(folder / f"{name}{ANSWERS_SUFFIX}", frames)
 
     def close(self) -> None:
         """See Transport."""
@@ -109,17 +123,18 @@ class FolderTransport(Transport):
         return received
 
     def _remove_old(self) -> None:
-        read = [path for path in self._folder.votes.glob("*/*.znv") if path in self._consumed]
-        for path in (*read, *self._answers.glob("*/*.zna")):
+        there = chain.from_iterable(map(_votes_in, self._folders()))
+        read = [Path(path) for path in there if path in self._consumed]
+        for path in (*read, *self._answers.glob(f"*/*{ANSWERS_SUFFIX}")):
             with suppress(OSError):
                 if path.stat().st_mtime < time.time() - self._max_age_s:
                     path.unlink()
-        for folder in self._answers.glob("*/"):
+        for folder in (*self._folder.votes.glob("*/"), *self._answers.glob("*/")):
             with suppress(OSError):
                 if folder.stat().st_mtime < time.time() - self._max_age_s:
                     folder.rmdir()
 
-    def _look(self) -> Iterator[Path]:
+    def _look(self) -> Iterator[str]:
         """Files that were not read yet; of each probe in order, and the probes in turn."""
         there = [_votes_in(folder) for folder in self._folders()]
         now = time.monotonic()
@@ -131,24 +146,26 @@ class FolderTransport(Transport):
         turns = zip_longest(*there)
         return (path for turn in turns for path in turn if path and path not in self._consumed)
 
-    def _folders(self) -> list[Path]:
-        with suppress(FileNotFoundError):
-            return sorted(path for path in self._folder.votes.iterdir() if path.is_dir())
+    def _folders(self) -> list[str]:
+        with suppress(FileNotFoundError), os.scandir(self._folder.votes) as entries:
+            return sorted(entry.path for entry in entries if entry.is_dir())
         return []
 
 
-def _votes_in(folder: Path) -> list[Path]:
+def _votes_in(folder: str) -> list[str]:
     """The files of a probe, in their order; none where it has just removed its folder."""
     try:
-        return sorted(folder.glob("*.znv"))
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for entry in entries if entry.name.endswith(VOTES_SUFFIX))
     except FileNotFoundError:
         return []
 
 
-def _messages_of(path: Path) -> list[bytes]:
+def _messages_of(path: str) -> list[bytes]:
     """The messages in a file. Raises FormatError where one is not of the probe whose folder it is,
     OSError."""
     messages = list(messages_in(read_whole(path)))
-    if any(f"{votes_header(message).probe:016x}" != path.parent.name for message in messages):
+    folder = path.rsplit("/", 2)[1]
+    if any(f"{probe_of(message):016x}" != folder for message in messages):
         raise FormatError("a message is of another probe than its folder")
     return messages

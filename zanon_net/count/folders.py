@@ -12,15 +12,18 @@ import errno
 import json
 import os
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from zanon_net.count.frames import FRAME_MAX, VERSION, Key, Welcome, answers_header
 from zanon_net.errors import FormatError
+from zanon_net.output.transaction import sync_folders
 from zanon_net.system.file_errors import explained
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 PARTIAL = ".partial"
+VOTES_SUFFIX, ANSWERS_SUFFIX = ".znv", ".zna"
 FILE_MAX = 2 * FRAME_MAX  # bytes that are read of a file
 
 
@@ -43,7 +46,7 @@ class CounterFolder:
     @staticmethod
     def votes_name(key: Key) -> str:
         """The name of a message's file."""
-        return f"{key.shard:03d}-{key.sequence:020d}.znv"
+        return f"{key.shard:03d}-{key.sequence:020d}{VOTES_SUFFIX}"
 
     def votes_name_of(self, answers: bytes) -> str:
         """The name of the file that a message of answers is about."""
@@ -52,7 +55,7 @@ class CounterFolder:
     @staticmethod
     def answers_in(folder: Path) -> list[Path]:
         """Files of answers that are whole, in their order."""
-        return sorted(folder.glob("*.zna"))
+        return sorted(folder.glob(f"*{ANSWERS_SUFFIX}"))
 
     def write_welcome(self, welcome: Welcome) -> None:
         """Says what the counter is. Raises OutputError."""
@@ -72,7 +75,7 @@ class CounterFolder:
             raise FormatError(f"{self._about} was not written by a counter") from None
 
 
-def read_whole(path: Path) -> bytes:
+def read_whole(path: str | Path) -> bytes:
     """The content of a file of frames.
 
     Raises FormatError for what can be none: a link, a device, a pipe, or too large a file; OSError.
@@ -87,8 +90,34 @@ def read_whole(path: Path) -> bytes:
         about = os.fstat(fd)
         if not stat.S_ISREG(about.st_mode) or about.st_size > FILE_MAX:
             raise FormatError("it is no file of messages")
-        with os.fdopen(fd, "rb", closefd=False) as file:
-            return file.read(FILE_MAX)
+        content = os.read(fd, about.st_size)
+        while len(content) < about.st_size and (more := os.read(fd, about.st_size - len(content))):
+            content += more
+        return content
+    finally:
+        os.close(fd)
+
+
+def sync_commits(folders: Iterable[Path], suffix: str, offset: int) -> None:
+    """Waits for the disk to have the files of all commits from an offset on, as far as they are
+    there. Raises OutputError."""
+    there = [folder for folder in folders if folder.is_dir()]
+    for folder in there:
+        for path in folder.glob(f"*{suffix}"):
+            if path.name >= f"{offset:020d}":
+                _sync(path)
+    sync_folders([*there, *(folder.parent for folder in there)])
+
+
+def _sync(path: Path) -> None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # its probe has removed it, or put something else there
+        return
+    try:
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            with explained("write", path):
+                os.fsync(fd)
     finally:
         os.close(fd)
 

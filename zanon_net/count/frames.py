@@ -23,6 +23,7 @@ CHECKSUM_BYTES = 8
 _LENGTH = struct.Struct("<I")
 _VOTES = struct.Struct("<4sBBHQQQqqIII4x")
 _ANSWERS = struct.Struct("<4sBBHQQQI")
+_PROBE = slice(8, 16)  # of _VOTES
 _HELLO = struct.Struct("<4sBBHQQ")
 _WELCOME = struct.Struct("<4sBBHQ")
 _COUNT = struct.Struct("<4sBBHI")
@@ -100,11 +101,11 @@ def messages_in(data: bytes | memoryview) -> Iterator[bytes]:
     """Yields the messages of frames that stand one behind the other. Raises FormatError."""
     view, at = memoryview(data), 0
     while at < len(view):
-        end = at + _LENGTH.size
-        if end > len(view) or len(view) - end < length_of(view[at:end]):
+        start = at + _LENGTH.size
+        at = start + (length_of(view[at:start]) if start <= len(view) else 0)
+        if at > len(view):
             raise FormatError("the file ends in the midst of a message")
-        at = end + length_of(view[at:end])
-        yield bytes(view[end:at])
+        yield bytes(view[start:at])
 
 
 def length_of(prefix: bytes | memoryview) -> int:
@@ -133,6 +134,11 @@ def votes_header(message: bytes) -> VotesHeader:
     width, rules = word & 0xFF, word >> 8
     latest = base + (1 << 8 * width) if votes else 0
     return VotesHeader(shard, probe, sequence, settings, rules, watermark, latest, votes)
+
+
+def probe_of(message: bytes) -> int:
+    """The probe in the header of a message of votes, of which nothing is checked."""
+    return int.from_bytes(message[_PROBE], "little")
 
 
 def answers_header(message: bytes) -> AnswersHeader:

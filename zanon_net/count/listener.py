@@ -9,7 +9,7 @@ import logging
 import os
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Lock
@@ -44,7 +44,9 @@ INTRODUCTION_S = 5.0  # for a client to show its certificate, and to say who it 
 WAITING_BYTES_MAX = 4 * BATCH_BYTES  # of messages that were read and not taken
 UNSENT_BYTES_MAX = 1 << 24  # of answers that a client does not read
 RETAINED_MAX = 1 << 16  # answers kept for a probe that did not say that it has them,
+RETAINED_BYTES = 1 << 26  # and bytes of them,
 RETAINED_S = 3600.0  # and for how long where it is not connected
+OWNERS_MAX = 1 << 16  # probes whose certificates are known
 PROBES_MAX = 16  # of one certificate at once; each should have its own
 FINISHING_S, POLL_S = 5.0, 0.02
 
@@ -72,6 +74,36 @@ class _Connection:
         self._writer.close()
 
 
+class _Retained:
+    """Answers to one probe, the oldest first."""
+
+    def __init__(self) -> None:
+        self._messages: dict[Key, bytes] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def messages(self) -> list[bytes]:
+        """All of them."""
+        return list(self._messages.values())
+
+    def add(self, key: Key, message: bytes) -> int:
+        """Keeps one; returns how many others had to go for it."""
+        self.remove(key)
+        self._messages[key] = message
+        self._bytes += len(message)
+        dropped = 0
+        while len(self._messages) > RETAINED_MAX or self._bytes > RETAINED_BYTES:
+            self.remove(next(iter(self._messages)))
+            dropped += 1
+        return dropped
+
+    def remove(self, key: Key) -> None:
+        """Forgets one, if it is there."""
+        self._bytes -= len(self._messages.pop(key, b""))
+
+
 class Listener(Transport):
     """Keeps the answers of each probe until it says that it has them, and sends them again to a
     probe that comes back.
@@ -87,10 +119,11 @@ class Listener(Transport):
         self._waiting_bytes = 0
         self._may_read: asyncio.Event | None = None
         self._connections: dict[int, _Connection] = {}
-        self._retained: dict[int, dict[Key, bytes]] = {}
+        self._retained: dict[int, _Retained] = {}
         self._owners: dict[int, str] = {}
         self._lost: list[int] = []
         self._left_s: dict[int, float] = {}
+        self._counts = {"answers_dropped": 0, "owners_forgotten": 0}
         context = None if tls is None else server_context(tls)
         self._thread = LoopThread("listener")
         try:
@@ -146,12 +179,17 @@ class Listener(Transport):
             lost, self._lost = self._lost, []
         return lost
 
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """See Transport."""
+        return self._counts
+
     def dump(self) -> bytes:
         """See Transport: answers that nobody may have, and whose certificate is whose probe's."""
         with self._lock:
             owners = json.dumps(self._owners).encode()
             frames = [
-                framed(message) for kept in self._retained.values() for message in kept.values()
+                framed(message) for kept in self._retained.values() for message in kept.messages()
             ]
         return b"".join((framed(owners.ljust(4)), *frames))
 
@@ -174,7 +212,7 @@ class Listener(Transport):
     def _has_unconfirmed(self) -> bool:
         with self._lock:
             return any(
-                kept and probe in self._connections for probe, kept in self._retained.items()
+                len(kept) and probe in self._connections for probe, kept in self._retained.items()
             )
 
     def close(self) -> None:
@@ -184,10 +222,8 @@ class Listener(Transport):
 
     def _retain(self, message: bytes) -> None:
         header = answers_header(message)
-        kept = self._retained.setdefault(header.probe, {})
-        kept[header.key] = message
-        if len(kept) > RETAINED_MAX:
-            del kept[next(iter(kept))]
+        kept = self._retained.setdefault(header.probe, _Retained())
+        self._counts["answers_dropped"] += kept.add(header.key, message)
 
     def _forget_long_gone(self) -> None:
         """A probe that was not connected for so long suppressed what it waited for."""
@@ -196,8 +232,19 @@ class Listener(Transport):
             if probe in self._connections:
                 self._left_s.pop(probe, None)
             elif now - self._left_s.setdefault(probe, now) > RETAINED_S:
-                del self._retained[probe], self._left_s[probe]
-                self._owners.pop(probe, None)
+                self._forget(probe)
+
+    def _forget(self, probe: int) -> None:
+        self._owners.pop(probe, None)
+        self._retained.pop(probe, None)
+        self._left_s.pop(probe, None)
+
+    def _bound_owners(self) -> None:
+        """Forgets the probe that came first of those that are not connected."""
+        if len(self._owners) > OWNERS_MAX:
+            gone = (probe for probe in self._owners if probe not in self._connections)
+            self._counts["owners_forgotten"] += 1
+            self._forget(next(gone))
 
     # ---- in the thread ---------------------------------------------------------------------------
 
@@ -240,7 +287,7 @@ class Listener(Transport):
         self._replace_former(connection)
         connection.send(write_welcome(self._welcome))
         with self._lock:
-            retained = list(self._retained.get(hello.probe, {}).values())
+            retained = self._retained.get(hello.probe, _Retained()).messages()
         for message in retained:
             connection.send(message)
         return connection
@@ -255,6 +302,7 @@ class Listener(Transport):
         with self._lock:
             if self._owners.setdefault(hello.probe, owner) != owner:
                 return Refusal("it came with another certificate before", True)
+            self._bound_owners()
         return None
 
     def _replace_former(self, connection: _Connection) -> None:
@@ -266,16 +314,15 @@ class Listener(Transport):
                 if owner == connection.owner and owner and probe not in self._connections
             ]
             for probe in former:
-                del self._owners[probe]
-                self._retained.pop(probe, None)
+                self._forget(probe)
             self._lost += former
 
     def _take_in(self, message: bytes, connection: _Connection) -> None:
         if message[:4] == RECEIPT:
             with self._lock:
-                kept = self._retained.get(connection.probe, {})
+                kept = self._retained.get(connection.probe, _Retained())
                 for key in read_receipts(message):
-                    kept.pop(key, None)
+                    kept.remove(key)
         elif votes_header(message).probe != connection.probe:
             raise FormatError("a message of another probe came over its connection")
         else:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from zanon_net.count.commits import Commit
-from zanon_net.count.folders import FOLDER_MODE, write_whole
+from zanon_net.count.folders import FOLDER_MODE, sync_commits, write_whole
 from zanon_net.system.file_errors import explained
+
+SUFFIX = ".npy"
 
 
 class ReleaseFolder:
@@ -26,4 +28,8 @@ class ReleaseFolder:
         if len(rows):
             content = BytesIO()
             np.save(content, rows, allow_pickle=False)
-            write_whole(self._folder / f"{commit.name}.npy", content.getvalue())
+            write_whole(self._folder / f"{commit.name}{SUFFIX}", content.getvalue())
+
+    def sync(self, offset: int) -> None:
+        """Waits for the disk to have what was released since an offset."""
+        sync_commits([self._folder], SUFFIX, offset)

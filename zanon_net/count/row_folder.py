@@ -5,7 +5,7 @@
 from pathlib import Path
 
 from zanon_net.count.commits import Commit
-from zanon_net.count.folders import FOLDER_MODE, write_whole
+from zanon_net.count.folders import FOLDER_MODE, sync_commits, write_whole
 from zanon_net.system.file_errors import explained
 
 
@@ -21,3 +21,7 @@ class RowFolder:
         """Writes what a commit has released; the same again when it is done again."""
         if rows:
             write_whole(self._folder / f"{commit.name}{self._suffix}", rows, waits=True)
+
+    def sync(self, offset: int) -> None:
+        """Waits for the disk to have what was released since an offset."""
+        sync_commits([self._folder], self._suffix, offset)

@@ -27,7 +27,7 @@ from zanon_net._core import Keys
 from zanon_net.errors import ZanonError
 from zanon_net.system.file_errors import explained
 
-MAGIC, VERSION = b"ZNCS", 1
+MAGIC, VERSION = b"ZNCS", 2
 PARTIAL = ".partial"
 _HEADER = struct.Struct("<4sHH32s")
 _LENGTH = struct.Struct("<I")
@@ -54,10 +54,14 @@ def _nonce(number: int) -> bytes:
 
 
 class SealedWriter:
-    """Appends records to a new file, NAME.partial until `publish`. Raises OutputError."""
+    """Appends records to a new file, NAME.partial until `publish`; bytes: how many so far.
+
+    Raises OutputError.
+    """
 
     def __init__(self, path: Path, key: bytes) -> None:
         self.path = path
+        self.bytes = 0
         self._partial = path.with_name(path.name + PARTIAL)
         salt = os.urandom(32)
         self._cipher, self._records = _cipher(key, salt), 0
@@ -110,6 +114,7 @@ class SealedWriter:
                 self._partial.unlink()  # a full disk needs the space
 
     def _write(self, data: bytes) -> None:
+        self.bytes += len(data)
         view = memoryview(data)
         while view:
             view = view[os.write(self._fd, view) :]

@@ -16,7 +16,7 @@ from zanon_net.count.facts import CounterFacts
 from zanon_net.count.frames import ENDED, Refusal, votes_header
 from zanon_net.count.releases import ReleaseFolder
 from zanon_net.count.row_folder import RowFolder
-from zanon_net.count.settings import CounterSettings
+from zanon_net.count.settings import NS, CounterSettings
 from zanon_net.count.snapshot import Snapshot
 from zanon_net.count.transport import Received, Transport
 from zanon_net.errors import FormatError
@@ -63,6 +63,8 @@ class CounterService:
         self._warned: dict[str, float] = {}
         self._snapshot_due_s = 0.0
         self._snapshot_mark = 0
+        self._snapshot_offset = 0
+        self._state_s: float | None = None
         self.counter = Counter(settings)
         self._recover()
         self._admission = Admission(settings, self.counter, clocks)
@@ -77,14 +79,21 @@ class CounterService:
 
     def facts(self) -> CounterFacts:
         """What there is to say of it now."""
-        watermark = self.counter.watermark
-        now, last_seen = self._clocks.seconds(), self._admission.last_seen
-        behind = self.counter.lags()
+        watermark, settings = self.counter.watermark, self._settings
+        now, now_ns = self._clocks.seconds(), self._clocks.time_ns()
+        last_seen, late = self._admission.last_seen, self.counter.lags()
         return CounterFacts(
-            counts=self.counter.stats(),
-            lag_s=None if watermark in (0, ENDED) else (self._clocks.time_ns() - watermark) / 1e9,
+            counts={**self.counter.stats(), **self._transport.counts},
+            window_s=settings.window_ns * NS,
+            pending_max=settings.max_pending * settings.shards,
+            lag_s=None if watermark in (0, ENDED) else (now_ns - watermark) * NS,
             last_seen_s={f"{probe:016x}": now - seen for probe, seen in last_seen.items()},
-            probe_lag_s={f"{probe:016x}": behind.get(probe, 0) / 1e9 for probe in last_seen},
+            probe_lag_s={
+                f"{probe:016x}": (now_ns - mark) * NS
+                for probe, mark in self.counter.watermarks().items()
+            },
+            probe_late_s={f"{probe:016x}": late.get(probe, 0) * NS for probe in last_seen},
+            state_age_s=None if self._state_s is None else time.monotonic() - self._state_s,
             probes_missing=self.counter.probes_missing,
             memory_bytes=self.counter.memory_bytes,
             probes=self.counter.probes,
@@ -149,6 +158,7 @@ class CounterService:
             self._series = snapshot.about["series"]
             self._transport.seek(snapshot.about["positions"])
             self.counter.load(snapshot.offset, snapshot.parts)
+            self._snapshot_offset = snapshot.offset
             self._transport.load(snapshot.parts["transport"])
             commits = state.read_commits(snapshot.offset)
         self._transport.start(self._series)
@@ -158,10 +168,12 @@ class CounterService:
         self._keep_state()
 
     def _keep_state_if_due(self) -> None:
-        if self._outputs.state is None or time.monotonic() < self._snapshot_due_s:
+        state = self._outputs.state
+        if state is None or time.monotonic() < self._snapshot_due_s:
             return
         interval_ns = self._settings.window_ns // SNAPSHOTS_A_WINDOW
-        if self.counter.watermark - self._snapshot_mark >= interval_ns:
+        has_advanced = self.counter.watermark - self._snapshot_mark >= interval_ns
+        if has_advanced or state.is_journal_long:
             self._keep_state()
 
     def _keep_state(self) -> None:
@@ -169,8 +181,12 @@ class CounterService:
             return
         began = time.monotonic()
         self._snapshot_mark = self.counter.watermark
+        for output in (self._transport, self._outputs.releases, self._outputs.rows):
+            if output is not None:
+                output.sync(self._snapshot_offset)  # no journal will make it again
         parts = {**self.counter.dump(), "transport": self._transport.dump()}
         about = {"series": self._series, "positions": dict(self._transport.positions)}
         self._outputs.state.write_snapshot(Snapshot(self.counter.offset, about, parts))
-        ended = time.monotonic()
+        self._snapshot_offset = self.counter.offset
+        ended = self._state_s = time.monotonic()
         self._snapshot_due_s = ended + (ended - began) / SNAPSHOT_SHARE

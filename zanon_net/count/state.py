@@ -22,6 +22,7 @@ from zanon_net.errors import ZanonError
 from zanon_net.system.file_errors import explained
 
 SNAPSHOT, JOURNAL = ".snapshot", ".journal"
+JOURNAL_BYTES = 1 << 28  # from which on a journal is long
 CHUNK_BYTES = 1 << 26  # of a snapshot, in a record
 BEGIN = b"begin"
 """The first record of a journal: what comes behind it may be torn."""
@@ -36,6 +37,7 @@ class StateFolder:
     def __init__(self, folder: Path, key: bytes, settings: Mapping[str, Any]) -> None:
         self._folder, self._key, self._settings = folder, key, dict(settings)
         self._journal: SealedWriter | None = None
+        self._snapshot_bytes = 0
         with explained("make", folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -97,8 +99,15 @@ class StateFolder:
             journal.append(BEGIN)
             journal.publish()
             file.publish()
+            self._snapshot_bytes = file.bytes
         self._journal = journal
         self._remove_before(snapshot.offset)
+
+    @property
+    def is_journal_long(self) -> bool:
+        """Whether the journal has become much longer than a snapshot would be."""
+        least = max(JOURNAL_BYTES, self._snapshot_bytes)
+        return self._journal is not None and self._journal.bytes > least
 
     def append(self, commit: Commit) -> None:
         """Adds a commit to the journal, and waits for the disk. Raises OutputError."""

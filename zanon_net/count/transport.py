@@ -58,6 +58,15 @@ class Transport(ABC):
     def seek(self, positions: Mapping[str, int]) -> None:  # noqa: B027
         """Reads on from there."""
 
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What it had to forget, by name, for metrics."""
+        return {}
+
+    def sync(self, offset: int) -> None:  # noqa: B027
+        """Waits for the disk to have what was published of the commits from an offset on: a
+        snapshot is about to say so. Raises ZanonError."""
+
     def dump(self) -> bytes:
         """What else has to survive this process."""
         return b""

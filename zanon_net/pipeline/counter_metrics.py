@@ -14,6 +14,14 @@ from zanon_net.pipeline.metrics import Metric, Value
 
 REFUSALS = ("format", "settings", "gap", "future", "by_shard")
 
+LIMITS = {
+    "probes": "probes_forgotten",
+    "senders": "senders_over",
+    "answers": "answers_dropped",
+    "owners": "owners_forgotten",
+}
+"""The counts of what had to be forgotten, by the limit that was reached."""
+
 
 def _count(name: str) -> Callable[[CounterFacts], Value]:
     return lambda facts: facts.counts.get(name, 0)
@@ -21,6 +29,10 @@ def _count(name: str) -> Callable[[CounterFacts], Value]:
 
 def _refused(facts: CounterFacts) -> Value:
     return {reason: facts.counts.get(f"refused_{reason}", 0) for reason in REFUSALS}
+
+
+def _limits(facts: CounterFacts) -> Value:
+    return {limit: facts.counts.get(name, 0) for limit, name in LIMITS.items()}
 
 
 COUNTER_METRICS = (
@@ -47,9 +59,16 @@ COUNTER_METRICS = (
     Metric(
         name="probe_lag_seconds",
         kind="gauge",
-        help="How far a probe that decisions do not wait for is behind them: its votes are late.",
+        help="From the watermark of a probe that is waited for until now.",
         label="probe",
         value=lambda facts: facts.probe_lag_s,
+    ),
+    Metric(
+        name="probe_late_seconds",
+        kind="gauge",
+        help="How far a probe that decisions do not wait for is behind them: its votes are late.",
+        label="probe",
+        value=lambda facts: facts.probe_late_s,
     ),
     Metric(
         name="counter_probes_missing",
@@ -131,10 +150,35 @@ COUNTER_METRICS = (
         value=_refused,
     ),
     Metric(
+        name="counter_limit_reached_total",
+        kind="counter",
+        help="Times that something had to be forgotten, or did not count, by the limit reached.",
+        label="limit",
+        value=_limits,
+    ),
+    Metric(
         name="counter_pending",
         kind="gauge",
         help="Votes and messages that wait for their decision.",
         value=_count("pending"),
+    ),
+    Metric(
+        name="counter_pending_limit",
+        kind="gauge",
+        help="How many may, by --max-pending, before messages are refused.",
+        value=lambda facts: facts.pending_max,
+    ),
+    Metric(
+        name="counter_state_age_seconds",
+        kind="gauge",
+        help="Since the state was last written as a whole; the journal has what came after it.",
+        value=lambda facts: facts.state_age_s,
+    ),
+    Metric(
+        name="counter_window_seconds",
+        kind="gauge",
+        help="The window; the state is to be written every twelfth of it.",
+        value=lambda facts: facts.window_s,
     ),
     Metric(
         name="ztable_tuples",

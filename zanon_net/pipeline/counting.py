@@ -23,6 +23,7 @@ ALIVE_S = 1.0  # between two messages of a probe that reads nothing, as it waits
 SIZE_S = 1.0  # between two looks at how much is unanswered
 MUTE_BYTES = 64 << 20  # unanswered messages from which on no more votes are sent
 SPEAK_BYTES = 32 << 20  # and below which they are again
+ABANDON_BYTES = 256 << 20  # of marks of clients, mostly: from which on the counter is given up
 
 _log = logging.getLogger("zanon_net")
 
@@ -121,10 +122,25 @@ class Counting:
         """While the counter is away for long, keeps what is to be sent again small."""
         self._looked = now
         unanswered = self._client.unanswered_bytes
+        if unanswered > ABANDON_BYTES:
+            self._abandon()
+            return
         muted = unanswered > (SPEAK_BYTES if self._muted else MUTE_BYTES)
         if muted != self._muted:
             self._muted = muted
             self._engine.count_mute(muted)
+
+    def _abandon(self) -> None:
+        """A counter that lacks marks of clients must not count this probe's votes: to it the probe
+        is gone, as if it were killed, and to the probe the counter is."""
+        _log.warning(
+            "warning: the counter is away for so long that the clients to tell it of fill %d MiB;"
+            " from now on no name is asked for: start this run again when it is back",
+            ABANDON_BYTES >> 20,
+        )
+        self._client.abandon()
+        self._engine.count_abandon()
+        self._engine.give_up(True)
 
     def tick(self, drain: Callable[[], None], reader: Interrupted) -> None:
         """After a batch: exchanges messages, and where answers are missing for too long, waits for
