@@ -126,7 +126,7 @@ def test_probes_write_what_one_run_writes(
 @pytest.mark.parametrize(
     ("own", "text"),
     [
-        ({"other": True}, "signed certificate"),
+        ({"other": True}, "unable to get local issuer certificate"),
         ({"days": -1}, "certificate has expired"),
         ({"only_servers": True}, "unsuitable certificate purpose"),
     ],
