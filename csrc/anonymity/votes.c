@@ -69,6 +69,14 @@ void zn_votes_clear(zn_votes *votes)
     votes->in_order = true;
 }
 
+void zn_votes_drop(zn_votes *votes, size_t n)
+{
+    votes->n -= n;
+    memmove(votes->at, votes->at + n, votes->n * sizeof *votes->at);
+    for (size_t i = 0; i < votes->n; i++)
+        votes->at[i].order = (uint32_t)i;
+}
+
 zn_id zn_votes_id(const zn_votes *votes, zn_vote_kind kind, zn_span bytes)
 {
     if (ZN_UNLIKELY(votes->shared.make != NULL))

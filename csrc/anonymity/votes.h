@@ -62,6 +62,8 @@ bool zn_votes_cast(zn_votes *votes, zn_vote_kind kind, int64_t t_ns, uint32_t fl
 void zn_votes_sort(zn_votes *votes);
 /* Forgets all votes. */
 void zn_votes_clear(zn_votes *votes);
+/* Forgets the first n votes, which are sorted. */
+void zn_votes_drop(zn_votes *votes, size_t n);
 
 /* The identity of a name, a text or an address of 16 bytes that a vote of this kind is for. Each
  * kind is a namespace of its own: none shares a count with another. Votes for clients have none. */

@@ -17,7 +17,6 @@
 #define INTERVAL_NS ZN_NS_PER_S
 /* The wall clock runs ahead of packets that are on their way to the program. */
 #define QUIET_MARGIN_NS (2 * ZN_NS_PER_S)
-#define PROBE_NAME_MAX 256
 #define SETTINGS_LABEL "zanon-net/1/count-settings"
 
 static zn_id shared_id(void *maker, uint8_t domain, zn_span bytes)
@@ -44,22 +43,28 @@ static int check_config(const zn_engine_config *config, zn_error *err)
                : zn_fail(err, ZN_ERR_CONFIG, 0, "count_hold_ns must not be negative");
 }
 
-/* The number of this run of a probe: a run after it is another one, so that no answer to the one is
- * taken for one to the other. */
-static int make_probe(zn_engine *e, const char *name, zn_error *err)
+static int keep_name(zn_engine *e, const char *name, zn_error *err)
 {
-    uint8_t text[PROBE_NAME_MAX + 1 + sizeof(uint64_t)];
-    size_t n = strnlen(name, PROBE_NAME_MAX + 1);
-    if (n == 0 || n > PROBE_NAME_MAX)
+    size_t n = strnlen(name, ZN_PROBE_NAME_MAX + 1);
+    if (n == 0 || n > ZN_PROBE_NAME_MAX)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a probe has a name of 1 to %u bytes",
-                       PROBE_NAME_MAX);
-    memcpy(text, name, n);
-    text[n++] = 0;
+                       ZN_PROBE_NAME_MAX);
+    memcpy(e->probe_name, name, n);
+    return 0;
+}
+
+/* Makes a number of this probe: a run after this one, or this one after its clock was set back, has
+ * another one, so that no answer to the one is taken for one to the other. */
+static int make_probe(zn_engine *e, uint64_t *probe, zn_error *err)
+{
+    uint8_t text[ZN_PROBE_NAME_MAX + 1 + sizeof(uint64_t)];
+    size_t n = strlen(e->probe_name) + 1;
+    memcpy(text, e->probe_name, n);
     if (getrandom(text + n, sizeof(uint64_t), 0) != (ssize_t)sizeof(uint64_t))
         return zn_fail(err, ZN_ERR_CRYPTO, 0, "the system gave no random bytes");
-    e->asker.probe = zn_count_hash_id(e->count_hash, ZN_COUNT_PROBE,
-                                      (zn_span){text, n + sizeof(uint64_t)})
-                         .lo;
+    *probe = zn_count_hash_id(e->count_hash, ZN_COUNT_PROBE,
+                              (zn_span){text, n + sizeof(uint64_t)})
+                 .lo;
     return 0;
 }
 
@@ -100,7 +105,9 @@ int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *e
     if (rc == 0)
         rc = zn_count_hash_open(&e->count_hash, e->keys, 0, err);
     if (rc == 0)
-        rc = make_probe(e, config->count_probe, err);
+        rc = keep_name(e, config->count_probe, err);
+    if (rc == 0)
+        rc = make_probe(e, &e->asker.probe, err);
     if (rc == 0)
         rc = make_settings(e, err);
     e->asker.rules = rules_of(&e->roles);
@@ -116,7 +123,7 @@ int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *e
     e->gate.asker = &e->asker;
     e->gate.count_hash = e->count_hash;
     e->count_hold_ns = config->count_hold_ns;
-    e->quiet_ns = INT64_MIN;
+    zn_ask_clock_init(&e->ask_clock, config->window_ns);
     return rc;
 }
 
@@ -168,8 +175,7 @@ int zn_engine_do_steps(zn_engine *e, zn_error *err)
     return rc != 0 || e->writes_async ? rc : zn_outputs_check(&e->outputs, err);
 }
 
-/* Gives up all answers that are missing, and does all steps. */
-static int give_up_all(zn_engine *e, zn_error *err)
+int zn_engine_ask_give_up(zn_engine *e, zn_error *err)
 {
     const zn_step *next;
     int rc = 0;
@@ -185,7 +191,7 @@ static int give_up_all(zn_engine *e, zn_error *err)
 /* Makes room for a step, if need be by giving up all that wait. */
 static int make_space(zn_engine *e, zn_error *err)
 {
-    return ZN_LIKELY(zn_asker_space(&e->asker) > STEPS_KEPT) ? 0 : give_up_all(e, err);
+    return ZN_LIKELY(zn_asker_space(&e->asker) > STEPS_KEPT) ? 0 : zn_engine_ask_give_up(e, err);
 }
 
 int zn_engine_ask_minutes(zn_engine *e, int64_t minute, zn_error *err)
@@ -218,12 +224,12 @@ int zn_engine_ask_period(zn_engine *e, int64_t start_ns, zn_error *err)
 
 static int64_t now_of(const zn_engine *e)
 {
-    return e->clock.now_ns > e->quiet_ns ? e->clock.now_ns : e->quiet_ns;
+    return e->ask_clock.now_ns;
 }
 
 void zn_engine_ask_quiet(zn_engine *e, int64_t now_ns)
 {
-    e->quiet_ns = now_ns - QUIET_MARGIN_NS;
+    e->ask_clock.quiet_ns = now_ns - QUIET_MARGIN_NS;
 }
 
 /* Ends a closed flow, and asks about its record. */
@@ -232,8 +238,10 @@ static void ask_record(zn_engine *e, uint32_t flow)
     zn_flow *f = zn_flow_entry(e->flows, flow);
     zn_analyzers_flow_closed(&e->names, flow, f);
     zn_layer7_closed(&e->names, f);
-    if (e->votes.n != 0)
-        zn_gate_ask(&e->gate);
+    if (e->votes.n != 0) {
+        zn_gate_ask(&e->gate, now_of(e));
+        zn_gate_suppress_after(&e->gate, now_of(e));
+    }
     zn_gate_ask_record(&e->gate, flow, now_of(e));
 }
 
@@ -242,10 +250,14 @@ int zn_engine_ask(zn_engine *e, bool all, zn_error *err)
     uint32_t flow;
     int rc = 0;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_Z);
-    zn_gate_ask(&e->gate);
+    if (e->clock.started)
+        zn_ask_clock_see(&e->ask_clock, e->clock.now_ns,
+                         e->ended || e->votes.n > ZN_ASK_VOTES_HELD);
+    zn_gate_ask(&e->gate, now_of(e));
     if (e->clock.started)
         zn_gate_ask_epoch(&e->gate, now_of(e));
-    while (rc == 0) {
+    /* a flow is asked about after its votes */
+    while (rc == 0 && e->votes.n == 0 && (all || !zn_ask_clock_doubts(&e->ask_clock))) {
         if (zn_asker_space(&e->asker) <= STEPS_KEPT) {
             if (!all)
                 break;
@@ -265,15 +277,29 @@ int zn_engine_ask(zn_engine *e, bool all, zn_error *err)
     return rc == 0 ? zn_engine_do_steps(e, err) : rc;
 }
 
-int zn_engine_ask_rebase(zn_engine *e, zn_error *err)
+void zn_engine_ask_set_back(zn_engine *e, int64_t t_ns)
 {
-    int rc = give_up_all(e, err);
-    e->quiet_ns = INT64_MIN;
+    zn_ask_clock_set(&e->ask_clock, t_ns);
+    zn_gate_suppress_after(&e->gate, t_ns);
+}
+
+/*
+ * Under the old number, whose watermarks the counter may have believed, all votes would be late, and
+ * marks of clients would come behind what they are to prevent. A new number begins as a probe that
+ * joins: until it is there, the counter suppresses what it may have to mark. The old one ends with
+ * its last marks. Where it cannot, as the counter refuses a message from before, it is a probe that
+ * is gone, whose marks the counter takes for missing.
+ */
+int zn_engine_ask_anew(zn_engine *e, zn_error *err)
+{
+    uint64_t probe;
+    int rc = zn_engine_ask_give_up(e, err);
     e->minute_asked = 0;
-    /* marks of clients count from the new time on */
-    zn_addr_set_clear(&e->gate.clients.set[0]);
-    zn_addr_set_clear(&e->gate.clients.set[1]);
-    return rc;
+    if (rc != 0 || e->asker.watermark_ns <= now_of(e) ||
+        e->asker.watermark_ns == ZN_VOTE_WATERMARK_END)
+        return rc;
+    rc = make_probe(e, &probe, err);
+    return rc == 0 ? zn_asker_renew(&e->asker, probe, now_of(e), err) : rc;
 }
 
 int zn_engine_ask_end(zn_engine *e, int rc, zn_error *err)
@@ -305,8 +331,9 @@ int zn_engine_count_begin(zn_engine *e, unsigned shards, zn_error *err)
 int zn_engine_count_cut(zn_engine *e, zn_error *err)
 {
     /* A program that waits feeds nothing until what is asked at this very time is answered. */
-    int64_t watermark_ns = e->batched == 0 && e->votes.n == 0 ? now_of(e) + 1 : 0;
-    if (!e->clock.started || e->asker.watermark_ns == ZN_VOTE_WATERMARK_END)
+    bool complete = e->batched == 0 && e->votes.n == 0 && !zn_ask_clock_doubts(&e->ask_clock);
+    int64_t watermark_ns = complete ? now_of(e) + 1 : 0;
+    if (now_of(e) == 0 || e->asker.watermark_ns == ZN_VOTE_WATERMARK_END)
         return 0;
     return zn_asker_cut(&e->asker, now_of(e), watermark_ns, err);
 }
@@ -335,7 +362,7 @@ static bool is_crowded(const zn_engine *e)
 
 int zn_engine_ask_make_space(zn_engine *e, zn_error *err)
 {
-    return is_crowded(e) ? give_up_all(e, err) : 0;
+    return is_crowded(e) ? zn_engine_ask_give_up(e, err) : 0;
 }
 
 bool zn_engine_asks_too_much(const zn_engine *e)

@@ -12,6 +12,8 @@
 
 #include "engine/engine_state.h"
 
+#define ZN_ASK_VOTES_HELD (ZN_ENGINE_BATCH_VOTES / 4) /* most votes of a time that is not sure */
+
 /* Prepares the asking of an engine whose keys, votes and gate are open, if its config names a
  * probe. Returns 0, or a negative zn_err with *err filled. */
 int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *err);
@@ -25,9 +27,14 @@ int zn_engine_ask(zn_engine *e, bool all, zn_error *err);
  * negative zn_err. */
 int zn_engine_ask_minutes(zn_engine *e, int64_t minute, zn_error *err);
 int zn_engine_ask_period(zn_engine *e, int64_t start_ns, zn_error *err);
-/* Gives up all that waits, before the packet clock is set back. Returns 0, or a negative
- * zn_err. */
-int zn_engine_ask_rebase(zn_engine *e, zn_error *err);
+/* Follows the packet clock, which was set back to t_ns: suppresses what is to be asked for later
+ * times. Then everything is to be asked, and given up. */
+void zn_engine_ask_set_back(zn_engine *e, int64_t t_ns);
+/* Gives up all that waits. Returns 0, or a negative zn_err. */
+int zn_engine_ask_give_up(zn_engine *e, zn_error *err);
+/* Begins anew after that, once no flow is open: under another number, where watermarks of this one
+ * are of later times. Returns 0, or a negative zn_err. */
+int zn_engine_ask_anew(zn_engine *e, zn_error *err);
 /* Gives up all that waits where it leaves too little room for other flows. Returns 0, or a negative
  * zn_err. */
 int zn_engine_ask_make_space(zn_engine *e, zn_error *err);

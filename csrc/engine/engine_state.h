@@ -11,6 +11,7 @@
 
 #include "analyzer/analyzers.h"
 #include "crypto/keys.h"
+#include "engine/ask_clock.h"
 #include "engine/async_writer.h"
 #include "engine/decode_ahead.h"
 #include "engine/engine.h"
@@ -26,6 +27,7 @@
 #define ZN_ENGINE_BATCH 1024
 /* votes; more than real traffic casts in a batch */
 #define ZN_ENGINE_BATCH_VOTES (4 * ZN_ENGINE_BATCH)
+#define ZN_PROBE_NAME_MAX 256 /* bytes */
 /* ends of flows that a batch opens */
 #define ZN_ENGINE_BATCH_ENDS (2 * ZN_ENGINE_BATCH)
 
@@ -89,7 +91,8 @@ struct zn_engine {
     zn_asker asker;
     zn_count_hash *count_hash;
     int64_t count_hold_ns;
-    int64_t quiet_ns;     /* packet time that must have come, as nothing did; INT64_MIN: unknown */
+    zn_ask_clock ask_clock;
+    char probe_name[ZN_PROBE_NAME_MAX + 1];
     int64_t minute_asked; /* before which minutes were asked to end */
     zn_names names;
     zn_outputs outputs;

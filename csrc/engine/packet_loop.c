@@ -23,7 +23,8 @@
 
 _Static_assert(ZN_ENGINE_BATCH % GROUP == 0, "a batch ends with a group");
 _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
-_Static_assert(ZN_ENGINE_BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
+_Static_assert(ZN_ENGINE_BATCH_VOTES - ZN_ASK_VOTES_HELD > GROUP_VOTES,
+               "a group's votes always find room");
 
 /* Ends the period: the records so far belong to the one before. */
 static int begin_period(zn_engine *e, int64_t period, zn_error *err)
@@ -99,9 +100,13 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
 /* Moves packet time. After a rebase no state from before may meet later packets. */
 static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
 {
+    bool started = e->clock.started;
+    int64_t before_ns = e->clock.now_ns;
     int rc;
     switch (zn_clock_see(&e->clock, t_ns)) {
     case ZN_CLOCK_ON_TIME:
+        if (ZN_UNLIKELY(started && t_ns - before_ns > e->clock.window_ns))
+            zn_ask_clock_step(&e->ask_clock, before_ns, t_ns);
         break;
     case ZN_CLOCK_LATE:
         e->stats.n[ZN_STAT_CLOCK_LATE]++;
@@ -118,9 +123,10 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
             zn_engine_emit(e, INT64_MAX, true);
         } else if (e->gate.asker != NULL) {
             /* closed flows that wait would linger on the new clock */
+            zn_engine_ask_set_back(e, t_ns);
             rc = zn_engine_flush_votes(e, true, err);
             if (rc == 0)
-                rc = zn_engine_ask_rebase(e, err);
+                rc = zn_engine_ask_give_up(e, err);
             if (rc != 0)
                 return rc;
         }
@@ -128,7 +134,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         zn_defrag_clear(e->decoder.defrag);
         rc = zn_engine_flush_votes(e, true, err);
         if (rc == 0 && e->gate.asker != NULL)
-            rc = zn_engine_ask_rebase(e, err);
+            rc = zn_engine_ask_anew(e, err);
         if (rc == 0)
             rc = zn_engine_write_held(e, INT64_MAX, err);
         if (rc == 0)

@@ -189,6 +189,20 @@ int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *er
     return !a->failed ? 0 : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message of votes");
 }
 
+int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err)
+{
+    int rc = zn_asker_cut(a, now_ns, ZN_VOTE_WATERMARK_END, err);
+    for (unsigned i = 0; i < a->shard_count; i++) {
+        while (a->shards[i].first != NULL)
+            forget_first(&a->shards[i]);
+        a->shards[i].sequence = 1;
+    }
+    a->probe = probe;
+    a->watermark_ns = 0;
+    a->cut_ns = INT64_MIN;
+    return rc;
+}
+
 /* Puts a vote into the message of its shard. */
 static void add_vote(zn_asker *a, const zn_counted_vote *vote, uint64_t step)
 {

@@ -134,6 +134,10 @@ bool zn_asker_is_due(const zn_asker *a, int64_t now_ns);
 /* Makes a message for each shard of what is to be asked, at now_ns of the clock. Watermarks never
  * go back. Returns 0, or -ZN_ERR_CAPACITY with *err filled. */
 int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *err);
+/* Ends this probe's number, whose watermarks have gone beyond now_ns, with what was to be asked and
+ * told, and begins another one, under which time is where it is. No step may wait for an answer.
+ * Returns 0, or -ZN_ERR_CAPACITY with *err filled. */
+int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err);
 /* Takes an answer message. Returns 0, or -ZN_ERR_FORMAT with *err filled when it is none, or not to
  * a message of this probe. An answer to what was given up comes too late, and is dropped. */
 int zn_asker_answer(zn_asker *a, zn_span message, zn_error *err);

@@ -41,3 +41,10 @@ void zn_clients_rebase(zn_clients *c, int64_t epoch)
     }
     c->epoch = epoch;
 }
+
+void zn_clients_begin_anew(zn_clients *c, int64_t epoch)
+{
+    zn_addr_set_add_all(&c->set[1], &c->set[0]);
+    zn_addr_set_clear(&c->set[0]);
+    c->since[0] = c->since[1] = c->epoch = epoch;
+}

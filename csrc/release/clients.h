@@ -30,6 +30,10 @@ void zn_clients_next_epoch(zn_clients *c, int64_t epoch);
  * every address does. */
 void zn_clients_rebase(zn_clients *c, int64_t epoch);
 
+/* Moves to an epoch that may lie in the past, to which clients have to be added anew: those so far
+ * count as of the epoch before it. */
+void zn_clients_begin_anew(zn_clients *c, int64_t epoch);
+
 /* The hash that the other functions take for an address. */
 static inline uint64_t zn_clients_hash(const zn_clients *c, const zn_addr *a)
 {

@@ -218,19 +218,36 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
     g->asker->row = NULL;
 }
 
-void zn_gate_ask(zn_gate *g)
+void zn_gate_ask(zn_gate *g, int64_t until_ns)
 {
+    size_t n = 0;
     g->release_count = 0;
     zn_votes_sort(g->votes);
     hash_users(g);
-    for (size_t i = 0; i < g->votes->n; i++) {
-        const zn_vote *v = &g->votes->at[i];
+    for (; n < g->votes->n && g->votes->at[n].t_ns <= until_ns; n++) {
+        const zn_vote *v = &g->votes->at[n];
         if (v->kind == ZN_VOTE_CLIENT)
             take_client(g, v);
         else
             ask_vote(g, v);
     }
-    zn_votes_clear(g->votes);
+    zn_votes_drop(g->votes, n);
+}
+
+void zn_gate_suppress_after(zn_gate *g, int64_t now_ns)
+{
+    size_t n = 0;
+    zn_votes_sort(g->votes);
+    while (n < g->votes->n && g->votes->at[n].t_ns <= now_ns)
+        n++;
+    for (size_t i = n; i < g->votes->n; i++) {
+        const zn_vote *v = &g->votes->at[i];
+        if (v->kind == ZN_VOTE_CLIENT)
+            mark_elsewhen(g, now_ns, zn_flow_at(g->flows, v->flow));
+        else
+            zn_gate_finish(g, v, false, ZN_STAT_SUPPRESSED_UNANSWERED, 0);
+    }
+    g->votes->n = n;
 }
 
 /* ---- records ---- */

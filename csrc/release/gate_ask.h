@@ -13,8 +13,11 @@
 
 #include "release/gate.h"
 
-/* Asks about every vote cast since the last call. */
-void zn_gate_ask(zn_gate *g);
+/* Asks about every vote cast for a time up to until_ns; later ones stay. */
+void zn_gate_ask(zn_gate *g, int64_t until_ns);
+/* Suppresses the votes for times after now_ns, to which the clock was set back. Clients of such
+ * times are told of as of now_ns. */
+void zn_gate_suppress_after(zn_gate *g, int64_t now_ns);
 /* Ends the epochs before that of now_ns, if no vote of a client did. */
 void zn_gate_ask_epoch(zn_gate *g, int64_t now_ns);
 /* Asks at now_ns what the record of a closed flow may show, whose votes are asked about; there is

@@ -9,7 +9,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from zanon_net.count.tls import TlsFiles
 
@@ -26,13 +26,21 @@ class Authority:
         self.path = folder / f"{name}.pem"
         self.path.write_bytes(_pem(certificate.sign(self._key, hashes.SHA256())))
 
-    def certify(self, name: str) -> TlsFiles:
-        """A certificate for this name, and for 127.0.0.1."""
+    def certify(
+        self, name: str, *, host: str = "127.0.0.1", days: int = 1, only_servers: bool = False
+    ) -> TlsFiles:
+        """A certificate for this name, and for an address and localhost.
+
+        days: for which it is valid from now on. only_servers: no client may show it.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
-        host = x509.SubjectAlternativeName(
-            [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        hosts = x509.SubjectAlternativeName(
+            [x509.IPAddress(ipaddress.ip_address(host)), x509.DNSName("localhost")]
         )
-        certificate = self._build(_named(name), key).add_extension(host, critical=False)
+        certificate = self._build(_named(name), key, days).add_extension(hosts, critical=False)
+        if only_servers:
+            usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+            certificate = certificate.add_extension(usage, critical=False)
         cert_path, key_path = self._folder / f"{name}.pem", self._folder / f"{name}.key"
         cert_path.write_bytes(_pem(certificate.sign(self._key, hashes.SHA256())))
         key_path.write_bytes(
@@ -45,7 +53,7 @@ class Authority:
         return TlsFiles(cert_path, key_path, self.path)
 
     def _build(
-        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, days: int = 1
     ) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
         return (
@@ -54,8 +62,8 @@ class Authority:
             .issuer_name(self._name)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(hours=1))
-            .not_valid_after(now + datetime.timedelta(days=1))
+            .not_valid_before(now - datetime.timedelta(days=30))
+            .not_valid_after(now + datetime.timedelta(days=days))
         )
 
 

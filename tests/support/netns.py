@@ -53,6 +53,11 @@ class Namespace:
     def __exit__(self, *exc: object) -> None:
         self._stack.close()
 
+    @property
+    def path(self) -> str:
+        """A name of it for ip(8)."""
+        return f"/proc/{os.getpid()}/fd/{self._fd}"
+
     @contextmanager
     def inside(self) -> Iterator[None]:
         """This thread, its sockets and the processes it starts are in the namespace."""

@@ -192,6 +192,12 @@ class Counter:
         return max(self._settings.expect_probes - min(self._came), 0)
 
     @property
+    def ended(self) -> set[int]:
+        """The probes that have ended in all shards."""
+        whole = len(self._shards)
+        return {probe for probe, shards in self._ended.items() if len(shards) == whole}
+
+    @property
     def is_done(self) -> bool:
         """Whether all probes that are expected have ended."""
         return self.tally["ended"] >= max(self._settings.expect_probes, 1)

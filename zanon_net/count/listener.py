@@ -124,7 +124,7 @@ class Listener(Transport):
         self._lost: list[int] = []
         self._left_s: dict[int, float] = {}
         self._counts = {"answers_dropped": 0, "owners_forgotten": 0}
-        context = None if tls is None else server_context(tls)
+        context = None if tls is None else server_context(tls, self._say_refused)
         self._thread = LoopThread("listener")
         try:
             self._server = self._thread.wait_for(self._listen(place, context))
@@ -274,6 +274,9 @@ class Listener(Transport):
             if connection is not None and self._connections.get(connection.probe) is connection:
                 del self._connections[connection.probe]
             writer.close()
+
+    def _say_refused(self, reason: str) -> None:
+        self._thread.warn(f"a client is refused: {reason}")
 
     def _accept(self, hello: Hello, writer: asyncio.StreamWriter) -> _Connection | None:
         connection = _Connection(hello, _owner(writer), writer)

@@ -71,11 +71,17 @@ class CounterService:
 
     def run(self, interruption: Interruption, *, until_done: bool = False) -> None:
         """Counts. Raises ZanonError where a file or the network ends it."""
-        while not interruption.requested and not (until_done and self.counter.is_done):
+        while not interruption.requested and not (until_done and self.is_done):
             self.step(self._transport.take(WAIT_S))
             self._on_tick(self.facts)
         self._transport.finish()
         self._keep_state()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether as many probes as are expected have ended, and all that are there: one whose
+        clock was set back has ended, too, and is there under another number."""
+        return self.counter.is_done and self._admission.last_seen.keys() <= self.counter.ended
 
     def facts(self) -> CounterFacts:
         """What there is to say of it now."""

@@ -28,7 +28,7 @@ from zanon_net.count.frames import (
     write_receipts,
 )
 from zanon_net.count.streams import LoopThread, read_frame, watch_peer
-from zanon_net.count.tls import TlsFiles, client_context
+from zanon_net.count.tls import TlsFiles, client_context, not_accepted
 from zanon_net.count.url import Place
 from zanon_net.errors import FormatError
 
@@ -50,7 +50,7 @@ class StreamClient(CountClient):
         self._welcome: Welcome | None = None
         self._answered = Event()  # by a welcome or a refusal, once
         self._refusal: str | None = None
-        self._last_problem = ""
+        self._said: set[str] = set()  # problems since there was a connection
         self._thread = LoopThread("counting")
         self._thread.start(self._run())
 
@@ -104,7 +104,9 @@ class StreamClient(CountClient):
                 except (OSError, ssl.SSLError, EOFError, FormatError) as error:
                     if self._writer is not None:
                         patience = PATIENCE_S[0]
-                    self._say(f"the connection to the counter is lost: {_reason(error)}")
+                        self._say(f"the connection to the counter is lost: {_reason(error)}")
+                    else:
+                        self._say(f"no counter answers: {self._reason_at_first(error)}")
                 finally:
                     self._writer = None
                     writer.transport.abort()
@@ -134,7 +136,8 @@ class StreamClient(CountClient):
                 self._begin(read_welcome(message), writer)
 
     def _begin(self, welcome: Welcome, writer: asyncio.StreamWriter) -> None:
-        self._welcome, self._writer, self._last_problem = welcome, writer, ""
+        self._welcome, self._writer = welcome, writer
+        self._said.clear()
         self._answered.set()
         # A message that `send` keeps meanwhile is written twice, which the counter notices.
         unanswered: Iterable[tuple[Key, bytes]] = list(self._unanswered.items())
@@ -152,19 +155,32 @@ class StreamClient(CountClient):
             self._answered.set()
             self._answers.put(None)  # ends a wait for answers
         else:
-            self._say(f"the counter refuses this probe for now: {refusal.text}")
+            self._thread.warn(
+                f"the counter refuses this probe for now: {refusal.text}; names stay suppressed",
+                subject="refusal",  # it has another figure each time
+            )
 
     def _say(self, problem: str) -> None:
-        """Warns once of each problem, however often it comes again."""
-        if problem != self._last_problem:
-            self._last_problem = problem
+        """Warns once of each problem, however often it comes again before there is a counter."""
+        if problem not in self._said:
+            self._said.add(problem)
             _log.warning("warning: %s; names stay suppressed until it answers", problem)
+
+    def _reason_at_first(self, error: BaseException) -> str:
+        """Why there was a connection and no word. A certificate is refused behind the handshake of
+        TLS 1.3, and without a reason."""
+        if self._tls is not None and isinstance(error, EOFError | ConnectionError):
+            return (
+                "it ends the connection at once, as where it does not accept the certificate of"
+                " this probe; what it logs says why"
+            )
+        return _reason(error)
 
 
 def _reason(error: BaseException) -> str:
     """The system's or TLS's reason, without an address or a name of a host."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not accepted ({error.verify_message})"
+        return not_accepted(error)
     if isinstance(error, ssl.SSLError):
         return f"TLS fails ({(error.reason or 'unknown').replace('_', ' ').lower()})"
     if isinstance(error, EOFError):

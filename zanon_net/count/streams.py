@@ -20,7 +20,7 @@ DEAD_AFTER_S = (
     15  # without an answer from the other machine's system, while there are bytes to send
 )
 CLOSING_S = 2.0
-REPEATED_S = 60.0  # between two warnings of one reason
+REPEATED_S = 60.0  # between two warnings of one subject
 
 _log = logging.getLogger("zanon_net")
 
@@ -45,7 +45,7 @@ def watch_peer(writer: asyncio.StreamWriter) -> None:
         (socket.IPPROTO_TCP, getattr(socket, "TCP_USER_TIMEOUT", None), DEAD_AFTER_S * 1000),
     ]
     for level, name, value in options:
-        if name is not None:
+        if name is not None and connection is not None:  # it may be lost by now
             with suppress(OSError):
                 connection.setsockopt(level, name, value)
 
@@ -79,6 +79,13 @@ class LoopThread:
             future.cancel()
             raise
 
+    def warn(self, text: str, subject: str = "") -> None:
+        """Says what may come again and again; in the thread. subject: of texts that differ."""
+        now, subject = time.monotonic(), subject or text
+        if now - self._warned.get(subject, -REPEATED_S) >= REPEATED_S:
+            self._warned[subject] = now
+            _log.warning("warning: %s", text)
+
     def close(self) -> None:
         """Ends the tasks and the thread; again is fine."""
         if self._thread.is_alive():
@@ -94,11 +101,9 @@ class LoopThread:
         connections can be open."""
         error = context.get("exception")
         number = error.errno if isinstance(error, OSError) else None
-        reason = os.strerror(number) if number else type(error).__name__
-        now = time.monotonic()
-        if now - self._warned.get(reason, -REPEATED_S) >= REPEATED_S:
-            self._warned[reason] = now
-            _log.warning("warning: a connection cannot be served: %s", reason)
+        if error is not None:  # what it says of its own tasks is for nobody
+            reason = os.strerror(number) if number else type(error).__name__
+            self.warn(f"a connection cannot be served: {reason}")
 
 
 async def _cancel_others() -> None:

@@ -4,6 +4,7 @@
 
 import os
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from zanon_net.errors import ConfigError, UnopenedError
@@ -20,12 +21,24 @@ class TlsFiles:
     ca: Path
 
 
-def server_context(files: TlsFiles) -> ssl.SSLContext:
+def server_context(files: TlsFiles, on_refused: Callable[[str], None]) -> ssl.SSLContext:
     """A counter's side: a client without a certificate of the authority gets no connection.
+
+    on_refused: hears why a certificate is not accepted; asyncio tells neither side.
 
     Raises ConfigError where a file holds something else, UnopenedError where it cannot be read.
     """
+
+    class Connection(ssl.SSLObject):
+        def do_handshake(self) -> None:
+            try:
+                super().do_handshake()
+            except ssl.SSLCertVerificationError as error:
+                on_refused(not_accepted(error))
+                raise
+
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.sslobject_class = Connection
     _load(context, files)
     context.verify_mode = ssl.CERT_REQUIRED
     return context
@@ -36,6 +49,12 @@ def client_context(files: TlsFiles) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _load(context, files)
     return context
+
+
+def not_accepted(error: ssl.SSLCertVerificationError) -> str:
+    """Why a certificate is not accepted, without the host that it should be for."""
+    reason = error.verify_message.partition(", certificate is not valid for")[0]
+    return f"its certificate is not accepted ({reason})"
 
 
 def _load(context: ssl.SSLContext, files: TlsFiles) -> None:

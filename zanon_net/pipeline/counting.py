@@ -7,16 +7,19 @@ written when they come. The engine makes the messages and reads the answers; her
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from zanon_net._core import PacketEngine
 from zanon_net.config.settings import Config
 from zanon_net.errors import FormatError, ZanonError
+from zanon_net.pipeline.probe_numbers import ProbeNumbers
 from zanon_net.pipeline.vote_sealing import VoteSealer, sealer_of
 from zanon_net.system.signals import Interruption
 
 if TYPE_CHECKING:
     from zanon_net.count.client import CountClient
+    from zanon_net.count.tls import TlsFiles
 
 WAIT_S = 0.05  # longest wait for an answer before signals and the clock are looked at
 ALIVE_S = 1.0  # between two messages of a probe that reads nothing, as it waits
@@ -47,20 +50,28 @@ def begin_counting(
     settings = config.count
     if settings.count_at is None:
         return None
-    from zanon_net.count.client import connect
     from zanon_net.count.tls import TlsFiles
 
     sealer = sealer_of(config)
     cert, key, ca = settings.count_tls_cert, settings.count_tls_key, settings.count_tls_ca
     tls = None if cert is None or key is None or ca is None else TlsFiles(cert, key, ca)
     probe, number = engine.count_probe
-    client = connect(settings.count_at, probe=probe, settings=number, tls=tls)
+    connect_as = partial(_connect, settings.count_at, number, tls)
+    client = connect_as(probe)
     try:
-        engine.count_begin(_shards(client, settings.wait_s, interruption))
+        shards = _shards(client, settings.wait_s, interruption)
+        engine.count_begin(shards)
     except BaseException:
         client.close()
         raise
-    return Counting(engine, client, sealer, config, is_live=is_live)
+    numbers = ProbeNumbers(client, connect_as, shards=shards, patience_s=settings.hold_s)
+    return Counting(engine, numbers, sealer, config, is_live=is_live)
+
+
+def _connect(place: str, settings: int, tls: "TlsFiles | None", probe: int) -> "CountClient":
+    from zanon_net.count.client import connect
+
+    return connect(place, probe=probe, settings=settings, tls=tls)
 
 
 def _shards(client: "CountClient", wait_s: float, interruption: Interruption) -> int:
@@ -80,13 +91,13 @@ class Counting:
     def __init__(
         self,
         engine: PacketEngine,
-        client: "CountClient",
+        numbers: ProbeNumbers,
         sealer: VoteSealer,
         config: Config,
         *,
         is_live: bool,
     ) -> None:
-        self._engine, self._client, self._is_live = engine, client, is_live
+        self._engine, self._numbers, self._is_live = engine, numbers, is_live
         self._sealer = sealer
         self._hold_s, self._wait_s = config.count.hold_s, config.count.wait_s
         self._heard = self._sent = self._looked = time.monotonic()
@@ -94,16 +105,16 @@ class Counting:
 
     def close(self) -> None:
         """Ends the connection; again is fine."""
-        self._client.close()
+        self._numbers.close()
 
     def exchange(self, timeout: float = 0.0) -> None:
         """Sends what is ready, and has the engine do what is answered; waits so long for the first
         answer. Raises ZanonError where the counter refuses the probe."""
-        now = time.monotonic()
+        now, present = time.monotonic(), self._engine.count_probe[0]
         for message in self._sealer.messages(self._engine.count_messages()):
-            self._client.send(message)
+            self._numbers.send(message, present)
             self._sent = now
-        answers = self._client.receive(timeout)
+        answers = self._numbers.receive(timeout)
         for answer in answers:
             self._take(answer)
         if answers:
@@ -121,7 +132,7 @@ class Counting:
     def _look(self, now: float) -> None:
         """While the counter is away for long, keeps what is to be sent again small."""
         self._looked = now
-        unanswered = self._client.unanswered_bytes
+        unanswered = self._numbers.unanswered_bytes
         if unanswered > ABANDON_BYTES:
             self._abandon()
             return
@@ -138,7 +149,7 @@ class Counting:
             " from now on no name is asked for: start this run again when it is back",
             ABANDON_BYTES >> 20,
         )
-        self._client.abandon()
+        self._numbers.abandon()
         self._engine.count_abandon()
         self._engine.give_up(True)
 
@@ -171,7 +182,7 @@ class Counting:
             self.exchange(0.0 if more and not self._engine.asks_too_much else WAIT_S)
             drain()
             is_done = not more and self._engine.count_waiting == 0
-            if is_done and (self._client.unanswered_bytes == 0 or self._is_over()):
+            if is_done and (self._numbers.unanswered_bytes == 0 or self._is_over()):
                 return
             if self._is_over():
                 self._engine.give_up(True)
@@ -181,7 +192,7 @@ class Counting:
     def _is_over(self) -> bool:
         """Whether it is no use to wait for answers any longer."""
         silent_s = time.monotonic() - self._heard
-        if self._is_live or not self._client.is_connected:
+        if self._is_live or not self._numbers.is_connected:
             limit_s = self._hold_s
         else:
             limit_s = max(self._wait_s, self._hold_s)
