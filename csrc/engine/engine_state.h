@@ -87,7 +87,7 @@ struct zn_engine {
     zn_gate gate;
     /* Of a probe: what a counter of all probes is asked (engine/ask.h). */
     zn_asker asker;
-    zn_count_hash *count_hash;
+    zn_count_generations *generations;
     int64_t count_hold_ns;
     int64_t quiet_ns;     /* packet time that must have come, as nothing did; INT64_MIN: unknown */
     int64_t minute_asked; /* before which minutes were asked to end */

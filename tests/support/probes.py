@@ -59,8 +59,11 @@ class Probes:
         """Opens all."""
         settings = SETTINGS | self.settings
         rotate_ns = settings.get("rotate_ns", settings["window_ns"])
+        generations = {"count_rotate_ns": settings.get("count_rotate_ns")}
         self.counter = [
-            VoteShard(settings["z"], settings["window_ns"], rotate_ns=rotate_ns, shard=n)
+            VoteShard(
+                settings["z"], settings["window_ns"], rotate_ns=rotate_ns, shard=n, **generations
+            )
             for n in range(self.shards)
         ]
         for n in range(self.count):

@@ -19,6 +19,7 @@ class CounterSettings:
     z: int
     window_ns: int
     rotate_ns: int
+    count_rotate_ns: int | None = None
     shards: int = 1
     expect_probes: int = 0
     probe_timeout_s: float = 30.0
@@ -39,6 +40,7 @@ class CounterSettings:
             z=config.z,
             window_ns=config.window_ns,
             rotate_ns=config.rotate_ns,
+            count_rotate_ns=config.count_rotate_ns,
             shards=config.shards,
             expect_probes=config.expect_probes,
             probe_timeout_s=int(config.probe_timeout) * NS,
@@ -55,8 +57,8 @@ class CounterSettings:
 
     @property
     def number(self) -> int:
-        """Stands for z, window and epochs in every message."""
-        return int(vote_settings(self.z, self.window_ns, self.rotate_ns))
+        """Stands for z, window, epochs and generations in every message."""
+        return int(vote_settings(self.z, self.window_ns, self.rotate_ns, self.count_rotate_ns))
 
     def new_shard(self, number: int) -> VoteShard:
         """A shard that knows nothing."""
@@ -64,6 +66,7 @@ class CounterSettings:
             self.z,
             self.window_ns,
             rotate_ns=self.rotate_ns,
+            count_rotate_ns=self.count_rotate_ns,
             shard=number,
             max_tuples=self.max_tuples,
             max_attributes=self.max_attributes,
@@ -74,10 +77,12 @@ class CounterSettings:
 
     def for_state(self) -> dict[str, Any]:
         """What a state has to have been made with, as options write it."""
+        length = self.count_rotate_ns
         return {
             "z": self.z,
             "window": format_duration(self.window_ns),
             "rotate": format_duration(self.rotate_ns),
+            "count-rotate": "never" if length is None else format_duration(length),
             "shards": self.shards,
             "max-tuples": self.max_tuples * self.shards,
             "max-attributes": self.max_attributes * self.shards,

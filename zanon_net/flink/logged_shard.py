@@ -45,7 +45,11 @@ class LoggedShard:
     def __init__(self, settings: CountSettings, number: int) -> None:
         self._settings = settings
         self._shard = VoteShard(
-            settings.z, settings.window_ns, rotate_ns=settings.rotate_ns, shard=number
+            settings.z,
+            settings.window_ns,
+            rotate_ns=settings.rotate_ns,
+            count_rotate_ns=settings.count_rotate_ns,
+            shard=number,
         )
         self._has_begun = False
         self._next: dict[int, int] = {}
