@@ -146,4 +146,4 @@ def test_a_past_key_is_wiped(key_file: Path) -> None:
             held.append(count_key(1) in memory)
             process.stdin.write("\n")
             process.stdin.flush()
-    assert held == [2, True, 0, False]
+    assert held == [1, True, 0, False]
