@@ -31,11 +31,6 @@ static uint64_t generation_of(const zn_count_periods *periods, int64_t t_ns)
     return periods->generation_ns == 0 ? 0 : (uint64_t)(t_ns / periods->generation_ns) + 1;
 }
 
-int64_t zn_count_generation_least(const zn_count_periods *periods)
-{
-    return later(later(periods->window_ns, periods->epoch_ns), periods->epoch_ns);
-}
-
 zn_count_range zn_count_generations_of_vote(const zn_count_periods *periods, int64_t t_ns)
 {
     return (zn_count_range){generation_of(periods, t_ns),
@@ -52,14 +47,19 @@ zn_count_range zn_count_generations_of_client(const zn_count_periods *periods, i
 
 /* ---- their keys ---- */
 
+/* Returns whether changes are so far apart that nothing has to be told under three generations. */
+static bool is_long_enough(const zn_count_periods *periods)
+{
+    int64_t window_ns = periods->window_ns, epoch_ns = periods->epoch_ns;
+    return periods->generation_ns >= later(later(window_ns, epoch_ns), epoch_ns);
+}
+
 int zn_count_generations_open(zn_count_generations **out, zn_keys *keys,
                               const zn_count_periods *periods, zn_error *err)
 {
     zn_count_generations *g;
     *out = NULL;
-    if (periods->generation_ns < 0 ||
-        (periods->generation_ns != 0 &&
-         periods->generation_ns < zn_count_generation_least(periods)))
+    if (periods->generation_ns != 0 && !is_long_enough(periods))
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "a generation of a counter's hashes must last a window and two epochs");
     g = zn_heap_alloc(sizeof *g);

@@ -18,19 +18,16 @@
 #include "crypto/count_hash.h"
 
 typedef struct zn_count_periods {
-    int64_t generation_ns; /* 0: there is one generation */
+    int64_t generation_ns; /* at least a window and two epochs; 0: there is one generation */
     int64_t window_ns;     /* a vote counts so long, and is so late at most */
     int64_t epoch_ns;      /* of clients' addresses */
 } zn_count_periods;
 
-/* Generations from the first to the last. */
+/* Generations from the first to the last, which is the same or the next. */
 typedef struct zn_count_range {
     uint64_t first, last;
 } zn_count_range;
 
-/* The shortest generations there may be: two changes are never so near that something has to be
- * told under three generations. */
-int64_t zn_count_generation_least(const zn_count_periods *periods);
 /* The generation that a vote at t_ns is cast under, and the last one that it counts in. */
 zn_count_range zn_count_generations_of_vote(const zn_count_periods *periods, int64_t t_ns);
 /* The generations that need to know of a client at t_ns. */

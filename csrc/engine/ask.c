@@ -84,8 +84,7 @@ static int make_settings(zn_engine *e, int64_t generation_ns, zn_error *err)
 
 int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
-    zn_count_periods periods = {
-        config->count_rotate_ns, config->window_ns, e->roles.rotate_ns};
+    zn_count_periods periods = {config->count_rotate_ns, config->window_ns, e->roles.rotate_ns};
     int rc;
     if (config->count_probe == NULL)
         return 0;

@@ -12,8 +12,8 @@
 static zn_id hash_of(const zn_gate *g, uint64_t generation, const char *label, size_t n,
                      const zn_addr *address)
 {
-    return zn_count_generations_id(g->generations, generation,
-                                   (zn_span){(const uint8_t *)label, n}, zn_addr_span(address));
+    return zn_count_generations_id(g->generations, generation, (zn_span){(const uint8_t *)label, n},
+                                   zn_addr_span(address));
 }
 
 /* The hash of an address as a client's or a server's: one that carries an IPv4 address is that. */
@@ -116,9 +116,8 @@ static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow, bool slep
         return;
     if (!slept && zn_asker_space(g->asker) > STEPS_KEPT) {
         ZN_FACTS(f)->server_is_asked = true;
-        zn_asker_ask(
-            g->asker, step, ZN_COUNTED_ADDR_CHECK,
-            addr_id(g, generations_at(g, t_ns).first, &f->tuple.addr[1 - f->client]), 0);
+        zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
+                     addr_id(g, generations_at(g, t_ns).first, &f->tuple.addr[1 - f->client]), 0);
         return;
     }
     step.answer = ZN_ANSWER_GIVEN_UP;
@@ -333,9 +332,8 @@ void zn_gate_ask_record(zn_gate *g, uint32_t flow, int64_t now_ns)
     ZN_FACTS(f)->record_is_asked = true;
     if (may_show_server(g, f, now_ns)) {
         step.kind = ZN_STEP_SERVER;
-        zn_asker_ask(
-            g->asker, step, ZN_COUNTED_ADDR_CHECK,
-            addr_id(g, generations_at(g, now_ns).first, &f->tuple.addr[1 - f->client]), 0);
+        zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
+                     addr_id(g, generations_at(g, now_ns).first, &f->tuple.addr[1 - f->client]), 0);
     }
     if (zn_flow_has_user(f))
         ask_resolution(g, f, step);

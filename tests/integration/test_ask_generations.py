@@ -149,9 +149,7 @@ def test_a_client_before_a_change_is_no_server_after_it(chosen: dict[str, Any]) 
 def test_a_late_vote_meets_a_client_of_after_the_change(chosen: dict[str, Any]) -> None:
     """In the epoch in which the generation changes."""
     assert CHANGE % EPOCH > 3 * SECOND
-    late = [
-        visit(user(n), b"a.example", CHANGE - 2 * SECOND + n, TURNCOAT) for n in range(1, 20)
-    ]
+    late = [visit(user(n), b"a.example", CHANGE - 2 * SECOND + n, TURNCOAT) for n in range(1, 20)]
     outcomes = {}
     for tells in (True, False):
         probes = Probes(2, chosen)

@@ -33,8 +33,8 @@ cdef class VoteShard:
 
     @embedsignature(False)
     def __init__(self, z, window_ns, *, rotate_ns=None, count_rotate_ns=None, shard=0, keep=None,
-                 max_tuples=None, max_attributes=None, max_clients=None, max_pending=None, max_probes=None,
-                 max_leases=None, max_ahead_ns=None, keep_releases=False):
+                 max_tuples=None, max_attributes=None, max_clients=None, max_pending=None,
+                 max_probes=None, max_leases=None, max_ahead_ns=None, keep_releases=False):
         cdef zn_vote_shard_config config
         cdef zn_error err
         if self.shard != NULL:
