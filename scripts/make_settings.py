@@ -31,6 +31,7 @@ STRUCTS = {
 }
 FILLED = {
     "number": "config.{member} = {value}",
+    "optional number": "config.{member} = {value} or 0",
     "path": "config.{member} = kept.path({value})",
     "text": "config.{member} = kept.text({value})",
     "texts": "config.{member} = kept.texts({value}, &config.{member}_count)",
@@ -122,7 +123,8 @@ def _fill(command: str, struct: str) -> str:
 
 
 def _assignment(row: Setting) -> str:
-    value = f'settings.pop("{row.core_argument}")'
+    none = ", None" if row.core_kind.startswith("optional") else ""
+    value = f'settings.pop("{row.core_argument}"{none})'
     return FILLED[row.core_kind].format(member=row.core, value=value)
 
 

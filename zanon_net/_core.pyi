@@ -327,7 +327,9 @@ class ZTable:
 VOTE_KINDS: dict[str, int]
 VOTE_WATERMARK_END: int
 
-def vote_settings(z: int, window_ns: int, rotate_ns: int | None = ...) -> int: ...
+def vote_settings(
+    z: int, window_ns: int, rotate_ns: int | None = ..., count_rotate_ns: int | None = ...
+) -> int: ...
 def vote_rules(
     *,
     user_prefix: tuple[int, int] = ...,
@@ -382,6 +384,7 @@ class VoteShard:
         window_ns: int,
         *,
         rotate_ns: int | None = None,
+        count_rotate_ns: int | None = None,
         shard: int = 0,
         keep: int | None = None,
         max_tuples: int | None = None,

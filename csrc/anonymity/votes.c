@@ -77,9 +77,12 @@ void zn_votes_drop(zn_votes *votes, size_t n)
         votes->at[i].order = (uint32_t)i;
 }
 
+uint8_t zn_votes_namespace(zn_vote_kind kind)
+{
+    return namespaces[kind];
+}
+
 zn_id zn_votes_id(const zn_votes *votes, zn_vote_kind kind, zn_span bytes)
 {
-    if (ZN_UNLIKELY(votes->shared.make != NULL))
-        return votes->shared.make(votes->shared.maker, namespaces[kind], bytes);
     return zn_hash128(&votes->id_key, namespaces[kind], bytes.p, bytes.n);
 }

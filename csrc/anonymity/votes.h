@@ -38,18 +38,11 @@ typedef struct zn_vote {
 /* The decision on a flow's server address: zn_flow_state.addr_vote. */
 enum { ZN_ADDR_PENDING, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
 
-/* Makes the identities that all probes of an operator share. */
-typedef struct zn_shared_ids {
-    zn_id (*make)(void *maker, uint8_t domain, zn_span bytes); /* NULL: there are none */
-    void *maker;
-} zn_shared_ids;
-
 typedef struct zn_votes {
     zn_vote *at;
     size_t n, cap;
-    bool in_order;        /* of time */
-    zn_hash_key id_key;   /* of the identities of this process */
-    zn_shared_ids shared; /* instead of those */
+    bool in_order;      /* of time */
+    zn_hash_key id_key; /* of the identities */
 } zn_votes;
 
 /* Makes a queue for `cap` votes; *votes is zero. Returns 0, or a negative zn_err with *err
@@ -65,8 +58,11 @@ void zn_votes_clear(zn_votes *votes);
 /* Forgets the first n votes, which are sorted. */
 void zn_votes_drop(zn_votes *votes, size_t n);
 
-/* The identity of a name, a text or an address of 16 bytes that a vote of this kind is for. Each
- * kind is a namespace of its own: none shares a count with another. Votes for clients have none. */
+/* The byte that stands for the namespace of what a vote of this kind is for: none shares a count
+ * with another. Votes for clients have none. */
+uint8_t zn_votes_namespace(zn_vote_kind kind);
+/* The identity, within this process, of a name, a text or an address of 16 bytes that a vote of
+ * this kind is for. */
 zn_id zn_votes_id(const zn_votes *votes, zn_vote_kind kind, zn_span bytes);
 
 #endif

@@ -19,9 +19,6 @@
 #define QUIET_MARGIN_NS (2 * ZN_NS_PER_S)
 #define SETTINGS_LABEL "zanon-net/1/count-settings"
 
-static zn_id shared_id(void *maker, uint8_t domain, zn_span bytes)
-{
-    return zn_count_hash_id(maker, domain, bytes);
 }
 
 /* Refuses settings that need the counts themselves. */
@@ -62,23 +59,25 @@ static int make_probe(zn_engine *e, uint64_t *probe, zn_error *err)
     memcpy(text, e->probe_name, n);
     if (getrandom(text + n, sizeof(uint64_t), 0) != (ssize_t)sizeof(uint64_t))
         return zn_fail(err, ZN_ERR_CRYPTO, 0, "the system gave no random bytes");
-    *probe = zn_count_hash_id(e->count_hash, ZN_COUNT_PROBE,
-                              (zn_span){text, n + sizeof(uint64_t)})
+    *probe = zn_count_generations_id(e->generations, 0, ZN_COUNT_PROBE,
+                                     (zn_span){text, n + sizeof(uint64_t)})
                  .lo;
     return 0;
 }
 
-/* What names z, window and epochs in messages. */
-static int make_settings(zn_engine *e, zn_error *err)
+/* What names z, window, epochs and, where there are some, generations in messages. */
+static int make_settings(zn_engine *e, int64_t generation_ns, zn_error *err)
 {
-    uint8_t text[sizeof SETTINGS_LABEL - 1 + 3 * sizeof(uint64_t)], *at = text;
+    uint8_t text[sizeof SETTINGS_LABEL - 1 + 4 * sizeof(uint64_t)], *at = text;
     uint8_t digest[ZN_KEY_DIGEST_BYTES];
     int rc;
     memcpy(at, SETTINGS_LABEL, sizeof SETTINGS_LABEL - 1);
     at = zn_le_put(at + sizeof SETTINGS_LABEL - 1, e->policy.z, sizeof(uint64_t));
     at = zn_le_put(at, (uint64_t)e->policy.window_ns, sizeof(uint64_t));
-    (void)zn_le_put(at, (uint64_t)e->roles.rotate_ns, sizeof(uint64_t));
-    rc = zn_key_digest((const char *)text, sizeof text, digest, err);
+    at = zn_le_put(at, (uint64_t)e->roles.rotate_ns, sizeof(uint64_t));
+    if (generation_ns != 0)
+        at = zn_le_put(at, (uint64_t)generation_ns, sizeof(uint64_t));
+    rc = zn_key_digest((const char *)text, (size_t)(at - text), digest, err);
     if (rc == 0)
         e->asker.settings = zn_le_get(digest, sizeof(uint64_t));
     return rc;
@@ -98,18 +97,19 @@ static uint32_t rules_of(const zn_roles *roles)
 
 int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
+    zn_count_periods periods = {config->count_rotate_ns, config->window_ns, e->roles.rotate_ns};
     int rc;
     if (config->count_probe == NULL)
         return 0;
     rc = check_config(config, err);
     if (rc == 0)
-        rc = zn_count_hash_open(&e->count_hash, e->keys, 0, err);
+        rc = zn_count_generations_open(&e->generations, e->keys, &periods, err);
     if (rc == 0)
         rc = keep_name(e, config->count_probe, err);
     if (rc == 0)
         rc = make_probe(e, &e->asker.probe, err);
     if (rc == 0)
-        rc = make_settings(e, err);
+        rc = make_settings(e, config->count_rotate_ns, err);
     e->asker.rules = rules_of(&e->roles);
     e->asker.interval_ns = INTERVAL_NS;
     e->asker.write_row = config->count_rows ? zn_outputs_observation : NULL;
@@ -119,9 +119,8 @@ int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *e
     /* The gate has no other use for its table. What is released at once brings no row along. */
     if (rc == 0 && config->count_leases && !config->count_rows)
         rc = zn_asker_use_leases(&e->asker, e->gate.table, config->z, config->window_ns, err);
-    e->votes.shared = (zn_shared_ids){shared_id, e->count_hash};
     e->gate.asker = &e->asker;
-    e->gate.count_hash = e->count_hash;
+    e->gate.generations = e->generations;
     e->count_hold_ns = config->count_hold_ns;
     zn_ask_clock_init(&e->ask_clock, config->window_ns);
     return rc;
@@ -130,7 +129,7 @@ int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *e
 void zn_engine_close_ask(zn_engine *e)
 {
     zn_asker_fini(&e->asker);
-    zn_count_hash_close(e->count_hash);
+    zn_count_generations_close(e->generations);
 }
 
 /* ---- steps ---- */
@@ -269,10 +268,12 @@ int zn_engine_ask(zn_engine *e, bool all, zn_error *err)
             break;
         ask_record(e, flow);
     }
+    if (rc == 0 && zn_count_generations_failed(e->generations))
+        rc = zn_fail(err, ZN_ERR_CRYPTO, 0, "the crypto library could not make a hash");
     if (rc == 0 && e->clock.started && zn_asker_is_due(&e->asker, now_of(e)))
         rc = zn_asker_cut(&e->asker, now_of(e), now_of(e), err);
-    if (rc == 0 && zn_count_hash_failed(e->count_hash))
-        rc = zn_fail(err, ZN_ERR_CRYPTO, 0, "the crypto library could not make a hash");
+    if (e->clock.started)
+        zn_count_generations_forget(e->generations, now_of(e));
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
     return rc == 0 ? zn_engine_do_steps(e, err) : rc;
 }

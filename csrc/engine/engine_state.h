@@ -89,7 +89,7 @@ struct zn_engine {
     zn_gate gate;
     /* Of a probe: what a counter of all probes is asked (engine/ask.h). */
     zn_asker asker;
-    zn_count_hash *count_hash;
+    zn_count_generations *generations;
     int64_t count_hold_ns;
     zn_ask_clock ask_clock;
     char probe_name[ZN_PROBE_NAME_MAX + 1];

@@ -358,6 +358,19 @@ void zn_asker_peek(zn_asker *a, zn_step step, zn_id id)
         zn_asker_ask(a, step, ZN_COUNTED_PEEK, id, 0);
 }
 
+void zn_asker_count(zn_asker *a, zn_counted_kind kind, const zn_observation *vote)
+{
+    zn_counted_vote counted = {
+        .t_ns = vote->t_ns, .user = vote->user, .id = vote->attribute, .kind = (uint8_t)kind};
+    if (a->shard_count == 0)
+        return;
+    /* leases count the votes of one identity after the other, whoever waits for them */
+    if (kind == ZN_COUNTED_ONLY && a->own.table != NULL && zn_own_votes_observe(&a->own, vote))
+        return;
+    if (!a->muted)
+        add_vote(a, &counted, ZN_STEP_OF_NONE);
+}
+
 void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id)
 {
     zn_counted_vote mark = {.t_ns = t_ns, .id = id, .kind = ZN_COUNTED_CLIENT};

@@ -122,6 +122,9 @@ void zn_asker_ask(zn_asker *a, zn_step step, zn_counted_kind kind, zn_id id, uin
 void zn_asker_vote(zn_asker *a, zn_step step, zn_id id, uint64_t user);
 /* Puts the question how many share a name, in the same way. */
 void zn_asker_peek(zn_asker *a, zn_step step, zn_id id);
+/* Has the counter count a vote once more, under another identity and without an answer. kind: ONLY,
+ * of a name, or that of a vote for an address. */
+void zn_asker_count(zn_asker *a, zn_counted_kind kind, const zn_observation *vote);
 /* Tells the counter of a client at t_ns. */
 void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id);
 

@@ -194,7 +194,9 @@ static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
     return !ZN_FACTS(f)->server_was_client && !zn_clients_have(&g->clients, v->address);
 }
 
-zn_id zn_gate_text_id(const zn_gate *g, const zn_vote *v)
+/* The identity of the name or the text that the vote is for. A peek is at what votes of other
+ * protocols are for. */
+static zn_id text_id(const zn_gate *g, const zn_vote *v)
 {
     bool instead = zn_gate_is_peek(g, v) && g->policy->roles->dns_votes == ZN_DNS_VOTES_NO;
     bool dns = v->kind == ZN_VOTE_DNS_NAME ||
@@ -210,7 +212,7 @@ static zn_id attribute_of(const zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
     bool dns = v->kind == ZN_VOTE_DNS_ADDR || v->kind == ZN_VOTE_DNS_ADDR_PEEK;
     if (!zn_vote_is_addr(v))
-        return zn_gate_text_id(g, v);
+        return text_id(g, v);
     if (zn_gate_is_peek(g, v) && g->policy->roles->dns_votes == ZN_DNS_VOTES_NO)
         dns = false;
     return zn_votes_id(g->votes, dns ? ZN_VOTE_DNS_ADDR : ZN_VOTE_ADDR,

@@ -15,7 +15,7 @@
 #include "analyzer/name_store.h"
 #include "anonymity/popularity.h"
 #include "anonymity/votes.h"
-#include "crypto/count_hash.h"
+#include "crypto/count_generations.h"
 #include "release/asker.h"
 #include "release/clients.h"
 #include "release/packet_gate.h"
@@ -55,7 +55,7 @@ typedef struct zn_gate {
     /* Of a probe, whose votes a counter of all probes decides (release/gate_ask.h); both borrowed
      * from the engine. NULL: the table here decides. */
     zn_asker *asker;
-    zn_count_hash *count_hash;
+    zn_count_generations *generations;
     zn_record_answers record_answers;
     /* Of each output of packets, the same: the main one, then views of it. 0: no packets leave. */
     zn_packet_gate *packets[ZN_VIEWS_MAX + 1];

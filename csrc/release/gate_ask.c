@@ -7,17 +7,44 @@
 /* Steps that votes leave room for: of records, periods and minutes. */
 #define STEPS_KEPT 1024u
 
+/* ---- hashes, each of a generation ---- */
+
 /* The hash of an address as a client's or a server's: one that carries an IPv4 address is that. */
-static zn_id addr_id(const zn_gate *g, const zn_addr *address)
+static zn_id addr_id(const zn_gate *g, uint64_t generation, const zn_addr *address)
 {
     zn_addr carried = zn_addr_carried(address);
-    return zn_count_hash_id(g->count_hash, ZN_COUNT_ADDR, zn_addr_span(&carried));
+    return zn_count_generations_id(g->generations, generation, ZN_COUNT_ADDR,
+                                   zn_addr_span(&carried));
 }
 
-static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
+static uint64_t user_hash(const zn_gate *g, uint64_t generation, const zn_flow *f)
 {
     zn_addr user = zn_gate_user(g, f);
-    return zn_count_hash_id(g->count_hash, ZN_COUNT_USER, zn_addr_span(&user)).lo;
+    if (!zn_flow_has_user(f))
+        return 0;
+    return zn_count_generations_id(g->generations, generation, ZN_COUNT_USER, zn_addr_span(&user))
+        .lo;
+}
+
+static zn_id text_id(const zn_gate *g, uint64_t generation, zn_vote_kind kind, zn_span text)
+{
+    return zn_count_generations_id(g->generations, generation, zn_votes_namespace(kind), text);
+}
+
+/* What a vote is for. A peek is at what votes of other protocols are for. */
+static zn_id attribute_of(const zn_gate *g, uint64_t generation, const zn_vote *v)
+{
+    const zn_flow *f = zn_flow_at(g->flows, v->flow);
+    if (zn_vote_is_addr(v))
+        return addr_id(g, generation, &f->tuple.addr[1 - f->client]);
+    return text_id(g, generation, zn_gate_is_peek(g, v) ? ZN_VOTE_NAME : v->kind,
+                   zn_name_store_text(g->name_store, v->entry));
+}
+
+/* The generations of a vote at t_ns. */
+static zn_count_range generations_at(const zn_gate *g, int64_t t_ns)
+{
+    return zn_count_generations_of_vote(zn_count_generations_periods(g->generations), t_ns);
 }
 
 /* ---- clients ---- */
@@ -27,14 +54,23 @@ static int64_t epoch_begins(const zn_gate *g, int64_t epoch)
     return epoch * g->policy->roles->rotate_ns;
 }
 
-/* Tells of an address that was a client's at t_ns, once an epoch. */
+/* Tells of an address that was a client's at t_ns. */
+static void tell_address(zn_gate *g, int64_t t_ns, const zn_addr *address)
+{
+    const zn_count_periods *periods = zn_count_generations_periods(g->generations);
+    zn_count_range of = zn_count_generations_of_client(periods, t_ns);
+    for (uint64_t generation = of.first; generation <= of.last; generation++)
+        zn_asker_mark(g->asker, t_ns, addr_id(g, generation, address));
+}
+
+/* Does so once an epoch. */
 static void mark_address(zn_gate *g, int64_t t_ns, const zn_addr *address)
 {
     uint64_t known = zn_clients_hash(&g->clients, address);
     if (zn_addr_set_has_hash(&g->clients.set[0], known))
         return;
     zn_clients_add(&g->clients, known);
-    zn_asker_mark(g->asker, t_ns, addr_id(g, address));
+    tell_address(g, t_ns, address);
 }
 
 /* Tells of the flow's client, as add_client in gate.c adds it here. */
@@ -48,9 +84,9 @@ static void mark_client(zn_gate *g, int64_t t_ns, const zn_flow *f)
 /* Tells of the client of a flow at t_ns, in an epoch whose clients are not kept here. */
 static void mark_elsewhen(zn_gate *g, int64_t t_ns, const zn_flow *f)
 {
-    zn_asker_mark(g->asker, t_ns, addr_id(g, &f->tuple.addr[f->client]));
+    tell_address(g, t_ns, &f->tuple.addr[f->client]);
     if (f->user_outside && f->user == f->client)
-        zn_asker_mark(g->asker, t_ns, addr_id(g, zn_flow_user(g->flows, f)));
+        tell_address(g, t_ns, zn_flow_user(g->flows, f));
 }
 
 /* Returns whether an address was a client's at this probe in the epoch of t_ns or the one before.
@@ -77,7 +113,7 @@ static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow, bool slep
     if (!slept && zn_asker_space(g->asker) > STEPS_KEPT) {
         ZN_FACTS(f)->server_is_asked = true;
         zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
-                     addr_id(g, &f->tuple.addr[1 - f->client]), 0);
+                     addr_id(g, generations_at(g, t_ns).first, &f->tuple.addr[1 - f->client]), 0);
         return;
     }
     step.answer = ZN_ANSWER_GIVEN_UP;
@@ -125,8 +161,10 @@ static void take_client(zn_gate *g, const zn_vote *v)
     mark_client(g, v->t_ns > begins_ns ? v->t_ns : begins_ns, f);
     if (v->t_ns < begins_ns) /* late: it was one in that epoch, too */
         mark_elsewhen(g, v->t_ns, f);
-    if (zn_flow_has_user(f))
-        zn_addr_set_add_hash(&g->users, v->user != 0 ? v->user : 1);
+    if (zn_flow_has_user(f)) {
+        zn_addr user = zn_gate_user(g, f);
+        zn_addr_set_add_hash(&g->users, zn_addr_set_hash(&g->users, &user));
+    }
 }
 
 /* ---- votes ---- */
@@ -136,14 +174,18 @@ static void hash_users(zn_gate *g)
 {
     uint32_t last[ZN_LAST_VOTES] = {0}; /* by the flow's number: which vote, from 1 on; 0: none */
     for (size_t i = 0; i < g->votes->n; i++) {
-        zn_vote *v = &g->votes->at[i];
-        const zn_flow *f = zn_flow_at(g->flows, v->flow);
-        uint32_t before = last[v->flow % ZN_LAST_VOTES];
-        last[v->flow % ZN_LAST_VOTES] = (uint32_t)i + 1;
-        if (before != 0 && g->votes->at[before - 1].flow == v->flow)
-            v->user = g->votes->at[before - 1].user;
+        zn_vote *v = &g->votes->at[i], *before;
+        uint32_t *slot = &last[v->flow % ZN_LAST_VOTES];
+        uint64_t generation = generations_at(g, v->t_ns).first;
+        if (v->kind == ZN_VOTE_CLIENT)
+            continue;
+        before = *slot != 0 ? &g->votes->at[*slot - 1] : NULL;
+        *slot = (uint32_t)i + 1;
+        if (before != NULL && before->flow == v->flow &&
+            generations_at(g, before->t_ns).first == generation)
+            v->user = before->user;
         else
-            v->user = zn_flow_has_user(f) ? user_hash(g, f) : 0;
+            v->user = user_hash(g, generation, zn_flow_at(g->flows, v->flow));
     }
 }
 
@@ -164,16 +206,12 @@ static bool addr_may_be_asked(const zn_gate *g, const zn_flow *f, int64_t t_ns)
            !was_client_here(g, t_ns, server);
 }
 
-/* The question that a vote is; *id: what it is about. */
-static zn_counted_kind question_of(const zn_gate *g, const zn_vote *v, zn_id *id)
+/* The question that a vote is. */
+static zn_counted_kind question_of(const zn_gate *g, const zn_vote *v)
 {
-    const zn_flow *f = zn_flow_at(g->flows, v->flow);
     bool peek = zn_gate_is_peek(g, v);
-    if (!zn_vote_is_addr(v)) {
-        *id = zn_gate_text_id(g, v);
+    if (!zn_vote_is_addr(v))
         return peek ? ZN_COUNTED_PEEK : ZN_COUNTED_NAME;
-    }
-    *id = addr_id(g, &f->tuple.addr[1 - f->client]);
     if (peek) /* DNS casts no votes: it is shown what others share */
         return ZN_COUNTED_ADDR_PEEK;
     return v->kind == ZN_VOTE_DNS_ADDR ? ZN_COUNTED_DNS_ADDR : ZN_COUNTED_ADDR;
@@ -183,6 +221,19 @@ static zn_counted_kind question_of(const zn_gate *g, const zn_vote *v, zn_id *id
 static bool is_name(const zn_vote *v)
 {
     return v->kind == ZN_VOTE_NAME || v->kind == ZN_VOTE_DNS_NAME;
+}
+
+/* Has a vote count in the generations that begin while it counts, too. */
+static void count_again(zn_gate *g, const zn_vote *v, zn_counted_kind kind)
+{
+    const zn_flow *f = zn_flow_at(g->flows, v->flow);
+    zn_count_range of = generations_at(g, v->t_ns);
+    if (zn_gate_is_peek(g, v))
+        return;
+    for (uint64_t generation = of.first + 1; generation <= of.last; generation++) {
+        zn_observation o = {v->t_ns, user_hash(g, generation, f), attribute_of(g, generation, v)};
+        zn_asker_count(g->asker, kind == ZN_COUNTED_NAME ? ZN_COUNTED_ONLY : kind, &o);
+    }
 }
 
 static void ask_vote(zn_gate *g, const zn_vote *v)
@@ -204,7 +255,8 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
         zn_gate_finish(g, v, false, ZN_STAT_SUPPRESSED_UNANSWERED, 0);
         return;
     }
-    kind = question_of(g, v, &id);
+    kind = question_of(g, v);
+    id = attribute_of(g, generations_at(g, v->t_ns).first, v);
     if (g->asker->write_row != NULL && kind == ZN_COUNTED_NAME && is_name(v)) {
         zn_gate_fill_release(g, v, &row);
         g->asker->row = &row;
@@ -216,6 +268,7 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
     else
         zn_asker_ask(g->asker, step, kind, id, v->user);
     g->asker->row = NULL;
+    count_again(g, v, kind);
 }
 
 void zn_gate_ask(zn_gate *g, int64_t until_ns)
@@ -266,19 +319,20 @@ static void ask_resolution(zn_gate *g, const zn_flow *f, zn_step step)
 {
     const zn_resolution *from = zn_dn_hunter_of(g->dn_hunter, f);
     int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
+    uint64_t generation = generations_at(g, step.t_ns).first;
     bool apart = g->policy->roles->dns_votes == ZN_DNS_VOTES_OWN;
     if (!g->policy->roles->dn_hunter || from == NULL || ZN_FACTS(f)->ech_offered)
         return;
     step.kind = ZN_STEP_HOST;
     zn_asker_peek(g->asker, step,
-                  zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)));
+                  text_id(g, generation, ZN_VOTE_NAME, zn_hostname_span(&from->host)));
     /* the clients of older epochs are forgotten */
     if (from->resolver_internal || epoch + 1 < g->clients.epoch ||
         carries_another(&from->resolver) || was_client_here(g, step.t_ns, &from->resolver))
         return;
     step.kind = ZN_STEP_RESOLVER;
     zn_asker_ask(g->asker, step, apart ? ZN_COUNTED_DNS_ADDR_PEEK : ZN_COUNTED_ADDR_PEEK,
-                 addr_id(g, &from->resolver), 0);
+                 addr_id(g, generation, &from->resolver), 0);
 }
 
 void zn_gate_ask_record(zn_gate *g, uint32_t flow, int64_t now_ns)
@@ -292,7 +346,7 @@ void zn_gate_ask_record(zn_gate *g, uint32_t flow, int64_t now_ns)
     if (may_show_server(g, f, now_ns)) {
         step.kind = ZN_STEP_SERVER;
         zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
-                     addr_id(g, &f->tuple.addr[1 - f->client]), 0);
+                     addr_id(g, generations_at(g, now_ns).first, &f->tuple.addr[1 - f->client]), 0);
     }
     if (zn_flow_has_user(f))
         ask_resolution(g, f, step);

@@ -39,9 +39,6 @@ static inline bool zn_gate_is_peek(const zn_gate *g, const zn_vote *v)
 zn_addr zn_gate_user(const zn_gate *g, const zn_flow *f);
 /* Returns whether the server's address could be an attribute, clients aside. */
 bool zn_gate_addr_is_public(const zn_gate *g, const zn_flow *f);
-/* The identity of the name or the text that the vote is for. A peek is at what votes of other
- * protocols are for. */
-zn_id zn_gate_text_id(const zn_gate *g, const zn_vote *v);
 
 /* Fills in the release that the vote for a name is, or would be. */
 void zn_gate_fill_release(const zn_gate *g, const zn_vote *v, zn_release *out);

@@ -52,6 +52,12 @@ def core_settings(scenario: Scenario, key_file: str) -> dict[str, Any]:
     return {k: v for k, v in found.items() if k not in ("outputs", "count_probe")} | SMALL
 
 
+def with_generations(scenario: Scenario, chosen: dict[str, Any], more: int) -> dict[str, Any]:
+    """The settings with the shortest generations of hashes that there may be, or so much longer."""
+    rules = scenario.rules
+    return chosen | {"count_rotate_ns": rules.window_ns + 2 * rules.rotate_ns + more * SECOND}
+
+
 def without_server(outcome: Outcome) -> Lines:
     """The records, but for their servers: those are looked up at the end of a batch."""
     return Counter(json.dumps(flow | {"server": None}).encode() for flow in outcome.flows)
@@ -106,3 +112,24 @@ def test_a_probe_that_comes_late_and_lags_has_nothing_shown_that_one_run_withhol
     one = run(merged(parts), batch=1, **chosen)
     names = [Counter(o.text["observations"].splitlines()) for o in outcomes]
     assert sum(names, Counter()) <= Counter(one.text["observations"].splitlines())
+
+
+@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=examples(40))
+@given(scenarios, st.integers(0, 999), st.sampled_from([1, 4]), st.integers(0, 100), st.booleans())
+def test_generations_of_hashes_change_nothing(
+    key_file: str, scenario: Scenario, seed: int, count: int, more: int, leases: bool
+) -> None:
+    """Beside the same probes under one key, and one run."""
+    assume(scenario.rules.z > 1)
+    rules = replace(scenario.rules, rotate_ns=max(scenario.rules.rotate_ns, MINUTE // 2))
+    scenario = replace(scenario.straight, rules=rules)
+    chosen = core_settings(scenario, key_file) | {"count_leases": leases}
+    parts = split(scenario) if count > 1 else [merged(split(scenario))]
+    before, _probes = counted(parts, chosen, seed=seed)
+    outcomes, _probes = counted(parts, with_generations(scenario, chosen, more), seed=seed)
+    one = run(merged(parts), **chosen)
+    names = [Counter(o.text["observations"].splitlines()) for o in outcomes]
+    assert sum(names, Counter()) == Counter(one.text["observations"].splitlines())
+    records = [without_server(outcome) for outcome in outcomes]
+    assert records == [without_server(outcome) for outcome in before]
+    assert [shown(outcome) for outcome in outcomes] == [shown(outcome) for outcome in before]

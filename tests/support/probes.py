@@ -61,6 +61,7 @@ class Probes:
         """Opens all."""
         settings = SETTINGS | self.settings
         rotate_ns = settings.get("rotate_ns", settings["window_ns"])
+        generations = {"count_rotate_ns": settings.get("count_rotate_ns")}
         self.counter = [
             VoteShard(
                 settings["z"],
@@ -68,6 +69,7 @@ class Probes:
                 rotate_ns=rotate_ns,
                 shard=n,
                 max_lag_ns=self.max_lag_ns,
+                **generations,
             )
             for n in range(self.shards)
         ]

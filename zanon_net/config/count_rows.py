@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from zanon_net.config import count_rules, rules
-from zanon_net.config.probe_rules import MODES
+from zanon_net.config.probe_rules import MODES, shown_rotation
 from zanon_net.config.rules import COUNT_MAX, Z_MAX
 from zanon_net.config.setting import Setting
 from zanon_net.config.types import (
@@ -52,6 +52,15 @@ _ANONYMITY = (
         help="The length of an epoch, in which an address that was a client's is no server's.",
         usual="the window",
         manifest=rules.shown_rotate,
+    ),
+    _anonymity(
+        name="count_rotate",
+        type=DURATION,
+        default=None,
+        help="How often the key of the probes' hashes changes; a window and two epochs at least.",
+        usual="never",
+        check=count_rules.check_rotation,
+        manifest=shown_rotation,
     ),
 )
 

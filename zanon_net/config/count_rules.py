@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zanon_net.config.parse import as_int, reject
-from zanon_net.config.probe_rules import THRESHOLD_Z_MAX
+from zanon_net.config.probe_rules import THRESHOLD_Z_MAX, check_generations
 
 Settings = Mapping[str, Any]
 TLS = ("tls_cert", "tls_key", "tls_ca")
@@ -26,6 +26,12 @@ def check_tls(settings: Settings) -> dict[str, Any]:
     if 0 < len(missing) < len(TLS):
         options = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
         reject(missing[0], f"mutual TLS needs all three files; give {options}, too")
+    return {}
+
+
+def check_rotation(settings: Settings) -> dict[str, Any]:
+    """Generations are long enough."""
+    check_generations(settings)
     return {}
 
 

@@ -22,6 +22,7 @@ class CountConfig(View):
     z: int = COUNT["z"].default
     window: int | str = COUNT["window"].default
     rotate: int | str | None = COUNT["rotate"].default
+    count_rotate: int | str | None = COUNT["count_rotate"].default
     out: str | os.PathLike[str] | None = COUNT["out"].default
     releases: str | os.PathLike[str] | None = COUNT["releases"].default
     mode: str = COUNT["mode"].default
@@ -56,6 +57,11 @@ class CountConfig(View):
     def rotate_ns(self) -> int:
         """The length of an epoch in nanoseconds."""
         return rules.rotate_ns(self.settings())
+
+    @property
+    def count_rotate_ns(self) -> int | None:
+        """The length of a generation of hashes in nanoseconds; None: there is one."""
+        return None if self.count_rotate is None else int(self.count_rotate)
 
 
 describe(CountConfig)

@@ -11,19 +11,21 @@ from functools import partial
 from zanon_net.config.count_rows import FOLDER
 from zanon_net.config.count_rows import ROWS as COUNT_ROWS
 from zanon_net.config.parse import reject
+from zanon_net.config.probe_rules import check_generations
 from zanon_net.config.rules import Settings
 from zanon_net.config.setting import Setting
 from zanon_net.config.types import DURATION, FILE, FLAG, whole_number
 
 PARALLELISM_MAX = 256
 DEFAULTS = {"shards": 16, "expect_probes": 1}
-SAME = ("z", "window", "rotate", "shards", "expect_probes", "probe_timeout")
+SAME = ("z", "window", "rotate", "count_rotate", "shards", "expect_probes", "probe_timeout")
 
 
 def check_flink(settings: Settings) -> dict[str, object]:
     """What has no default has to be given."""
     if settings["votes"] is None:
         reject("votes", "give the folder that the probes share")
+    check_generations(settings)
     return {}
 
 

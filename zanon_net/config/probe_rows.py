@@ -104,6 +104,20 @@ ROWS = (
         manifest="nothing",
     ),
     _count(
+        name="count_rotate",
+        type=DURATION,
+        default=None,
+        usual="never",
+        help="How often the key of what the counter gets changes; a window and two epochs at least,"
+        " and as the counter has it.",
+        about="how often the key of what the counter gets changes, as the counter has it",
+        example="7d",
+        check=probe_rules.check_rotation,
+        manifest=probe_rules.shown_rotation,
+        core="count_rotate_ns",
+        core_kind="optional number",
+    ),
+    _count(
         name="count_hold",
         type=DURATION,
         default="5s",

@@ -5,8 +5,8 @@
 from typing import Any
 
 from zanon_net.config import presets
-from zanon_net.config.parse import reject
-from zanon_net.config.rules import Settings, follows_stream
+from zanon_net.config.parse import format_duration, reject
+from zanon_net.config.rules import Settings, follows_stream, rotate_ns
 
 MODES = ("ask", "sealed", "threshold")
 THRESHOLD_Z_MAX = 1024
@@ -40,6 +40,22 @@ def check_mode(settings: Settings) -> dict[str, Any]:
     return {"count_mode": mode}
 
 
+def check_rotation(settings: Settings) -> dict[str, Any]:
+    """Only what goes to a counter has generations."""
+    if settings["count_rotate"] is not None and settings["count_at"] is None:
+        reject("count_rotate", "is for hashes that a counter gets; give --count-at, too")
+    return {}
+
+
+def check_generations(settings: Settings) -> None:
+    """A generation is so long that what counts in two of them never counts in a third."""
+    window, length = settings["window"], settings["count_rotate"]
+    least = window + 2 * rotate_ns(settings)
+    if length is not None and length < least:
+        reject("count_rotate", f"must be at least {format_duration(least)}, a window and two epochs"
+               " (--window, --rotate)")  # fmt: skip
+
+
 def check_probe(settings: Settings) -> None:
     """A probe knows no counts, and what waits for an answer is no packet."""
     if settings["count_at"] is None:
@@ -57,6 +73,7 @@ def check_probe(settings: Settings) -> None:
     if presets.has_packets(settings):
         reject("format", "packets cannot wait for a counter; write logs, or leave out count_at")
     check_rows(settings)
+    check_generations(settings)
 
 
 def check_rows(settings: Settings) -> None:
@@ -85,6 +102,12 @@ def shown_epochs(settings: Settings) -> dict[str, Any]:
     if settings["count_mode"] != "threshold":
         return {}
     return {"threshold_epochs": settings["threshold_epochs"]}
+
+
+def shown_rotation(settings: Settings) -> dict[str, Any]:
+    """The length of a generation, where there are some."""
+    length = settings["count_rotate"]
+    return {} if length is None else {"count_rotate": format_duration(length)}
 
 
 def core_probe(settings: Settings) -> str | None:

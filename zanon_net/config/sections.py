@@ -242,6 +242,7 @@ class CountSettings(View):
     count_tls_cert: str | os.PathLike[str] | None = RUN["count_tls_cert"].default
     count_tls_key: str | os.PathLike[str] | None = RUN["count_tls_key"].default
     count_tls_ca: str | os.PathLike[str] | None = RUN["count_tls_ca"].default
+    count_rotate: int | str | None = RUN["count_rotate"].default
     count_hold: int | str = RUN["count_hold"].default
     count_leases: bool = RUN["count_leases"].default
     count_wait: int | str = RUN["count_wait"].default

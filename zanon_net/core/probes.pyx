@@ -70,3 +70,43 @@ def shamir_secret(points):
     free(shares)
     free(scratch)
     return (int(words[1]) << 64) | int(words[0])
+
+
+cdef class CountGenerations:
+    """CountGenerations(keys, generation_ns, window_ns, epoch_ns): the hashes of votes, of
+    crypto/count_generations."""
+
+    cdef Keys keys
+    cdef zn_count_periods periods
+    cdef zn_count_generations *generations
+
+    def __cinit__(self, Keys keys not None, *periods):
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        self.keys = keys
+        self.periods.generation_ns, self.periods.window_ns, self.periods.epoch_ns = periods
+        check(zn_count_generations_open(&self.generations, keys.keys, &self.periods, &err), &err)
+
+    def __dealloc__(self):
+        zn_count_generations_close(self.generations)
+
+    def of_vote(self, int64_t t_ns):
+        """The first and the last generation of a vote."""
+        of = zn_count_generations_of_vote(&self.periods, t_ns)
+        return of.first, of.last
+
+    def of_client(self, int64_t t_ns):
+        """The first and the last one that need to know of a client."""
+        of = zn_count_generations_of_client(&self.periods, t_ns)
+        return of.first, of.last
+
+    def id(self, uint64_t generation, bytes label not None, bytes value not None):
+        """(lo, hi) of a hash."""
+        id = zn_count_generations_id(self.generations, generation, bytes_span(label),
+                                     bytes_span(value))
+        return id.lo, id.hi
+
+    def forget(self, int64_t now_ns):
+        """Wipes what nothing needs from now on; returns how many keys are left."""
+        zn_count_generations_forget(self.generations, now_ns)
+        return zn_count_generations_held(self.generations)

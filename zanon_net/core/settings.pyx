@@ -46,6 +46,7 @@ cdef int fill_engine_config(zn_engine_config *config, dict settings, _Kept kept)
     config.views = kept.views(settings.pop("views"), &config.view_count)
     config.count_probe = kept.path(settings.pop("count_probe"))
     config.count_rows = settings.pop("count_rows")
+    config.count_rotate_ns = settings.pop("count_rotate_ns", None) or 0
     config.count_hold_ns = settings.pop("count_hold_ns")
     config.count_leases = settings.pop("count_leases")
     return expect_none(settings)

@@ -10,11 +10,14 @@ VOTE_WATERMARK_END = (1 << 63) - 1
 WORD_MAX = (1 << 64) - 1
 
 
-def vote_settings(z, window_ns, rotate_ns=None):
-    """The number by which probe and counter see that they have the same z, window and epochs."""
+def vote_settings(z, window_ns, rotate_ns=None, count_rotate_ns=None):
+    """The number by which probe and counter see that they have the same z, window, epochs and
+    generations of hashes."""
     import hashlib
 
     numbers = struct.pack("<3Q", z, window_ns, rotate_ns or 0)
+    if count_rotate_ns is not None:
+        numbers += struct.pack("<Q", count_rotate_ns)
     digest = hashlib.sha256(b"zanon-net/1/count-settings" + numbers).digest()
     return int.from_bytes(digest[:8], "little")
 

@@ -3,9 +3,9 @@
 # The counter of one shard: csrc/anonymity/vote_shard.h.
 
 cdef class VoteShard:
-    """VoteShard(z, window_ns, *, rotate_ns=None, shard=0, keep=None, max_tuples=None,
-    max_attributes=None, max_clients=None, max_pending=None, max_probes=None, max_leases=None,
-    max_ahead_ns=None, max_lag_ns=0, keep_releases=False)
+    """VoteShard(z, window_ns, *, rotate_ns=None, count_rotate_ns=None, shard=0, keep=None,
+    max_tuples=None, max_attributes=None, max_clients=None, max_pending=None, max_probes=None,
+    max_leases=None, max_ahead_ns=None, max_lag_ns=0, keep_releases=False)
 --
 
     Decides on the votes of many probes as one z-table over all of them would, in the order (time,
@@ -13,6 +13,7 @@ cdef class VoteShard:
 
     z, window_ns: the threshold and the window, from which vote_settings() follows.
     rotate_ns: length of an epoch of client addresses; None: there is one.
+    count_rotate_ns: of a generation of the probes' hashes; None: there is one.
     keep: users kept of each attribute; None: z of them, which decides all the same.
     max_tuples, max_attributes: as in ZTable. max_clients: addresses of clients in an epoch.
     max_pending: votes that may wait for other probes; max_probes: probes known at once.
@@ -33,9 +34,10 @@ cdef class VoteShard:
         self.guard = _Guard()
 
     @embedsignature(False)
-    def __init__(self, z, window_ns, *, rotate_ns=None, shard=0, keep=None, max_tuples=None,
-                 max_attributes=None, max_clients=None, max_pending=None, max_probes=None,
-                 max_leases=None, max_ahead_ns=None, max_lag_ns=0, keep_releases=False):
+    def __init__(self, z, window_ns, *, rotate_ns=None, count_rotate_ns=None, shard=0, keep=None,
+                 max_tuples=None, max_attributes=None, max_clients=None, max_pending=None,
+                 max_probes=None, max_leases=None, max_ahead_ns=None, max_lag_ns=0,
+                 keep_releases=False):
         cdef zn_vote_shard_config config
         cdef zn_error err
         if self.shard != NULL:
@@ -45,7 +47,7 @@ cdef class VoteShard:
         zn_vote_shard_config_init(&config, z, whole("window_ns", window_ns, 1,
                                                     ZN_ZTABLE_WINDOW_MAX_NS))
         config.table.keep = z if keep is None else whole("keep", keep, z, KEEP_MAX)
-        config.settings = vote_settings(z, window_ns, rotate_ns)
+        config.settings = vote_settings(z, window_ns, rotate_ns, count_rotate_ns)
         config.shard = whole("shard", shard, 0, 0xffff)
         config.keep_releases = bool(keep_releases)
         if rotate_ns is not None:

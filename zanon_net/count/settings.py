@@ -20,6 +20,7 @@ class CounterSettings:
     z: int
     window_ns: int
     rotate_ns: int
+    count_rotate_ns: int | None = None
     shards: int = 1
     expect_probes: int = 0
     probe_timeout_s: float = 30.0
@@ -40,6 +41,7 @@ class CounterSettings:
             z=config.z,
             window_ns=config.window_ns,
             rotate_ns=config.rotate_ns,
+            count_rotate_ns=config.count_rotate_ns,
             shards=config.shards,
             expect_probes=config.expect_probes,
             probe_timeout_s=int(config.probe_timeout) * NS,
@@ -56,8 +58,8 @@ class CounterSettings:
 
     @property
     def number(self) -> int:
-        """Stands for z, window and epochs in every message."""
-        return int(vote_settings(self.z, self.window_ns, self.rotate_ns))
+        """Stands for z, window, epochs and generations in every message."""
+        return int(vote_settings(self.z, self.window_ns, self.rotate_ns, self.count_rotate_ns))
 
     def new_shard(self, number: int) -> VoteShard:
         """A shard that knows nothing."""
@@ -65,6 +67,7 @@ class CounterSettings:
             self.z,
             self.window_ns,
             rotate_ns=self.rotate_ns,
+            count_rotate_ns=self.count_rotate_ns,
             shard=number,
             max_tuples=self.max_tuples,
             max_attributes=self.max_attributes,
@@ -76,10 +79,12 @@ class CounterSettings:
 
     def for_state(self) -> dict[str, Any]:
         """What a state has to have been made with, as options write it."""
+        length = self.count_rotate_ns
         return {
             "z": self.z,
             "window": format_duration(self.window_ns),
             "rotate": format_duration(self.rotate_ns),
+            "count-rotate": "never" if length is None else format_duration(length),
             "shards": self.shards,
             "max-tuples": self.max_tuples * self.shards,
             "max-attributes": self.max_attributes * self.shards,

@@ -94,7 +94,8 @@ def _prepared(settings: Mapping[str, Any]) -> CountSettings:
     for path in (folder.votes, answers):
         with explained("make", path):
             path.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
-    folder.write_welcome(Welcome(settings["shards"], vote_settings(z, window, rotate)))
+    number = vote_settings(z, window, rotate, settings["count_rotate"])
+    folder.write_welcome(Welcome(settings["shards"], number))
     checkpoints = settings["checkpoints"]
     return CountSettings(
         votes=str(folder.votes),
@@ -102,6 +103,7 @@ def _prepared(settings: Mapping[str, Any]) -> CountSettings:
         z=z,
         window_ns=window,
         rotate_ns=rotate,
+        count_rotate_ns=settings["count_rotate"],
         shards=settings["shards"],
         expect_probes=settings["expect_probes"],
         probe_timeout_ns=settings["probe_timeout"],

@@ -27,6 +27,7 @@ class CountSettings:
     z: int
     window_ns: int
     rotate_ns: int
+    count_rotate_ns: int | None = None
     shards: int = 16
     expect_probes: int = 1
     probe_timeout_ns: int = 30_000_000_000

@@ -72,6 +72,7 @@ class LoggedShard:
             settings.z,
             settings.window_ns,
             rotate_ns=settings.rotate_ns,
+            count_rotate_ns=settings.count_rotate_ns,
             shard=number,
             max_lag_ns=MAX_LAG_NS,
         )

@@ -261,11 +261,13 @@ typedef struct zn_engine_config {
     /* For zanon-net's own binding: name of this probe, whose votes a counter of all probes decides;
      * NULL: the engine does. How long it is waited for, in ns of packet time. Whether the lines of
      * observations come with the votes, to be sealed. Whether names are released at once that the
-     * probe's own users suffice for; not with lines, which the counter hands on. */
+     * probe's own users suffice for; not with lines, which the counter hands on. How long a
+     * generation of the votes' hashes lasts, a window and two epochs at least; 0: for ever. */
     const char *count_probe;
     int64_t count_hold_ns;
     bool count_rows;
     bool count_leases;
+    int64_t count_rotate_ns;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the

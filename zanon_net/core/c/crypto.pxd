@@ -55,6 +55,24 @@ cdef extern from "crypto/keys.h" nogil:
                               size_t n)
 
 
+cdef extern from "crypto/count_generations.h" nogil:
+    ctypedef struct zn_count_generations:
+        pass
+    ctypedef struct zn_count_periods:
+        int64_t generation_ns, window_ns, epoch_ns
+    ctypedef struct zn_count_range:
+        uint64_t first, last
+    zn_count_range zn_count_generations_of_vote(const zn_count_periods *periods, int64_t t_ns)
+    zn_count_range zn_count_generations_of_client(const zn_count_periods *periods, int64_t t_ns)
+    int zn_count_generations_open(zn_count_generations **out, zn_keys *keys,
+                                  const zn_count_periods *periods, zn_error *err)
+    void zn_count_generations_close(zn_count_generations *g)
+    zn_id zn_count_generations_id(zn_count_generations *g, uint64_t generation, zn_span label,
+                                  zn_span bytes)
+    void zn_count_generations_forget(zn_count_generations *g, int64_t now_ns)
+    unsigned zn_count_generations_held(const zn_count_generations *g)
+
+
 cdef extern from "crypto/packet_keys.h" nogil:
     ctypedef struct zn_packet_keys:
         pass

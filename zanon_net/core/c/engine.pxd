@@ -138,6 +138,7 @@ cdef extern from "engine/engine.h" nogil:
         int64_t count_hold_ns
         bint count_rows
         bint count_leases
+        int64_t count_rotate_ns
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
