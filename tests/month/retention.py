@@ -43,15 +43,17 @@ class Shelf:
     def __init__(self) -> None:
         self._files: dict[Path, _File] = {}
 
-    def add(self, path: Path, size: int, run: int) -> None:
-        """A file that has appeared."""
-        self._files[path] = _File(size, time.monotonic(), run)
+    def add(self, path: Path, size: int, run: int, seen_s: float) -> None:
+        """A file that has appeared. seen_s: when that was looked for, by the monotonic clock, which
+        is the same for all that had appeared then, as nobody knows their order."""
+        self._files[path] = _File(size, seen_s, run)
 
     def look(self, rule: Rule, run: int) -> tuple[int, int]:
         """(bytes of its own files, bytes of earlier runs' files) that a run has removed since the
         last look. Raises Broken for one that had to stay."""
         now = time.monotonic()
-        gone = {path: file for path, file in self._files.items() if not path.exists()}
+        # the newest first: what goes meanwhile is older than what was seen to be gone
+        gone = {path: file for path, file in reversed(self._files.items()) if not path.exists()}
         left = [file for path, file in self._files.items() if path not in gone]
         for path, file in gone.items():
             if rule.keep_s is not None and now - file.seen_s < rule.keep_s - rule.slack_s:

@@ -106,6 +106,7 @@ class Month:
         self._scrapes: deque[tuple[float, int]] = deque([(time.monotonic(), 0)])
         self._last_scrape: Samples = {}
         self._said = 0
+        self._collected_s = 0.0
 
     @property
     def sent_to_run(self) -> int:
@@ -196,10 +197,11 @@ class Month:
     # ---- checks ----
 
     def _appeared(self, path: Path, size: int) -> None:
-        self.shelf.add(path, size, self.runs)
+        self.shelf.add(path, size, self.runs, self._collected_s)
 
     def collect(self) -> None:
         """Reads the files that have appeared."""
+        self._collected_s = time.monotonic()
         observations, flows = self.parts.collect()
         self.releases.observe(observations)
         self.releases.record(flows)

@@ -9,6 +9,7 @@ notice.
 import json
 import os
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -150,9 +151,10 @@ def test_manifests_that_are_not_right(tmp_path: Path) -> None:
 def test_removals_that_are_not_right(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     shelf = Shelf()
-    for path in (old, new):
+    now_s = time.monotonic()
+    for path, seen_s in ((old, now_s - 1), (new, now_s)):
         path.write_bytes(b"12345")
-        shelf.add(path, 5, run=1)
+        shelf.add(path, 5, 1, seen_s)
     with pytest.raises(Broken, match="too much"):
         shelf.check_removed(Rule(max_bytes=-100))
     with pytest.raises(Broken, match="still there"):
