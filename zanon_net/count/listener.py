@@ -45,6 +45,7 @@ WAITING_BYTES_MAX = 4 * BATCH_BYTES  # of messages that were read and not taken
 UNSENT_BYTES_MAX = 1 << 24  # of answers that a client does not read
 RETAINED_MAX = 1 << 16  # answers kept for a probe that did not say that it has them,
 RETAINED_S = 3600.0  # and for how long where it is not connected
+REFUSED_MAX = 1 << 12  # probes that are known to be refused for good
 PROBES_MAX = 16  # of one certificate at once; each should have its own
 FINISHING_S, POLL_S = 5.0, 0.02
 
@@ -91,6 +92,7 @@ class Listener(Transport):
         self._owners: dict[int, str] = {}
         self._lost: list[int] = []
         self._left_s: dict[int, float] = {}
+        self._refused: dict[int, Refusal] = {}
         context = None if tls is None else server_context(tls)
         self._thread = LoopThread("listener")
         try:
@@ -138,7 +140,7 @@ class Listener(Transport):
     def refuse(self, received: Received, refusal: Refusal) -> None:
         """See Transport."""
         if isinstance(received.origin, _Connection):
-            self._thread.call(received.origin.end, refusal)
+            self._thread.call(self._end, received.origin, refusal)
 
     def take_lost(self) -> list[int]:
         """See Transport."""
@@ -245,8 +247,19 @@ class Listener(Transport):
             connection.send(message)
         return connection
 
+    def _end(self, connection: _Connection, refusal: Refusal) -> None:
+        """Ends a connection. A client that was writing may find it cut before it has read why, and
+        hears it when it is back."""
+        if refusal.is_final:
+            self._refused[connection.probe] = refusal
+            if len(self._refused) > REFUSED_MAX:
+                del self._refused[next(iter(self._refused))]
+        connection.end(refusal)
+
     def _problem(self, hello: Hello, owner: str) -> Refusal | None:
         """Why a client cannot be that probe; None: it can."""
+        if hello.probe in self._refused:
+            return self._refused[hello.probe]
         if hello.settings != self._welcome.settings:
             return Refusal("its --z, --window or --rotate are not those of the counter", True)
         own = [probe for probe, link in self._connections.items() if link.owner == owner != ""]
