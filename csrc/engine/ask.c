@@ -19,8 +19,6 @@
 #define QUIET_MARGIN_NS (2 * ZN_NS_PER_S)
 #define SETTINGS_LABEL "zanon-net/1/count-settings"
 
-}
-
 /* Refuses settings that need the counts themselves. */
 static int check_config(const zn_engine_config *config, zn_error *err)
 {

@@ -69,6 +69,11 @@ def test_a_probe_of_other_rules_is_told_so_and_counts_nowhere(scheme: str, tmp_p
         with pytest.raises(ZanonError) as refused:
             ask(place, 2, OTHERS, 20)
         assert str(refused.value) == f"the counter refuses this probe: {REASON}"
+        if scheme == "tcp":  # it may have been cut off before it heard why
+            client = connect(place, probe=2, settings=SETTINGS.number)
+            with pytest.raises(ZanonError, match="--user-prefix is 24,56"):
+                client.welcome(30)
+            client.close()
         assert ask(place, 3, OURS, 30) == [[True]] * 4
 
 

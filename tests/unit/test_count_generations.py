@@ -90,9 +90,9 @@ def test_the_end_of_time_has_a_generation(keys: Keys) -> None:
 @pytest.mark.parametrize("generation", [0, 1, 2, 1 << 40])
 def test_hashes_are_under_the_key_of_their_generation(keys: Keys, generation: int) -> None:
     generations = CountGenerations(keys, 180, 60, 60)
-    digest = keyed(count_key(generation), b"user" + bytes(16))
+    digest = keyed(count_key(generation), b"U" + bytes(16))
     halves = [int.from_bytes(digest[at : at + 8], "little") for at in (0, 8)]
-    assert generations.id(generation, b"user", bytes(16)) == tuple(halves)
+    assert generations.id(generation, ord("U"), bytes(16)) == tuple(halves)
 
 
 @pytest.mark.parametrize("length", [-1, 1, 179])
@@ -111,7 +111,7 @@ def test_few_keys_are_held_and_what_is_needed_again_is_the_same(
     generations, known = CountGenerations(keys, *chosen), {}
     for t_ns in times:
         for generation in {*generations.of_vote(t_ns), *generations.of_client(t_ns)}:
-            found = generations.id(generation, b"n", b"a.example")
+            found = generations.id(generation, ord("n"), b"a.example")
             assert known.setdefault(generation, found) == found
         assert generations.forget(t_ns) <= 3
     assert len(set(known.values())) == len(known)
@@ -122,10 +122,10 @@ import sys
 from zanon_net._core import CountGenerations, Keys
 keys = Keys(60, sys.argv[1])
 generations = CountGenerations(keys, 180, 60, 60)
-generations.id(1, b"n", b"a.example")
+generations.id(1, ord("n"), b"a.example")
 print(generations.forget(0), flush=True)
 sys.stdin.readline()
-generations.id(2, b"n", b"a.example")
+generations.id(2, ord("n"), b"a.example")
 print(generations.forget(1000), flush=True)
 sys.stdin.readline()
 """

@@ -100,10 +100,9 @@ cdef class CountGenerations:
         of = zn_count_generations_of_client(&self.periods, t_ns)
         return of.first, of.last
 
-    def id(self, uint64_t generation, bytes label not None, bytes value not None):
+    def id(self, uint64_t generation, uint8_t domain, bytes value not None):
         """(lo, hi) of a hash."""
-        id = zn_count_generations_id(self.generations, generation, bytes_span(label),
-                                     bytes_span(value))
+        id = zn_count_generations_id(self.generations, generation, domain, bytes_span(value))
         return id.lo, id.hi
 
     def forget(self, int64_t now_ns):

@@ -47,6 +47,7 @@ RETAINED_MAX = 1 << 16  # answers kept for a probe that did not say that it has 
 RETAINED_BYTES = 1 << 26  # and bytes of them,
 RETAINED_S = 3600.0  # and for how long where it is not connected
 OWNERS_MAX = 1 << 16  # probes whose certificates are known
+REFUSED_MAX = 1 << 12  # probes that are known to be refused for good
 PROBES_MAX = 16  # of one certificate at once; each should have its own
 FINISHING_S, POLL_S = 5.0, 0.02
 
@@ -124,6 +125,7 @@ class Listener(Transport):
         self._lost: list[int] = []
         self._left_s: dict[int, float] = {}
         self._counts = {"answers_dropped": 0, "owners_forgotten": 0}
+        self._refused: dict[int, Refusal] = {}
         context = None if tls is None else server_context(tls, self._say_refused)
         self._thread = LoopThread("listener")
         try:
@@ -171,7 +173,7 @@ class Listener(Transport):
     def refuse(self, received: Received, refusal: Refusal) -> None:
         """See Transport."""
         if isinstance(received.origin, _Connection):
-            self._thread.call(received.origin.end, refusal)
+            self._thread.call(self._end, received.origin, refusal)
 
     def take_lost(self) -> list[int]:
         """See Transport."""
@@ -295,8 +297,19 @@ class Listener(Transport):
             connection.send(message)
         return connection
 
+    def _end(self, connection: _Connection, refusal: Refusal) -> None:
+        """Ends a connection. A client that was writing may find it cut before it has read why, and
+        hears it when it is back."""
+        if refusal.is_final:
+            self._refused[connection.probe] = refusal
+            if len(self._refused) > REFUSED_MAX:
+                del self._refused[next(iter(self._refused))]
+        connection.end(refusal)
+
     def _problem(self, hello: Hello, owner: str) -> Refusal | None:
         """Why a client cannot be that probe; None: it can."""
+        if hello.probe in self._refused:
+            return self._refused[hello.probe]
         if hello.settings != self._welcome.settings:
             return Refusal("its --z, --window or --rotate are not those of the counter", True)
         own = [probe for probe, link in self._connections.items() if link.owner == owner != ""]

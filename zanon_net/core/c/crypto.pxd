@@ -67,7 +67,7 @@ cdef extern from "crypto/count_generations.h" nogil:
     int zn_count_generations_open(zn_count_generations **out, zn_keys *keys,
                                   const zn_count_periods *periods, zn_error *err)
     void zn_count_generations_close(zn_count_generations *g)
-    zn_id zn_count_generations_id(zn_count_generations *g, uint64_t generation, zn_span label,
+    zn_id zn_count_generations_id(zn_count_generations *g, uint64_t generation, uint8_t domain,
                                   zn_span bytes)
     void zn_count_generations_forget(zn_count_generations *g, int64_t now_ns)
     unsigned zn_count_generations_held(const zn_count_generations *g)
