@@ -57,9 +57,8 @@ static int make_probe(zn_engine *e, const char *name, zn_error *err)
     text[n++] = 0;
     if (getrandom(text + n, sizeof(uint64_t), 0) != (ssize_t)sizeof(uint64_t))
         return zn_fail(err, ZN_ERR_CRYPTO, 0, "the system gave no random bytes");
-    e->asker.probe = zn_count_hash_id(e->count_hash, ZN_COUNT_PROBE,
-                                      (zn_span){text, n + sizeof(uint64_t)})
-                         .lo;
+    e->asker.probe =
+        zn_count_hash_id(e->count_hash, ZN_COUNT_PROBE, (zn_span){text, n + sizeof(uint64_t)}).lo;
     return 0;
 }
 
