@@ -17,7 +17,7 @@ from pathlib import Path
 
 from zanon_net.count.frames import FRAME_MAX, VERSION, Key, Welcome, answers_header
 from zanon_net.errors import FormatError
-from zanon_net.output.transaction import sync_folders
+from zanon_net.system.durability import sync_folders
 from zanon_net.system.file_errors import explained
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
