@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.count_desk import Desk
+from support.count_desk import Desk, Inbox
 from support.counting import NAME, SECOND, START, Votes, hashed, key_file, put_file
 from support.engine import Taker, feed, make_engine
 from support.packets import MINUTE, merged, user, visit
@@ -18,6 +18,7 @@ from support.packets import MINUTE, merged, user, visit
 from zanon_net._core import VOTE_KINDS, VoteWriter, read_answers, write_answers
 from zanon_net.config.settings import Config
 from zanon_net.count import admission, listener
+from zanon_net.count import state as state_file
 from zanon_net.count.client import CountClient, connect
 from zanon_net.count.commits import Commit
 from zanon_net.count.folder_transport import FolderTransport
@@ -27,6 +28,7 @@ from zanon_net.count.listener import Listener
 from zanon_net.count.service import CounterService, Outputs
 from zanon_net.count.settings import CounterSettings
 from zanon_net.count.state import StateFolder
+from zanon_net.count.transport import Received
 from zanon_net.count.url import read_place
 from zanon_net.pipeline import counting
 from zanon_net.pipeline.counting import Counting
@@ -315,6 +317,29 @@ def test_what_was_published_is_on_the_disk_before_a_snapshot_says_so(
             on_disk.add(name)
     assert len(published) == 30
     assert len([what for what in done if what in published]) == 30  # each once
+
+
+def test_a_journal_is_bounded_while_nothing_is_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of snapshots does not come as long as an expected probe does not."""
+    monkeypatch.setattr(state_file, "JOURNAL_BYTES", 3000)
+    desk = Desk(expect_probes=2)
+    folder = StateFolder(tmp_path / "state", bytes(32), desk.settings.for_state())
+    service = CounterService(desk.settings, Inbox(), Outputs(folder))
+    for sequence in range(1, 301):
+        service._snapshot_due_s = 0.0
+        vote = (NAME, sequence, sequence)
+        service.step([Received(message(desk, 1, [vote], sequence + 1, sequence))])
+    ((journal,), (snapshot,)) = (
+        folder._folder.glob(f"*.{kind}") for kind in ("journal", "snapshot")
+    )
+    assert journal.stat().st_size < max(3000, snapshot.stat().st_size) + 400
+    folder.close()
+    again = StateFolder(tmp_path / "state", bytes(32), desk.settings.for_state())
+    taken_up = CounterService(desk.settings, Inbox(), Outputs(again))
+    assert taken_up.facts().counts["votes"] == 300
+    again.close()
 
 
 # ---- a probe whose counter is away ---------------------------------------------------------------

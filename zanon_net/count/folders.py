@@ -18,7 +18,7 @@ from pathlib import Path
 
 from zanon_net.count.frames import FRAME_MAX, VERSION, Key, Welcome, answers_header
 from zanon_net.errors import FormatError
-from zanon_net.output.transaction import sync_folders
+from zanon_net.system.durability import sync_folders
 from zanon_net.system.file_errors import explained
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
@@ -110,16 +110,18 @@ def sync_commits(folders: Iterable[Path], suffix: str, offset: int) -> None:
 
 
 def _sync(path: Path) -> None:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # its probe has removed it, or put something else there
-        return
-    try:
-        if stat.S_ISREG(os.fstat(fd).st_mode):
-            with explained("write", path):
+    with explained("write", path):
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):  # it is no answer any more
+                return
+            raise
+        try:
+            if stat.S_ISREG(os.fstat(fd).st_mode):
                 os.fsync(fd)
-    finally:
-        os.close(fd)
+        finally:
+            os.close(fd)
 
 
 def write_whole(path: Path, content: bytes, *, waits: bool = False) -> None:

@@ -22,7 +22,8 @@ from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.microdata.arrow import arrow, check_names, compute, encoded, select, texts
 from zanon_net.output.files import PARTIAL
 from zanon_net.output.stdout import standard_output, write_whole
-from zanon_net.output.transaction import Transaction, sync_folders
+from zanon_net.output.transaction import Transaction
+from zanon_net.system.durability import sync_folders
 from zanon_net.system.file_errors import explained
 from zanon_net.system.streams import STDIN, refuse_stdout
 

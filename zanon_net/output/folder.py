@@ -31,7 +31,8 @@ from zanon_net.output.room import Room
 from zanon_net.output.rotation import part_names
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.output.state_file import StateFile
-from zanon_net.output.transaction import Transaction, sync_folders
+from zanon_net.output.transaction import Transaction
+from zanon_net.system.durability import sync_folders
 from zanon_net.system.file_errors import NO_ROOM, explained
 from zanon_net.system.streams import refuse_stdout
 

@@ -12,7 +12,8 @@ from zanon_net.errors import ConfigError
 from zanon_net.output.files import PARTIAL, SUFFIXES, CaptureFile
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.output.state_file import StateFile, next_path
-from zanon_net.output.transaction import Transaction, sync_folders
+from zanon_net.output.transaction import Transaction
+from zanon_net.system.durability import sync_folders
 from zanon_net.system.file_errors import explained
 
 MANIFEST_SUFFIX = ".manifest.json"

@@ -6,10 +6,11 @@ import contextlib
 import errno
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from zanon_net.errors import OutputError
+from zanon_net.system.durability import sync_folders
 
 WAITING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -92,14 +93,3 @@ class Transaction:
 def _refuse_existing(path: Path) -> None:
     if os.path.lexists(path):  # a link too, or an empty folder, which the rename would replace
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-
-
-def sync_folders(folders: Iterable[Path]) -> None:
-    """Brings the folders' entries to disk, if the file system can."""
-    for folder in dict.fromkeys(folders):
-        with contextlib.suppress(OSError):
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
