@@ -59,9 +59,7 @@ def command(source: Path, out: Path, key: Path) -> list[str]:
     return ["run", str(source), *options]
 
 
-def run_probes(
-    parts: Portions, tmp_path: Path, key: Path, place: str, *more: str
-) -> "list[bytes]":
+def run_probes(parts: Portions, tmp_path: Path, key: Path, place: str, *more: str) -> "list[bytes]":
     """Runs both to their ends; returns what they say."""
     probes = []
     for n, part in enumerate(parts):

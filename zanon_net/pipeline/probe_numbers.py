@@ -101,9 +101,7 @@ class ProbeNumbers:
 class _Former:
     """A number that ends. last: its last messages, of each shard. until: when it is left alone."""
 
-    def __init__(
-        self, client: "CountClient", last: list[bytes], shards: int, until: float
-    ) -> None:
+    def __init__(self, client: "CountClient", last: list[bytes], shards: int, until: float) -> None:
         self._client, self._last, self._until = client, last, until
         self._unheard = set(range(shards))
         self._is_refused = False
