@@ -19,8 +19,10 @@ OLD, NEW, NEWER = 1, 2, 3
 class Client(CountClient):
     """Keeps what is sent; the test says what is answered."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, clients: "dict[int, Client]") -> None:
         super().__init__(Hello(number, SETTINGS))
+        self._clients = clients
+        clients[number] = self
         self.sent: list[bytes] = []
         self.to_come: list[bytes] = []
         self.connected, self.refused, self.closed = True, False, False
@@ -46,6 +48,9 @@ class Client(CountClient):
         answers, self.to_come = self.to_come, []
         return [answer for answer in answers if self._is_expected(answer)]
 
+    def as_another(self, probe: int) -> "Client":
+        return Client(probe, self._clients)
+
     def answer(self) -> None:
         """Answers all that was sent."""
         for message in self.sent:
@@ -65,13 +70,8 @@ class Numbers:
     clients: dict[int, Client] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.probe = ProbeNumbers(
-            self.connect(OLD), self.connect, shards=SHARDS, patience_s=self.patience_s
-        )
-
-    def connect(self, number: int) -> Client:
-        self.clients[number] = Client(number)
-        return self.clients[number]
+        first = Client(OLD, self.clients)
+        self.probe = ProbeNumbers(first, shards=SHARDS, patience_s=self.patience_s)
 
     def say(self, number: int, watermark: int, present: int) -> list[bytes]:
         """A message for each shard."""
