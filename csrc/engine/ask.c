@@ -53,7 +53,7 @@ static int keep_name(zn_engine *e, const char *name, zn_error *err)
 static int make_probe(zn_engine *e, uint64_t *probe, zn_error *err)
 {
     uint8_t text[ZN_PROBE_NAME_MAX + 1 + sizeof(uint64_t)];
-    size_t n = strlen(e->probe_name) + 1;
+    size_t n = strnlen(e->probe_name, ZN_PROBE_NAME_MAX) + 1;
     memcpy(text, e->probe_name, n);
     if (getrandom(text + n, sizeof(uint64_t), 0) != (ssize_t)sizeof(uint64_t))
         return zn_fail(err, ZN_ERR_CRYPTO, 0, "the system gave no random bytes");
@@ -283,10 +283,10 @@ void zn_engine_ask_set_back(zn_engine *e, int64_t t_ns)
 }
 
 /*
- * Under the old number, whose watermarks the counter may have believed, all votes would be late, and
- * marks of clients would come behind what they are to prevent. A new number begins as a probe that
- * joins: until it is there, the counter suppresses what it may have to mark. The old one ends with
- * its last marks. Where it cannot, as the counter refuses a message from before, it is a probe that
+ * Under the old number, whose watermarks the counter may have believed, all votes would be late,
+ * and marks of clients would come behind what they are to prevent. A new number begins as a probe
+ * that joins: until it is there, the counter suppresses what it may have to mark. The old one ends
+ * with its last marks. Where it cannot, as the counter refuses a message of it, it is a probe that
  * is gone, whose marks the counter takes for missing.
  */
 int zn_engine_ask_anew(zn_engine *e, zn_error *err)

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/ask_clock.h"
 
-#define GONE_ON_NS ZN_NS_PER_S /* by which packets confirm a step: a burst of wrong ones is shorter */
+#define GONE_ON_NS ZN_NS_PER_S /* confirm a step: a burst of wrong packets is shorter */
 
 void zn_ask_clock_init(zn_ask_clock *c, int64_t window_ns)
 {

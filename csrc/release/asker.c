@@ -195,7 +195,8 @@ int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err)
     for (unsigned i = 0; i < a->shard_count; i++) {
         while (a->shards[i].first != NULL)
             forget_first(&a->shards[i]);
-        a->shards[i].sequence = 1;
+        a->shards[i].sequence = a->shards[i].answered ? 1 : 2;
+        a->shards[i].answered = false;
     }
     a->probe = probe;
     a->watermark_ns = 0;
@@ -291,6 +292,7 @@ int zn_asker_answer(zn_asker *a, zn_span message, zn_error *err)
         header.shard >= a->shard_count || header.sequence == 0 ||
         header.sequence >= a->shards[header.shard].sequence)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "the counter answers what this probe did not ask");
+    a->shards[header.shard].answered = true;
     sent = take_sent(&a->shards[header.shard], header.sequence);
     if (sent == NULL) {
         a->stats->n[ZN_STAT_ANSWERS_LATE] += header.votes;

@@ -63,6 +63,7 @@ typedef struct zn_asked_shard {
     zn_vote_writer writer; /* of the message that gathers */
     uint64_t *steps;       /* the step of each of its votes; ZN_STEP_OF_NONE: nobody waits */
     uint64_t sequence;     /* of that message */
+    bool answered;         /* the counter knows this number of the probe */
     zn_text rows;          /* of its votes, where rows go with them */
     uint32_t *row_end;     /* of each vote: where its row ends there */
     zn_sent *first, *last; /* its unanswered messages */
@@ -137,9 +138,14 @@ bool zn_asker_is_due(const zn_asker *a, int64_t now_ns);
 /* Makes a message for each shard of what is to be asked, at now_ns of the clock. Watermarks never
  * go back. Returns 0, or -ZN_ERR_CAPACITY with *err filled. */
 int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *err);
-/* Ends this probe's number, whose watermarks have gone beyond now_ns, with what was to be asked and
+/*
+ * Ends this probe's number, whose watermarks have gone beyond now_ns, with what was to be asked and
  * told, and begins another one, under which time is where it is. No step may wait for an answer.
- * Returns 0, or -ZN_ERR_CAPACITY with *err filled. */
+ * Returns 0, or -ZN_ERR_CAPACITY with *err filled.
+ *
+ * A counter that has answered nothing may have refused all of this number, which it then misses
+ * nowhere: so the next one begins in the middle, by which it sees that marks of clients are missing.
+ */
 int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err);
 /* Takes an answer message. Returns 0, or -ZN_ERR_FORMAT with *err filled when it is none, or not to
  * a message of this probe. An answer to what was given up comes too late, and is dropped. */

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "release/gate_ask.h"
 
+#include "flow/wheel.h"
 #include "release/gate_internal.h"
 
 /* Steps that votes leave room for: of records, periods and minutes. */
@@ -120,13 +121,23 @@ static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow, bool slep
     zn_gate_answered(g, &step);
 }
 
+/* Tells of the client of a flow that was open, since the epoch `opened`, while epochs passed here
+ * without a packet: all of them from this one to that before `epoch`. */
+static void mark_passed(zn_gate *g, const zn_flow *f, int64_t opened, int64_t epoch)
+{
+    int64_t first = opened > g->clients.epoch ? opened + 1 : g->clients.epoch + 1;
+    bool idled = f->end == ZN_FLOW_OPEN || f->end == ZN_FLOW_IDLE;
+    int64_t open_ns = f->last_ns + (idled ? zn_flow_idle_ns(f) : 0);
+    for (int64_t n = first; n < epoch && epoch_begins(g, n) <= open_ns; n++)
+        mark_elsewhen(g, epoch_begins(g, n + 1) - 1, f);
+}
+
 /* Begins another epoch. Clients of flows that went on into the one that ends were clients in it,
  * and in those that passed without a packet. */
 static void begin_epoch(zn_gate *g, int64_t epoch)
 {
     int64_t ends_ns = epoch_begins(g, g->clients.epoch + 1) - 1;
-    int64_t passed_ns = epoch_begins(g, epoch) - 1;
-    bool passed = passed_ns != ends_ns; /* epochs did, without a packet */
+    bool passed = epoch > g->clients.epoch + 1; /* epochs did, without a packet */
     for (uint32_t n = zn_flow_after(g->flows, 0); n != 0; n = zn_flow_after(g->flows, n)) {
         const zn_flow *f = zn_flow_at(g->flows, n);
         int64_t opened = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
@@ -137,8 +148,7 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
             if (f->end == ZN_FLOW_OPEN || f->last_ns >= epoch_begins(g, g->clients.epoch))
                 mark_client(g, ends_ns, f);
         }
-        if (passed && opened < epoch - 1 && f->end == ZN_FLOW_OPEN)
-            mark_elsewhen(g, passed_ns, f);
+        mark_passed(g, f, opened, epoch);
     }
     zn_clients_next_epoch(&g->clients, epoch);
 }

@@ -113,8 +113,8 @@ static void answer(harness *h, bytes *in)
     /* whichever message that is an answer to, if its length is right */
     for (unsigned n = 0; n < h->count; n++) {
         const message *of = &h->messages[n];
-        if (of->header.shard == header.shard && of->header.sequence == header.sequence &&
-            of->header.votes == header.votes)
+        if (of->header.probe == header.probe && of->header.shard == header.shard &&
+            of->header.sequence == header.sequence && of->header.votes == header.votes)
             for (uint32_t i = 0; i < header.votes; i++)
                 if (of->steps[i] < ASKED_MOST)
                     h->yes[of->steps[i]] |= (bits[i / 8] >> i % 8 & 1) != 0;
@@ -143,8 +143,24 @@ static void do_steps(harness *h)
     }
 }
 
+/* Gives up all that waits, and goes on under another number. */
+static void renew(harness *h)
+{
+    uint64_t probe = h->asker.probe;
+    if (h->count + h->asker.shard_count > MESSAGES)
+        return;
+    zn_asker_give_up(&h->asker, INT64_MAX);
+    do_steps(h);
+    require(zn_asker_renew(&h->asker, probe + 1, 0, NULL) == 0);
+    take_messages(h);
+    require(h->messages[h->count - 1].header.probe == probe &&
+            h->messages[h->count - 1].header.watermark_ns == ZN_VOTE_WATERMARK_END);
+    require(zn_asker_is_due(&h->asker, 0));
+}
+
 static void act(harness *h, bytes *in)
 {
+    uint8_t how;
     switch (next_byte(in) % 8) {
     case 0:
     case 1:
@@ -166,7 +182,12 @@ static void act(harness *h, bytes *in)
         do_steps(h);
         break;
     default:
-        h->asker.muted = next_byte(in) % 8 == 0;
+        how = next_byte(in);
+        if (how == UINT8_MAX) {
+            renew(h);
+            break;
+        }
+        h->asker.muted = how % 8 == 0;
         zn_asker_give_up(&h->asker, next_byte(in));
     }
 }

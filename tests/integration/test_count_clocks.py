@@ -14,12 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.certificates import Authority
 from support.cli import COMMAND, ENVIRONMENT, run_main
 from support.contract_runs import write
 from support.counting import counter
 from support.packets import HOUR, MINUTE, SECOND, START, Frame, Udp, merged, user, visit
 from support.probes import Portions, portions
 
+from zanon_net.count.tls import TlsFiles
 from zanon_net.keys import new_key
 
 SETTINGS = ["--z", "4", "--window", "2m", "--rotate", "2m", "--internal", "10.0.0.0/8"]
@@ -60,14 +62,16 @@ def command(source: Path, out: Path, key: Path) -> list[str]:
 
 
 def run_probes(
-    parts: Portions, tmp_path: Path, key: Path, place: str, *more: str
-) -> "list[bytes]":
-    """Runs both to their ends; returns what they say."""
+    parts: Portions, tmp_path: Path, key: Path, place: str, *more: str, ca: Authority | None = None
+) -> list[bytes]:
+    """Runs both to their ends; returns what they say. ca: of certificates, for TLS."""
     probes = []
     for n, part in enumerate(parts):
         write(tmp_path / f"p{n}.pcap", part)
         arguments = command(tmp_path / f"p{n}.pcap", tmp_path / f"p{n}", key)
         counting = ["--count-at", place, "--probe", f"p{n}", "--count-leases", "no", *more]
+        if ca is not None:
+            counting += tls_options(ca.certify(f"p{n}"), "--count-tls-")
         probes.append(
             subprocess.Popen(
                 [*COMMAND, *arguments, *counting], env=ENVIRONMENT, stderr=subprocess.PIPE
@@ -78,11 +82,21 @@ def run_probes(
     return said
 
 
+def tls_options(tls: TlsFiles, prefix: str) -> list[str]:
+    files = (("cert", tls.cert), ("key", tls.key), ("ca", tls.ca))
+    return [text for name, path in files for text in (prefix + name, str(path))]
+
+
 @contextmanager
-def listening(*more: object) -> "Iterator[tuple[str, subprocess.Popen[str]]]":
+def listening(
+    *more: object, ca: Authority | None = None
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    scheme = "tcp" if ca is None else "tls"
     with socket.create_server(("127.0.0.1", 0)) as server:
-        place = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        place = f"{scheme}://127.0.0.1:{server.getsockname()[1]}"
     options = [text for text in SETTINGS if text not in ("--internal", "10.0.0.0/8")]
+    if ca is not None:
+        options += tls_options(ca.certify("counter"), "--tls-")
     with counter(place, *options, *more) as process:
         assert process.stderr is not None
         assert "counting on port" in process.stderr.readline()
@@ -108,10 +122,16 @@ def servers(folders: list[Path]) -> Counter[str]:
 
 
 @pytest.mark.parametrize(
-    ("count", "away", "numbers"), [(1, FIFTY_YEARS, 2), (1, -10 * HOUR, 2), (300, FIFTY_YEARS, 3)]
+    ("count", "away", "numbers", "with_tls"),
+    [
+        (1, FIFTY_YEARS, 2, False),
+        (1, -10 * HOUR, 2, False),
+        (300, FIFTY_YEARS, 3, False),
+        (300, FIFTY_YEARS, 3, True),
+    ],
 )
 def test_a_run_goes_on_after_packets_of_another_time(
-    key: Path, tmp_path: Path, count: int, away: int, numbers: int
+    key: Path, tmp_path: Path, count: int, away: int, numbers: int, with_tls: bool
 ) -> None:
     """One is never told of; many are refused, and then the probe takes another number."""
     parts = traffic(START)
@@ -120,8 +140,9 @@ def test_a_run_goes_on_after_packets_of_another_time(
     at = next(n for n, frame in enumerate(parts[0]) if frame.t_ns >= START + MIDDLE)
     parts[0][at:at] = strays(count, START + MIDDLE + away, SECOND)
     done = ("--expect-probes", 2, "--until-done", "--probe-timeout", "2s", "--json")
-    with listening(*done) as (place, process):
-        said = run_probes(parts, tmp_path, key, place)
+    ca = Authority(tmp_path) if with_tls else None
+    with listening(*done, ca=ca) as (place, process):
+        said = run_probes(parts, tmp_path, key, place, ca=ca)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0
     counts = json.loads(out)

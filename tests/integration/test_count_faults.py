@@ -286,6 +286,32 @@ def test_a_probe_that_says_twice_that_it_ends_has_ended_once(pair: Desk) -> None
     assert not pair.service.counter.is_done
 
 
+def test_a_probe_that_goes_on_under_another_number_has_not_ended(pair: Desk) -> None:
+    pair.send(1, {1: [10]}, 50)
+    pair.send(3, {2: [11]}, 3)  # its clock was set back
+    pair.send(1, {}, ENDED)
+    pair.send(2, {}, ENDED)
+    assert pair.count("ended") == 2
+    assert not pair.service.is_done
+    assert pair.answers[3, 1] == [True]
+    pair.send(3, {}, ENDED)
+    assert pair.service.is_done
+
+
+def test_a_number_that_is_left_alone_holds_nobody_up_for_long(pair: Desk) -> None:
+    pair.send(1, {}, 1)
+    pair.put(pair.message(1, {4000: [10]}, 4001))  # is refused
+    pair.send(3, {2: [11]}, 3)
+    pair.send(2, {1: [12]}, 5)
+    assert (3, 1) not in pair.answers
+    pair.send(3, {}, ENDED)
+    pair.send(2, {}, ENDED)
+    pair.wait(31)
+    assert pair.answers[3, 1] == [True]
+    assert pair.count("probe_gone") == 1
+    assert pair.service.is_done
+
+
 def test_nothing_is_decided_before_the_expected_probes_have_come() -> None:
     desk = Desk(expect_probes=2)
     desk.send(1, {1: [10, 11]}, 5)

@@ -74,9 +74,7 @@ def test_probes_and_a_counter_say_what_one_run_says(
     key_file: str, scenario: Scenario, seed: int, shards: int, batch: int
 ) -> None:
     assume(scenario.rules.z > 1)
-    rules = scenario.rules
-    rules = replace(rules, dn_hunter=False, rotate_ns=max(rules.rotate_ns, MINUTE // 2))
-    scenario = replace(scenario.straight, rules=rules)
+    scenario = replace(scenario.straight, rules=replace(scenario.rules, dn_hunter=False))
     parts, chosen = split(scenario), core_settings(scenario, key_file)
     one = run(merged(parts), batch=batch, **chosen)
     outcomes, _probes = counted(parts, chosen, batch=batch, shards=shards, seed=seed)

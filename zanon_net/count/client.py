@@ -55,6 +55,11 @@ class CountClient(ABC):
         """
 
     @abstractmethod
+    def as_another(self, probe: int) -> "CountClient":
+        """A client of the same counter under another number; no file of the certificate is read
+        again, as this process may no longer be allowed to."""
+
+    @abstractmethod
     def close(self) -> None:
         """Ends it; what has no answer has none. Again is fine."""
 
@@ -104,5 +109,6 @@ def connect(url: str, *, probe: int, settings: int, tls: TlsFiles | None = None)
     if (place.scheme == "tls") != (tls is not None):
         raise ConfigError(f"{SETTING}: tls needs a certificate, its key and an authority; tcp none")
     from zanon_net.count.stream_client import StreamClient
+    from zanon_net.count.tls import client_context
 
-    return StreamClient(place, hello, tls)
+    return StreamClient(place, hello, None if tls is None else client_context(tls))

@@ -194,8 +194,12 @@ class Counter:
     @property
     def ended(self) -> set[int]:
         """The probes that have ended in all shards."""
-        whole = len(self._shards)
-        return {probe for probe, shards in self._ended.items() if len(shards) == whole}
+        return set.intersection(
+            *(
+                {n for n, known in shard.known_probes.items() if known[WATERMARK] == ENDED}
+                for shard in self._shards
+            )
+        )
 
     @property
     def is_done(self) -> bool:

@@ -27,6 +27,7 @@ class FileClient(CountClient):
 
     def __init__(self, folder: str, hello: Hello) -> None:
         super().__init__(hello)
+        self._path = folder
         self._folder = CounterFolder(Path(folder))
         self._votes = self._folder.votes_of(hello.probe)
         self._incoming = self._folder.answers_of(hello.probe)
@@ -69,6 +70,10 @@ class FileClient(CountClient):
             time.sleep(min(POLL_S, timeout))
             answers = self._read_answers()
         return answers
+
+    def as_another(self, probe: int) -> "FileClient":
+        """See CountClient."""
+        return FileClient(self._path, Hello(probe, self.hello.settings))
 
     def close(self) -> None:
         """See CountClient."""

@@ -28,7 +28,7 @@ from zanon_net.count.frames import (
     write_receipts,
 )
 from zanon_net.count.streams import LoopThread, read_frame, watch_peer
-from zanon_net.count.tls import TlsFiles, client_context, not_accepted
+from zanon_net.count.tls import not_accepted
 from zanon_net.count.url import Place
 from zanon_net.errors import FormatError
 
@@ -41,10 +41,9 @@ _log = logging.getLogger("zanon_net")
 class StreamClient(CountClient):
     """See CountClient. A thread connects, and again after each loss."""
 
-    def __init__(self, place: Place, hello: Hello, tls: TlsFiles | None) -> None:
+    def __init__(self, place: Place, hello: Hello, tls: ssl.SSLContext | None) -> None:
         super().__init__(hello)
-        self._place = place
-        self._tls = None if tls is None else client_context(tls)
+        self._place, self._tls = place, tls
         self._answers: SimpleQueue[bytes | None] = SimpleQueue()
         self._writer: asyncio.StreamWriter | None = None
         self._welcome: Welcome | None = None
@@ -80,6 +79,10 @@ class StreamClient(CountClient):
                 answers.append(self._answers.get_nowait())
         self._check()
         return [answer for answer in answers if answer is not None and self._is_expected(answer)]
+
+    def as_another(self, probe: int) -> "StreamClient":
+        """See CountClient."""
+        return StreamClient(self._place, Hello(probe, self.hello.settings), self._tls)
 
     def close(self) -> None:
         """See CountClient."""

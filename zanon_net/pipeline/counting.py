@@ -7,7 +7,6 @@ written when they come. The engine makes the messages and reads the answers; her
 import logging
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from zanon_net._core import PacketEngine
@@ -19,7 +18,6 @@ from zanon_net.system.signals import Interruption
 
 if TYPE_CHECKING:
     from zanon_net.count.client import CountClient
-    from zanon_net.count.tls import TlsFiles
 
 WAIT_S = 0.05  # longest wait for an answer before signals and the clock are looked at
 ALIVE_S = 1.0  # between two messages of a probe that reads nothing, as it waits
@@ -50,28 +48,22 @@ def begin_counting(
     settings = config.count
     if settings.count_at is None:
         return None
+    from zanon_net.count.client import connect
     from zanon_net.count.tls import TlsFiles
 
     sealer = sealer_of(config)
     cert, key, ca = settings.count_tls_cert, settings.count_tls_key, settings.count_tls_ca
     tls = None if cert is None or key is None or ca is None else TlsFiles(cert, key, ca)
     probe, number = engine.count_probe
-    connect_as = partial(_connect, settings.count_at, number, tls)
-    client = connect_as(probe)
+    client = connect(settings.count_at, probe=probe, settings=number, tls=tls)
     try:
         shards = _shards(client, settings.wait_s, interruption)
         engine.count_begin(shards)
     except BaseException:
         client.close()
         raise
-    numbers = ProbeNumbers(client, connect_as, shards=shards, patience_s=settings.hold_s)
+    numbers = ProbeNumbers(client, shards=shards, patience_s=settings.hold_s)
     return Counting(engine, numbers, sealer, config, is_live=is_live)
-
-
-def _connect(place: str, settings: int, tls: "TlsFiles | None", probe: int) -> "CountClient":
-    from zanon_net.count.client import connect
-
-    return connect(place, probe=probe, settings=settings, tls=tls)
 
 
 def _shards(client: "CountClient", wait_s: float, interruption: Interruption) -> int:

@@ -11,7 +11,7 @@ probe that is gone, and suppresses what it may have had to say of clients.
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from zanon_net.count.frames import ENDED, answers_header, votes_header
@@ -26,19 +26,11 @@ _log = logging.getLogger("zanon_net")
 class ProbeNumbers:
     """Sends each message under the number that it has, and gives the answers to the present one.
 
-    connect: makes the client of another number. patience_s: how long the end of one may take.
+    client: of the first one. patience_s: how long the end of one may take.
     """
 
-    def __init__(
-        self,
-        client: "CountClient",
-        connect: Callable[[int], "CountClient"],
-        *,
-        shards: int,
-        patience_s: float,
-    ) -> None:
-        self._client, self._connect = client, connect
-        self._shards, self._patience_s = shards, patience_s
+    def __init__(self, client: "CountClient", *, shards: int, patience_s: float) -> None:
+        self._client, self._shards, self._patience_s = client, shards, patience_s
         self._last: list[bytes] = []
         self._former: _Former | None = None
 
@@ -95,7 +87,7 @@ class ProbeNumbers:
         until = time.monotonic() + self._patience_s
         self._former = _Former(self._client, self._last, self._shards, until)
         self._last = []
-        self._client = self._connect(number)
+        self._client = self._client.as_another(number)
 
     def _leave_former(self) -> None:
         if self._former is not None:
@@ -106,9 +98,7 @@ class ProbeNumbers:
 class _Former:
     """A number that ends. last: its last messages, of each shard. until: when it is left alone."""
 
-    def __init__(
-        self, client: "CountClient", last: list[bytes], shards: int, until: float
-    ) -> None:
+    def __init__(self, client: "CountClient", last: list[bytes], shards: int, until: float) -> None:
         self._client, self._last, self._until = client, last, until
         self._unheard = set(range(shards))
         self._is_refused = False
