@@ -76,10 +76,14 @@ static void ask(harness *h, bytes *in)
         zn_asker_ask(&h->asker, step, ZN_COUNTED_NAME, id, next_byte(in));
 }
 
+/* Tells of a client, and of a vote that needs no answer. */
 static void mark(harness *h, bytes *in)
 {
-    zn_asker_mark(&h->asker, next_byte(in),
-                  (zn_id){.lo = ASKED_MOST, .hi = (uint64_t)next_byte(in) << 56});
+    int64_t t_ns = next_byte(in);
+    zn_id id = {.lo = ASKED_MOST, .hi = (uint64_t)next_byte(in) << 56};
+    zn_observation vote = {t_ns, 0, id};
+    zn_asker_mark(&h->asker, t_ns, id);
+    zn_asker_count(&h->asker, ZN_COUNTED_ONLY, &vote);
 }
 
 static void cut(harness *h, bytes *in)

@@ -129,6 +129,22 @@ def test_no_hash_outlives_its_generation(chosen: dict[str, Any]) -> None:
     assert len(seen) > 100
 
 
+def test_a_flow_over_a_change_has_a_user_in_each_generation(chosen: dict[str, Any]) -> None:
+    """Though its votes are asked about together."""
+    talks = []
+    for n in range(5):
+        slow = visit(user(n), b"slow.example", CHANGE - SECOND + n)
+        later = [replace(frame, t_ns=frame.t_ns + 2 * SECOND) for frame in slow[3:]]
+        talks += [(0, [*slow[:3], *later])]
+        talks += [(0, visit(user(n), b"a.example", CHANGE - 2 * SECOND + n))]
+    _outcomes, probes = counted(portions(talks, 1), chosen | {"count_leases": False}, batch=999)
+    users: dict[bool, set[int]] = {False: set(), True: set()}
+    for _kind, t_ns, (of, _lo, _hi) in votes_of(probes, "name"):
+        users[t_ns < CHANGE].add(of)
+    assert (len(users[False]), len(users[True])) == (5, 5)
+    assert not users[False] & users[True]
+
+
 def test_a_client_before_a_change_is_no_server_after_it(chosen: dict[str, Any]) -> None:
     """It was told of one epoch, and so one generation, before."""
     told = (CHANGE // EPOCH - 1) * EPOCH + SECOND
@@ -165,6 +181,9 @@ def test_a_late_vote_meets_a_client_of_after_the_change(chosen: dict[str, Any]) 
         assert probes.counter[0].watermark > CHANGE + 2 * SECOND
         probes.feed(1, merged(late))
         outcomes[tells] = probes.finish()[1]
+        marks = Counter(t_ns for _kind, t_ns, _ids in votes_of(probes, "client"))
+        told = {n for t_ns, n in marks.items() if 0 <= t_ns - CHANGE - SECOND < SECOND}
+        assert told == ({2} if tells else set())
     assert TURNCOAT.encode() not in outcomes[True].everything()
     assert TURNCOAT.encode() in outcomes[False].everything()
 

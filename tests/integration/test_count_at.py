@@ -80,17 +80,22 @@ def logs_of(folder: Path) -> dict[str, Counter[bytes]]:
     }
 
 
-@pytest.mark.parametrize("scheme", ["tcp", "file"])
+@pytest.mark.parametrize(
+    ("scheme", "more"),
+    [("tcp", {}), ("file", {"count_rotate": "4m"})],
+    ids=["tcp", "file and generations"],
+)
 def test_probes_and_a_counter_write_what_one_run_writes(
-    captures: Path, tmp_path: Path, scheme: str
+    captures: Path, tmp_path: Path, scheme: str, more: dict[str, str]
 ) -> None:
+    options = [text for name in more for text in (f"--{name.replace('_', '-')}", more[name])]
     assert run_main(*command(captures, "all.pcap", tmp_path / "one")) == 0
     (tmp_path / "votes").mkdir()
     place = f"tcp://127.0.0.1:{free_port()}" if scheme == "tcp" else f"file:{tmp_path}/votes"
     counter = start_counter(
-        place, *SETTINGS, "--shards", "2", "--expect-probes", PROBES, "--until-done"
+        place, *SETTINGS, *options, "--shards", "2", "--expect-probes", PROBES, "--until-done"
     )
-    probes = [start_probe(captures, f"p{n}", place, tmp_path) for n in range(PROBES)]
+    probes = [start_probe(captures, f"p{n}", place, tmp_path, *options) for n in range(PROBES)]
     errors = [probe.communicate(timeout=120)[1] for probe in probes]
     assert [probe.returncode for probe in probes] == [0] * PROBES, errors
     assert counter.wait(60) == 0
@@ -101,7 +106,7 @@ def test_probes_and_a_counter_write_what_one_run_writes(
     assert found == logs_of(tmp_path / "one")
     manifest = json.loads((tmp_path / "p0/manifest.json").read_bytes())
     assert manifest["counters"]["count"]["questions_unanswered"] == 0
-    assert manifest["configuration"]["count"] == {"probe": "p0", "count_mode": "ask"}
+    assert manifest["configuration"]["count"] == {"probe": "p0", "count_mode": "ask"} | more
 
 
 @pytest.mark.parametrize(
@@ -203,6 +208,11 @@ def started_counter(port: int) -> "subprocess.Popen[str]":
         (["--count-at", "tcp://192.0.2.1:9", "--probe", "p"], "use tls"),
         (["--count-at", "nonsense", "--probe", "p"], "place of a counter"),
         (["--count-at", "tcp://127.0.0.1:9", "--probe", "a b"], "probe: must be"),
+        (["--count-rotate", "7d"], "--count-rotate: is for hashes that a counter gets"),
+        (
+            ["--count-at", "tcp://127.0.0.1:9", "--probe", "p", "--count-rotate", "179m"],
+            "--count-rotate: must be at least 3h, a window and two epochs",
+        ),
     ],
 )
 def test_wrong_options_are_one_line(

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.memory import memory_of
 
-from zanon_net._core import CountGenerations, Keys
+from zanon_net import _core
+from zanon_net._core import Keys
 from zanon_net.errors import ConfigError
 
 pytestmark = pytest.mark.source
@@ -53,7 +54,7 @@ def test_a_vote_counts_wherever_its_window_reaches(
     keys: Keys, chosen: tuple[int, int, int], t_ns: int
 ) -> None:
     length, window, _epoch = chosen
-    generations = CountGenerations(keys, *chosen)
+    generations = _core.CountGenerations(keys, *chosen)
     counted = {t // length + 1 for t in range(t_ns, t_ns + window + 1)}
     first, last = generations.of_vote(t_ns)
     assert set(range(first, last + 1)) == counted
@@ -66,7 +67,7 @@ def test_a_client_is_known_to_all_votes_of_its_epoch_and_the_next(
     keys: Keys, chosen: tuple[int, int, int], t_ns: int
 ) -> None:
     _length, _window, epoch = chosen
-    generations = CountGenerations(keys, *chosen)
+    generations = _core.CountGenerations(keys, *chosen)
     begin = t_ns // epoch * epoch
     asked = {g for t in range(begin, begin + 2 * epoch) for g in generations.of_vote(t)}
     first, last = generations.of_client(t_ns)
@@ -75,21 +76,21 @@ def test_a_client_is_known_to_all_votes_of_its_epoch_and_the_next(
 
 
 def test_without_a_length_there_is_one_generation(keys: Keys) -> None:
-    generations = CountGenerations(keys, 0, 60, 60)
+    generations = _core.CountGenerations(keys, 0, 60, 60)
     for t_ns in (0, 10**18, (1 << 63) - 1):
         assert generations.of_vote(t_ns) == generations.of_client(t_ns) == (0, 0)
         assert generations.forget(t_ns) == 1
 
 
 def test_the_end_of_time_has_a_generation(keys: Keys) -> None:
-    generations = CountGenerations(keys, 180, 60, 60)
+    generations = _core.CountGenerations(keys, 180, 60, 60)
     last = (1 << 63) - 1
     assert generations.of_vote(last) == generations.of_client(last) == (last // 180 + 1,) * 2
 
 
 @pytest.mark.parametrize("generation", [0, 1, 2, 1 << 40])
 def test_hashes_are_under_the_key_of_their_generation(keys: Keys, generation: int) -> None:
-    generations = CountGenerations(keys, 180, 60, 60)
+    generations = _core.CountGenerations(keys, 180, 60, 60)
     digest = keyed(count_key(generation), b"U" + bytes(16))
     halves = [int.from_bytes(digest[at : at + 8], "little") for at in (0, 8)]
     assert generations.id(generation, ord("U"), bytes(16)) == tuple(halves)
@@ -98,9 +99,9 @@ def test_hashes_are_under_the_key_of_their_generation(keys: Keys, generation: in
 @pytest.mark.parametrize("length", [-1, 1, 179])
 def test_generations_that_are_too_short_are_refused(keys: Keys, length: int) -> None:
     with pytest.raises(ConfigError, match="a window and two epochs"):
-        CountGenerations(keys, length, 60, 60)
+        _core.CountGenerations(keys, length, 60, 60)
     with pytest.raises(ConfigError, match="key file"):
-        CountGenerations(Keys(60), 180, 60, 60)
+        _core.CountGenerations(Keys(60), 180, 60, 60)
 
 
 @given(periods, st.lists(st.integers(0, 400), min_size=1, max_size=40))
@@ -108,7 +109,7 @@ def test_few_keys_are_held_and_what_is_needed_again_is_the_same(
     keys: Keys, chosen: tuple[int, int, int], times: list[int]
 ) -> None:
     """Whether time goes on or is set back."""
-    generations, known = CountGenerations(keys, *chosen), {}
+    generations, known = _core.CountGenerations(keys, *chosen), {}
     for t_ns in times:
         for generation in {*generations.of_vote(t_ns), *generations.of_client(t_ns)}:
             found = generations.id(generation, ord("n"), b"a.example")
