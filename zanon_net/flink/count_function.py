@@ -9,20 +9,28 @@ from pyflink.common import Types
 from pyflink.datastream import KeyedProcessFunction, RuntimeContext
 from pyflink.datastream.state import ListStateDescriptor, ValueStateDescriptor
 
-from zanon_net.count.frames import answers_header, framed, messages_in, votes_header
+from zanon_net.count.frames import (
+    Refusal,
+    answers_header,
+    framed,
+    messages_in,
+    votes_header,
+    write_refusal,
+)
 from zanon_net.errors import FormatError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
 from zanon_net.flink.logged_shard import LoggedShard, probe_gone
-from zanon_net.flink.parent_watch import end_with_task_manager
 
 BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
+STATE = Types.PICKLED_BYTE_ARRAY()
+"""PyFlink would make a tuple of numbers of BYTES."""
 LOOKS_A_TIMEOUT = 2
 """How often a shard looks for silent probes."""
 
 
 class CountFunction(KeyedProcessFunction):
-    """Takes messages of votes by their shard; yields those of answers. All are in frames, and those
-    of one element are of one probe.
+    """Takes messages of votes by their shard; yields those of answers, or a refusal as the last.
+    All are in frames, and those of one element are of one probe.
 
     State of a shard is a snapshot and the log of entries since, so a checkpoint grows by what came,
     and the process has the shard at hand: it reads the state once after a restart.
@@ -35,19 +43,28 @@ class CountFunction(KeyedProcessFunction):
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Begins, or goes on from a checkpoint."""
-        end_with_task_manager()
-        self._snapshot = runtime_context.get_state(ValueStateDescriptor("snapshot", BYTES))
-        self._log = runtime_context.get_list_state(ListStateDescriptor("log", BYTES))
+        self._snapshot = runtime_context.get_state(ValueStateDescriptor("snapshot", STATE))
+        self._log = runtime_context.get_list_state(ListStateDescriptor("log", STATE))
+
+    def close(self) -> None:
+        """Forgets the tables, which checkpoints have."""
+        self._shards.clear()
 
     def process_element(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
         """Takes messages of a probe."""
+        yield from _refusing(self._process(value, ctx))
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
+        """Goes on without the probes that were silent."""
+        yield from _refusing(self._look(ctx))
+
+    def _process(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
         yield from self._take(shard, value)
         self._heard[number][_probe_of(value)] = time.monotonic_ns()
 
-    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
-        """Goes on without the probes that were silent."""
+    def _look(self, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
         heard, now = self._heard[number], time.monotonic_ns()
@@ -86,6 +103,14 @@ class CountFunction(KeyedProcessFunction):
         service = ctx.timer_service()
         pause_ms = max(1, self._settings.probe_timeout_ns // NS_PER_MS // LOOKS_A_TIMEOUT)
         service.register_processing_time_timer(service.current_processing_time() + pause_ms)
+
+
+def _refusing(answers: Iterator[bytes]) -> Iterator[bytes]:
+    """Ends with a refusal where something cannot be read, which ends the job: it stays so."""
+    try:
+        yield from answers
+    except FormatError as error:
+        yield framed(write_refusal(Refusal(str(error), is_final=True)))
 
 
 def _probe_of(frames: bytes) -> int:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counting job: files of votes, shards by key, files of answers."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -11,12 +12,11 @@ from pyflink.java_gateway import get_gateway
 
 from zanon_net.flink.count_function import BYTES, CountFunction
 from zanon_net.flink.count_settings import CountSettings
+from zanon_net.flink.embedded_python import packages_of
 from zanon_net.flink.java_classes import compile_classes
 
 KEY_GROUPS = 256
 DISCOVERY_MS = 250
-BUNDLE_MESSAGES = 256
-BUNDLE_MS = 200
 TOLERATED = 1 << 30
 """A full disk ends no job: it goes on, and its answers wait for the checkpoint that succeeds."""
 NAME = "zanon-net count"
@@ -36,9 +36,9 @@ def _configuration(settings: CountSettings) -> Configuration:
     for key, value in {
         "parallelism.default": settings.parallelism,
         "python.executable": settings.python,
+        "python.execution-mode": "thread",
+        "python.pythonpath": os.pathsep.join(packages_of(settings.python)),
         "pipeline.max-parallelism": KEY_GROUPS,
-        "python.fn-execution.bundle.size": BUNDLE_MESSAGES,
-        "python.fn-execution.bundle.time": BUNDLE_MS,
         "execution.checkpointing.tolerable-failed-checkpoints": TOLERATED,
         "execution.checkpointing.interval": f"{settings.checkpoint_ms} ms",
         "restart-strategy.type": "failure-rate" if settings.restarts else "none",
@@ -58,7 +58,8 @@ def _configuration(settings: CountSettings) -> Configuration:
 def _build(environment: StreamExecutionEnvironment, settings: CountSettings) -> None:
     votes = _votes(environment, settings)
     answers = votes.process(CountFunction(settings), output_type=BYTES).name("shards").uid("shards")
-    answers._j_data_stream.sinkTo(_answers(settings)).name("answers").uid("answers")
+    checked = answers._j_data_stream.map(get_gateway().jvm.zanon.flink.Refusals()).uid("refusals")
+    checked.sinkTo(_answers(settings)).name("answers").uid("answers")
 
 
 def _votes(environment: StreamExecutionEnvironment, settings: CountSettings) -> KeyedStream:

@@ -19,8 +19,12 @@ NEVER = 1 << 64
 """The number of a message that does not come."""
 LOG_BYTES_MIN = 1 << 16
 LOG_PART = 4
-"""A log is at most a quarter of a snapshot: a checkpoint holds little more than is alive, and a
+"""A log is about a quarter of a snapshot: a checkpoint holds little more than is alive, and a
 vote pays for the snapshot of a few tuples."""
+LOG_PARTS_MAX = 2
+"""So often the log may have that length, while votes wait."""
+WAITING_BYTES = 34
+"""A vote that waits for other probes, in a snapshot: twice what it takes in the log."""
 
 _SNAPSHOT = struct.Struct("<4sBB2x")
 _SNAPSHOT_MAGIC = b"ZNVF"
@@ -143,10 +147,16 @@ class LoggedShard:
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Whether the log has become long: beside the snapshot, or a window of time."""
+        """Whether the log has become long, beside the snapshot or the window. Where files of a
+        probe are read before those of another, it is better made when all have been."""
+        if self._shard.watermark - self._snapshot_watermark >= self._settings.window_ns:
+            return True
+        if self._log_bytes < self._log_bytes_max:
+            return False
+        waiting_bytes = self._shard.stats["pending"] * WAITING_BYTES
         return (
-            self._log_bytes >= self._log_bytes_max
-            or self._shard.watermark - self._snapshot_watermark >= self._settings.window_ns
+            waiting_bytes <= self._log_bytes_max // LOG_PART
+            or self._log_bytes >= self._log_bytes_max * LOG_PARTS_MAX
         )
 
     def snapshot(self) -> tuple[bytes, list[bytes]]:
