@@ -3,7 +3,7 @@
 """The counting job on a cluster of processes gives the answers of one table, whatever happens."""
 
 import pytest
-from support.flink_cluster import FlinkCluster, long_form, wanted
+from support.flink_cluster import FlinkCluster, is_alive, long_form, wanted
 from support.vote_files import feed, is_answered, job_options
 from support.vote_stream import VoteStream, answers_below, releases
 
@@ -33,7 +33,8 @@ def test_killed_task_managers_change_no_answer(tmp_path, kills, backend, observa
             if i < kills:
                 done = cluster.completed(job)
                 cluster.wait(lambda done=done: cluster.completed(job) > done + 1, "a checkpoint")
-                cluster.kill_task_manager()
+                workers = cluster.kill_task_manager()
+                cluster.wait(lambda workers=workers: not any(map(is_alive, workers)), "workers")
         cluster.wait(is_answered(votes, sum(expected.values())), "all answers", 300)
         assert cluster.state_of(job) == "RUNNING"
         assert cluster.get(f"/jobs/{job}")["vertices"][0]["parallelism"] == 2

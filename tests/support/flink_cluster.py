@@ -129,10 +129,15 @@ class FlinkCluster:
     def has_all_slots(self) -> bool:
         return self.get("/overview").get("slots-total", 0) >= self._wanted
 
-    def kill_task_manager(self) -> None:
-        """kill -9 of one, and starts another."""
-        os.kill(next(filter(is_alive, self._pids("taskexecutor"))), signal.SIGKILL)
+    def kill_task_manager(self) -> list[int]:
+        """kill -9 of one that runs Python, and starts another; the processes that it had started,
+        which must find out by themselves."""
+        running = [pid for pid in self._pids("taskexecutor") if is_alive(pid)]
+        victim, workers = max(((pid, descendants(pid)) for pid in running), key=lambda v: len(v[1]))
+        assert workers
+        os.kill(victim, signal.SIGKILL)
         self.start_task_manager()
+        return workers
 
     def kill_job_manager(self) -> None:
         """kill -9, and starts another, which knows no job."""

@@ -20,20 +20,19 @@ from zanon_net.count.folders import FOLDER_MODE, CounterFolder
 from zanon_net.count.frames import Welcome
 from zanon_net.errors import ZanonError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
-from zanon_net.flink.embedded_python import check_library
 from zanon_net.flink.java_classes import LIGHT_JIT, flink_home
 from zanon_net.system.file_errors import explained
 
 JOB_FILE = Path(__file__).with_name("job_file.py")
 _JOB_ID = re.compile(r"JobID ([0-9a-f]{32})")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):[0-9]{1,5}")
+_OWN_ERROR = re.compile(r"zanon_net\.errors\.\w+: (.+)")
 _CAUSE = re.compile(r"(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)")
 
 
 def run_here(settings: Mapping[str, Any]) -> None:
     """Runs the job to its end, or until it is interrupted. Raises ZanonError."""
     flink_home()
-    check_library()
     os.environ.setdefault("JVM_ARGS", LIGHT_JIT)
     from py4j.protocol import Py4JJavaError
 
@@ -59,8 +58,6 @@ def submit(cluster: str, settings: Mapping[str, Any]) -> str:
     if _ADDRESS.fullmatch(cluster) is None:
         reject("cluster", "write HOST:PORT, as rest.address and rest.port of the job manager")
     home = flink_home()
-    if settings["python"] is None:
-        check_library()
     job = _prepared(settings)
     restore = [] if settings["savepoint"] is None else ["-s", os.fspath(settings["savepoint"])]
     program = ["-pyclientexec", sys.executable, "-py", str(JOB_FILE), job.to_json()]
@@ -80,8 +77,9 @@ def submit(cluster: str, settings: Mapping[str, Any]) -> str:
 
 def reason_in(text: str) -> str:
     """The one line that says why, out of the traces of Java and Python."""
+    own = _OWN_ERROR.findall(text)
     causes = [line for line in _CAUSE.findall(text) if line.strip()]
-    return causes[-1] if causes else "Flink gives no reason; see its log"
+    return own[-1] if own else causes[-1] if causes else "Flink gives no reason; see its log"
 
 
 def _prepared(settings: Mapping[str, Any]) -> CountSettings:

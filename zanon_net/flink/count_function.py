@@ -20,10 +20,9 @@ from zanon_net.count.frames import (
 from zanon_net.errors import FormatError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
 from zanon_net.flink.logged_shard import LoggedShard, probe_gone
+from zanon_net.flink.parent_watch import end_with_task_manager
 
 BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
-STATE = Types.PICKLED_BYTE_ARRAY()
-"""PyFlink would make a tuple of numbers of BYTES."""
 LOOKS_A_TIMEOUT = 2
 """How often a shard looks for silent probes."""
 
@@ -43,12 +42,9 @@ class CountFunction(KeyedProcessFunction):
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Begins, or goes on from a checkpoint."""
-        self._snapshot = runtime_context.get_state(ValueStateDescriptor("snapshot", STATE))
-        self._log = runtime_context.get_list_state(ListStateDescriptor("log", STATE))
-
-    def close(self) -> None:
-        """Forgets the tables, which checkpoints have."""
-        self._shards.clear()
+        end_with_task_manager()
+        self._snapshot = runtime_context.get_state(ValueStateDescriptor("snapshot", BYTES))
+        self._log = runtime_context.get_list_state(ListStateDescriptor("log", BYTES))
 
     def process_element(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
         """Takes messages of a probe."""

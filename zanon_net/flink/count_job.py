@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counting job: files of votes, shards by key, files of answers."""
 
-import os
 import tempfile
 from pathlib import Path
 
@@ -12,11 +11,13 @@ from pyflink.java_gateway import get_gateway
 
 from zanon_net.flink.count_function import BYTES, CountFunction
 from zanon_net.flink.count_settings import CountSettings
-from zanon_net.flink.embedded_python import packages_of
 from zanon_net.flink.java_classes import compile_classes
 
 KEY_GROUPS = 256
 DISCOVERY_MS = 250
+BUNDLE_ELEMENTS = 4096
+BUNDLE_MS = 1000
+"""A checkpoint ends a bundle, and answers appear with it alone: a long bundle delays none."""
 TOLERATED = 1 << 30
 """A full disk ends no job: it goes on, and its answers wait for the checkpoint that succeeds."""
 NAME = "zanon-net count"
@@ -36,9 +37,9 @@ def _configuration(settings: CountSettings) -> Configuration:
     for key, value in {
         "parallelism.default": settings.parallelism,
         "python.executable": settings.python,
-        "python.execution-mode": "thread",
-        "python.pythonpath": os.pathsep.join(packages_of(settings.python)),
         "pipeline.max-parallelism": KEY_GROUPS,
+        "python.fn-execution.bundle.size": BUNDLE_ELEMENTS,
+        "python.fn-execution.bundle.time": BUNDLE_MS,
         "execution.checkpointing.tolerable-failed-checkpoints": TOLERATED,
         "execution.checkpointing.interval": f"{settings.checkpoint_ms} ms",
         "restart-strategy.type": "failure-rate" if settings.restarts else "none",
