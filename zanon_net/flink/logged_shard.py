@@ -18,9 +18,9 @@ SNAPSHOT_VERSION = 1
 NEVER = 1 << 64
 """The number of a message that does not come."""
 LOG_BYTES_MIN = 1 << 16
-LOG_PART = 4
-"""A log is about a quarter of a snapshot: a checkpoint holds little more than is alive, and a
-vote pays for the snapshot of a few tuples."""
+LOG_PART = 3
+"""A log is about a third of a snapshot: a checkpoint holds little more than is alive, and a vote
+pays for the snapshot of two or three tuples."""
 LOG_PARTS_MAX = 2
 """So often the log may have that length, while votes wait."""
 WAITING_BYTES = 34
