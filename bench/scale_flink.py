@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -37,6 +38,15 @@ CHECKPOINT = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class Run:
+    """A stream, where its files are, and the tuples alive at its end."""
+
+    folder: Path
+    stream: VoteStream
+    tuples: int
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", default=".venv-flink/bin/python", help="with PyFlink")
@@ -52,20 +62,26 @@ def main() -> None:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with tempfile.TemporaryDirectory(prefix="scale-flink-") as temporary:
         folder = args.folder or Path(temporary)
-        streams = [(folder / str(n), _stream(args, n)) for n in (args.short, args.long)]
-        for shared, stream in streams:
-            if not (shared / "votes").is_dir():
-                stream.write(shared)
-        ratios = [_further(args, streams) for _round in range(args.rounds)]
-        for _shared, stream in streams:
-            alive, kept = _state_of_a_live_job(stream)
-            print(f"state of a live job: {kept / alive:.1f} bytes for each of {alive:,} tuples")
+        runs = [_run(args, folder / str(n), n) for n in (args.short, args.long)]
+        ratios = [_further(args, runs) for _round in range(args.rounds)]
     print(f"median: Flink takes {median(ratios):.2f} x the CPU of zanon-net count")
 
 
-def _further(args: argparse.Namespace, streams: list[tuple[Path, VoteStream]]) -> float:
+def _run(args: argparse.Namespace, folder: Path, votes: int) -> Run:
+    stream = VoteStream(
+        observations=votes, interval_ns=args.interval * SECOND,
+        duration_ns=votes // args.rate * SECOND, messages_a_file=FILE_S // args.interval,
+    )  # fmt: skip
+    if not (folder / "votes").is_dir():
+        stream.write(folder)
+    tuples, kept = _state_of_a_live_job(stream)
+    print(f"{votes:,} votes: a live job keeps {kept / tuples:.1f} bytes for each of {tuples:,} tuples")
+    return Run(folder, stream, tuples)
+
+
+def _further(args: argparse.Namespace, runs: list[Run]) -> float:
     """What a further vote costs Flink, as a multiple of what it costs zanon-net count."""
-    costs = [_measure(args, *stream) for stream in streams]
+    costs = [_measure(args, run) for run in runs]
     of_count, of_flink = ((costs[1][i] - costs[0][i]) / (args.long - args.short) for i in range(2))
     print(
         f"each further vote: zanon-net count {of_count * 1e9:.0f} ns,"
@@ -74,15 +90,9 @@ def _further(args: argparse.Namespace, streams: list[tuple[Path, VoteStream]]) -
     return of_flink / of_count
 
 
-def _stream(args: argparse.Namespace, observations: int) -> VoteStream:
-    return VoteStream(
-        observations=observations, interval_ns=args.interval * SECOND,
-        duration_ns=observations // args.rate * SECOND, messages_a_file=FILE_S // args.interval,
-    )  # fmt: skip
-
-
-def _measure(args: argparse.Namespace, folder: Path, stream: VoteStream) -> tuple[float, float]:
+def _measure(args: argparse.Namespace, run: Run) -> tuple[float, float]:
     """CPU seconds of one process and of Flink."""
+    folder, stream, votes = run.folder, run.stream, run.stream.observations
     expected = stream.expected(_messages(folder))
     alone = _cost_of_count(folder, stream)
     begun, cpu = time.monotonic(), _cpu_of_children()
@@ -90,15 +100,16 @@ def _measure(args: argparse.Namespace, folder: Path, stream: VoteStream) -> tupl
     wall, flink = time.monotonic() - begun, _cpu_of_children() - cpu
     same = answers_below(folder / "answers") == expected
     print(
-        f"{stream.observations:,} votes in {sum(expected.values()):,} messages,"
+        f"{votes:,} votes in {sum(expected.values()):,} messages,"
         f" {releases(expected):,} released\n"
-        f"  zanon-net count: {alone:.2f} s of CPU, {alone / stream.observations * 1e9:.0f} ns each\n"
+        f"  zanon-net count: {alone:.2f} s of CPU, {alone / votes * 1e9:.0f} ns each\n"
         f"  Flink, parallelism {args.parallelism}: {flink:.2f} s of CPU,"
-        f" {flink / stream.observations * 1e9:.0f} ns each, {wall:.1f} s,"
-        f" {stream.observations / wall:,.0f} votes/s; answers {'identical' if same else 'DIFFER'}"
+        f" {flink / votes * 1e9:.0f} ns each, {wall:.1f} s,"
+        f" {votes / wall:,.0f} votes/s; answers {'identical' if same else 'DIFFER'}"
     )
     for size, duration in CHECKPOINT.findall(log)[-3:]:
-        print(f"  checkpoint: {int(size):,} bytes in {duration} ms")
+        each = int(size) / run.tuples
+        print(f"  checkpoint: {int(size):,} bytes, {each:.1f} a tuple of the end, in {duration} ms")
     return alone, flink
 
 

@@ -59,7 +59,8 @@ def _configuration(settings: CountSettings) -> Configuration:
 def _build(environment: StreamExecutionEnvironment, settings: CountSettings) -> None:
     votes = _votes(environment, settings)
     answers = votes.process(CountFunction(settings), output_type=BYTES).name("shards").uid("shards")
-    checked = answers._j_data_stream.map(get_gateway().jvm.zanon.flink.Refusals()).uid("refusals")
+    refusals = get_gateway().jvm.zanon.flink.Refusals()
+    checked = answers._j_data_stream.map(refusals).name("refusals").uid("refusals")
     checked.sinkTo(_answers(settings)).name("answers").uid("answers")
 
 
