@@ -75,7 +75,9 @@ def _run(args: argparse.Namespace, folder: Path, votes: int) -> Run:
     if not (folder / "votes").is_dir():
         stream.write(folder)
     tuples, kept = _state_of_a_live_job(stream)
-    print(f"{votes:,} votes: a live job keeps {kept / tuples:.1f} bytes for each of {tuples:,} tuples")
+    print(
+        f"{votes:,} votes: a live job keeps {kept / tuples:.1f} bytes for each of {tuples:,} tuples"
+    )
     return Run(folder, stream, tuples)
 
 

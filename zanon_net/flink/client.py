@@ -42,7 +42,7 @@ def run_here(settings: Mapping[str, Any]) -> None:
     try:
         # No machine fails without this process, and what cannot be read stays so.
         with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
-            run_count_job(replace(_prepared(settings), restarts=0))
+            run_count_job(replace(_prepared(settings), restarts=False))
     except Py4JJavaError as error:
         raise ZanonError(f"the job has failed: {reason_in(str(error))}") from None
 

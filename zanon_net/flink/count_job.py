@@ -42,10 +42,10 @@ def _configuration(settings: CountSettings) -> Configuration:
         "python.fn-execution.bundle.time": BUNDLE_MS,
         "execution.checkpointing.tolerable-failed-checkpoints": TOLERATED,
         "execution.checkpointing.interval": f"{settings.checkpoint_ms} ms",
-        "restart-strategy.type": "failure-rate" if settings.restarts else "none",
-        "restart-strategy.failure-rate.delay": "1 s",
-        "restart-strategy.failure-rate.failure-rate-interval": "10 min",
-        "restart-strategy.failure-rate.max-failures-per-interval": settings.restarts or 1,
+        "restart-strategy.type": "exponential-delay" if settings.restarts else "none",
+        "restart-strategy.exponential-delay.initial-backoff": "1 s",
+        "restart-strategy.exponential-delay.max-backoff": "10 s",
+        "restart-strategy.exponential-delay.reset-backoff-threshold": "10 min",
         "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
     }.items():
         configuration.set_string(key, str(value))
