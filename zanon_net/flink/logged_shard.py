@@ -85,6 +85,11 @@ class LoggedShard:
         """Pairs of attribute and user that the table holds."""
         return int(self._shard.stats["table"]["tuples"])
 
+    @property
+    def waiting(self) -> int:
+        """Votes that wait for other probes, each message counted as one more."""
+        return int(self._shard.stats["pending"])
+
     def take(self, entry: bytes) -> Iterator[bytes]:
         """Takes an entry; yields the messages of answers that it completes. Raises FormatError."""
         self._log_bytes += len(entry)
@@ -153,9 +158,8 @@ class LoggedShard:
             return True
         if self._log_bytes < self._log_bytes_max:
             return False
-        waiting_bytes = self._shard.stats["pending"] * WAITING_BYTES
         return (
-            waiting_bytes <= self._log_bytes_max // LOG_PART
+            self.waiting * WAITING_BYTES <= self._log_bytes_max // LOG_PART
             or self._log_bytes >= self._log_bytes_max * LOG_PARTS_MAX
         )
 
