@@ -3,7 +3,8 @@
 """What counting as a job of Flink costs beside zanon-net count: python bench/scale_flink.py
 
 Both read the same files of messages. CPU is that of all processes, so the cost of each further
-observation, from a short and a long stream, is without the start of the JVM and of Python.
+vote, from a short and a long stream, is without the start of the JVM and of Python. That start
+differs by a second from run to run: the ratio is the median of several rounds.
 """
 
 import argparse
@@ -17,7 +18,9 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -35,12 +38,22 @@ CHECKPOINT = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class Run:
+    """A stream, where its files are, and the tuples alive at its end."""
+
+    folder: Path
+    stream: VoteStream
+    tuples: int
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", default=".venv-flink/bin/python", help="with PyFlink")
     parser.add_argument("--short", type=int, default=2_000_000)
-    parser.add_argument("--long", type=int, default=8_000_000)
-    parser.add_argument("--rate", type=int, default=3333, help="observations a second")
+    parser.add_argument("--long", type=int, default=16_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rate", type=int, default=3333, help="votes a second")
     parser.add_argument("--parallelism", type=int, default=1)
     parser.add_argument("--interval", type=int, default=5, help="seconds between messages")
     parser.add_argument("--folder", type=Path, help="where the streams stay [default: temporary]")
@@ -49,24 +62,39 @@ def main() -> None:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with tempfile.TemporaryDirectory(prefix="scale-flink-") as temporary:
         folder = args.folder or Path(temporary)
-        costs = [_measure(args, folder / str(n), n) for n in (args.short, args.long)]
-    further = args.long - args.short
-    of_count, of_flink = ((costs[1][i] - costs[0][i]) / further * 1e6 for i in range(2))
-    print(
-        f"each further observation: zanon-net count {of_count:.3f} us,"
-        f" Flink {of_flink:.3f} us: {of_flink / of_count:.1f} x"
-    )
+        runs = [_run(args, folder / str(n), n) for n in (args.short, args.long)]
+        ratios = [_further(args, runs) for _round in range(args.rounds)]
+    print(f"median: Flink takes {median(ratios):.2f} x the CPU of zanon-net count")
 
 
-def _measure(args: argparse.Namespace, folder: Path, observations: int) -> tuple[float, float]:
-    """CPU seconds of one process and of Flink."""
-    duration_ns = observations // args.rate * SECOND
+def _run(args: argparse.Namespace, folder: Path, votes: int) -> Run:
     stream = VoteStream(
-        observations=observations, interval_ns=args.interval * SECOND, duration_ns=duration_ns,
-        messages_a_file=FILE_S // args.interval,
+        observations=votes, interval_ns=args.interval * SECOND,
+        duration_ns=votes // args.rate * SECOND, messages_a_file=FILE_S // args.interval,
     )  # fmt: skip
     if not (folder / "votes").is_dir():
         stream.write(folder)
+    tuples, kept = _state_of_a_live_job(stream)
+    print(
+        f"{votes:,} votes: a live job keeps {kept / tuples:.1f} bytes for each of {tuples:,} tuples"
+    )
+    return Run(folder, stream, tuples)
+
+
+def _further(args: argparse.Namespace, runs: list[Run]) -> float:
+    """What a further vote costs Flink, as a multiple of what it costs zanon-net count."""
+    costs = [_measure(args, run) for run in runs]
+    of_count, of_flink = ((costs[1][i] - costs[0][i]) / (args.long - args.short) for i in range(2))
+    print(
+        f"each further vote: zanon-net count {of_count * 1e9:.0f} ns,"
+        f" Flink {of_flink * 1e9:.0f} ns: {of_flink / of_count:.2f} x"
+    )
+    return of_flink / of_count
+
+
+def _measure(args: argparse.Namespace, run: Run) -> tuple[float, float]:
+    """CPU seconds of one process and of Flink."""
+    folder, stream, votes = run.folder, run.stream, run.stream.observations
     expected = stream.expected(_messages(folder))
     alone = _cost_of_count(folder, stream)
     begun, cpu = time.monotonic(), _cpu_of_children()
@@ -74,17 +102,16 @@ def _measure(args: argparse.Namespace, folder: Path, observations: int) -> tuple
     wall, flink = time.monotonic() - begun, _cpu_of_children() - cpu
     same = answers_below(folder / "answers") == expected
     print(
-        f"{observations:,} observations in {sum(expected.values()):,} messages,"
+        f"{votes:,} votes in {sum(expected.values()):,} messages,"
         f" {releases(expected):,} released\n"
-        f"  zanon-net count: {alone:.2f} s of CPU, {alone / observations * 1e6:.3f} us each\n"
+        f"  zanon-net count: {alone:.2f} s of CPU, {alone / votes * 1e9:.0f} ns each\n"
         f"  Flink, parallelism {args.parallelism}: {flink:.2f} s of CPU,"
-        f" {flink / observations * 1e6:.3f} us each, {wall:.1f} s,"
-        f" {observations / wall:,.0f} events/s; answers {'identical' if same else 'DIFFER'}"
+        f" {flink / votes * 1e9:.0f} ns each, {wall:.1f} s,"
+        f" {votes / wall:,.0f} votes/s; answers {'identical' if same else 'DIFFER'}"
     )
     for size, duration in CHECKPOINT.findall(log)[-3:]:
-        print(f"  checkpoint: {int(size):,} bytes in {duration} ms")
-    alive, kept = _state_of_a_live_job(stream)
-    print(f"  state of a live job: {kept:,} bytes, {kept / alive:.1f} for each of {alive:,} tuples")
+        each = int(size) / run.tuples
+        print(f"  checkpoint: {int(size):,} bytes, {each:.1f} a tuple of the end, in {duration} ms")
     return alone, flink
 
 

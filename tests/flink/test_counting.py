@@ -33,7 +33,7 @@ def test_killed_task_managers_change_no_answer(tmp_path, kills, backend, observa
             if i < kills:
                 done = cluster.completed(job)
                 cluster.wait(lambda done=done: cluster.completed(job) > done + 1, "a checkpoint")
-                workers = cluster.kill_task_manager()
+                workers = cluster.kill_task_manager(away_s=40 * (i == 1))
                 cluster.wait(lambda workers=workers: not any(map(is_alive, workers)), "workers")
         cluster.wait(is_answered(votes, sum(expected.values())), "all answers", 300)
         assert cluster.state_of(job) == "RUNNING"

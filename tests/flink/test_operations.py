@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,10 +39,10 @@ def is_part_of(some: Counter[bytes], whole: Counter[bytes]) -> bool:
 
 
 def reason_of_failure(cluster: FlinkCluster, job: str) -> str:
-    """Why a job has failed in the end."""
-    cluster.wait(lambda: cluster.state_of(job) == "FAILED", "the end of the job", 300)
-    history = cluster.get(f"/jobs/{job}/exceptions")["exceptionHistory"]["entries"]
-    return reason_in(history[0]["stacktrace"])
+    """Why a job has failed, without another try."""
+    cluster.wait(lambda: cluster.state_of(job) == "FAILED", "the end of the job")
+    (failure,) = cluster.get(f"/jobs/{job}/exceptions")["exceptionHistory"]["entries"]
+    return reason_in(failure["stacktrace"])
 
 
 def of_another_version(savepoint: Path, copy: Path) -> Path:
@@ -141,6 +142,37 @@ def test_a_probe_that_counts_other_users_is_told_so_and_the_job_goes_on(tmp_path
     others = [m for p, m in stream.messages() if p != probe]
     shutil.rmtree(tmp_path / "answers" / odd.name)
     assert answers_below(tmp_path / "answers") == stream.expected(others)
+
+
+def test_what_cannot_be_read_fails_a_job_at_once(tmp_path: Path) -> None:
+    stream = VoteStream(observations=20_000, messages_a_file=6)
+    others, cut = tmp_path / "others", tmp_path / "cut"
+    replace(stream, z=stream.z + 1).write(others)
+    stream.write(cut)
+    damaged = max((cut / "votes").rglob("*.znv"))
+    damaged.write_bytes(damaged.read_bytes()[:-5])
+    with FlinkCluster(tmp_path / "cluster", task_managers=1) as cluster:
+        for votes, problem in (others, "another z"), (cut, "ends in the midst of a message"):
+            job = cluster.submit(*job_options(votes, stream, 1))
+            assert problem in reason_of_failure(cluster, job)
+    assert not answers_below(others / "answers")
+
+
+def test_a_silent_probe_holds_up_no_other(tmp_path: Path) -> None:
+    stream = VoteStream(observations=20_000, messages_a_file=6)
+    whole, votes = tmp_path / "whole", tmp_path / "shared"
+    stream.write(whole)
+    silent = min((whole / "votes").iterdir())
+    for path in silent.iterdir():
+        if not path.name.endswith(f"-{1:020d}.znv"):
+            path.unlink()
+    feed(stream, whole, votes, 0, None)
+    messages = sum(1 for _ in stream.messages()) * (stream.probes - 1) // stream.probes
+    options = [*job_options(votes, stream, 1), "--probe-timeout", "2s"]
+    with FlinkCluster(tmp_path / "cluster", task_managers=1) as cluster:
+        job = cluster.submit(*options)
+        cluster.wait(is_answered(votes, messages), "the answers of the others")
+        assert cluster.state_of(job) == "RUNNING"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from zanon_net.flink.java_classes import LIGHT_JIT
+
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-flink" / "bin" / "python"
 DEADLINE_S = 150
@@ -66,6 +68,7 @@ class FlinkCluster:
             "taskmanager.host": "127.0.0.1",
             "taskmanager.bind-host": "127.0.0.1",
             "taskmanager.memory.process.size": "1g",
+            "env.java.opts.taskmanager": LIGHT_JIT,
             "taskmanager.memory.managed.size": "128m",
             "taskmanager.memory.jvm-metaspace.size": "192m",
             "taskmanager.numberOfTaskSlots": 1,
@@ -126,13 +129,14 @@ class FlinkCluster:
     def has_all_slots(self) -> bool:
         return self.get("/overview").get("slots-total", 0) >= self._wanted
 
-    def kill_task_manager(self) -> list[int]:
-        """kill -9 of one that runs Python, and starts another; the processes that it had started,
-        which must find out by themselves."""
+    def kill_task_manager(self, away_s: float = 0) -> list[int]:
+        """kill -9 of one that runs Python, and starts another later; the processes that it had
+        started, which must find out by themselves."""
         running = [pid for pid in self._pids("taskexecutor") if is_alive(pid)]
         victim, workers = max(((pid, descendants(pid)) for pid in running), key=lambda v: len(v[1]))
         assert workers
         os.kill(victim, signal.SIGKILL)
+        time.sleep(away_s)
         self.start_task_manager()
         return workers
 

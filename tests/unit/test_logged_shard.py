@@ -85,6 +85,23 @@ def test_messages_together_are_as_one_by_one() -> None:
     assert answers == STREAM.expected()
 
 
+def test_snapshots_wait_for_the_probes_that_are_read_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the job reads files of many messages, a probe is ahead while another's is read."""
+    monkeypatch.setattr(logged_shard, "LOG_BYTES_MIN", 20_000)
+    shard, waiting, waiting_at_snapshots = LoggedShard(SETTINGS, 0), [], []
+    probes = sorted({probe for probe, _message in MESSAGES})
+    of = {probe: [m for p, m in MESSAGES if p == probe] for probe in probes}
+    for first in range(0, len(MESSAGES) // len(probes), 10):
+        for probe in probes:
+            list(shard.take(b"".join(of[probe][first : first + 10])))
+            waiting.append(shard.waiting)
+            if shard.is_snapshot_due:
+                waiting_at_snapshots.append(shard.waiting)
+                shard.snapshot()
+    assert len(waiting_at_snapshots) > 2
+    assert max(waiting_at_snapshots) < max(waiting) / 4
+
+
 @pytest.mark.usefixtures("short_logs")
 def test_a_message_twice_is_one() -> None:
     keeper, answers = Keeper(), Counter()

@@ -20,7 +20,7 @@ from zanon_net.count.folders import FOLDER_MODE, CounterFolder
 from zanon_net.count.frames import Welcome
 from zanon_net.errors import ZanonError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
-from zanon_net.flink.java_classes import flink_home
+from zanon_net.flink.java_classes import LIGHT_JIT, flink_home
 from zanon_net.system.file_errors import explained
 
 JOB_FILE = Path(__file__).with_name("job_file.py")
@@ -33,6 +33,7 @@ _CAUSE = re.compile(r"(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)")
 def run_here(settings: Mapping[str, Any]) -> None:
     """Runs the job to its end, or until it is interrupted. Raises ZanonError."""
     flink_home()
+    os.environ.setdefault("JVM_ARGS", LIGHT_JIT)
     from py4j.protocol import Py4JJavaError
 
     from zanon_net.flink.count_job import run_count_job
@@ -41,7 +42,7 @@ def run_here(settings: Mapping[str, Any]) -> None:
     try:
         # No machine fails without this process, and what cannot be read stays so.
         with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
-            run_count_job(replace(_prepared(settings), restarts=0))
+            run_count_job(replace(_prepared(settings), restarts=False))
     except Py4JJavaError as error:
         raise ZanonError(f"the job has failed: {reason_in(str(error))}") from None
 

@@ -10,7 +10,14 @@ from pyflink.common import Types
 from pyflink.datastream import KeyedProcessFunction, RuntimeContext
 from pyflink.datastream.state import ListStateDescriptor, ValueStateDescriptor
 
-from zanon_net.count.frames import answers_header, framed, messages_in, votes_header
+from zanon_net.count.frames import (
+    Refusal,
+    answers_header,
+    framed,
+    messages_in,
+    votes_header,
+    write_refusal,
+)
 from zanon_net.count.lateness import lag_text
 from zanon_net.errors import FormatError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
@@ -25,8 +32,8 @@ _log = logging.getLogger("zanon_net")
 
 
 class CountFunction(KeyedProcessFunction):
-    """Takes messages of votes by their shard; yields those of answers. All are in frames, and those
-    of one element are of one probe.
+    """Takes messages of votes by their shard; yields those of answers, or a refusal as the last.
+    All are in frames, and those of one element are of one probe.
 
     State of a shard is a snapshot and the log of entries since, so a checkpoint grows by what came,
     and the process has the shard at hand: it reads the state once after a restart.
@@ -50,13 +57,19 @@ class CountFunction(KeyedProcessFunction):
 
     def process_element(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
         """Takes messages of a probe."""
+        yield from _refusing(self._process(value, ctx))
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
+        """Goes on without the probes that were silent."""
+        yield from _refusing(self._look(ctx))
+
+    def _process(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
         yield from self._take(shard, value)
         self._heard[number][_probe_of(value)] = time.monotonic_ns()
 
-    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
-        """Goes on without the probes that were silent."""
+    def _look(self, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
         heard, now = self._heard[number], time.monotonic_ns()
@@ -119,6 +132,14 @@ class CountFunction(KeyedProcessFunction):
         service = ctx.timer_service()
         pause_ms = max(1, self._settings.probe_timeout_ns // NS_PER_MS // LOOKS_A_TIMEOUT)
         service.register_processing_time_timer(service.current_processing_time() + pause_ms)
+
+
+def _refusing(answers: Iterator[bytes]) -> Iterator[bytes]:
+    """Ends with a refusal where something cannot be read, which ends the job: it stays so."""
+    try:
+        yield from answers
+    except FormatError as error:
+        yield framed(write_refusal(Refusal(str(error), is_final=True)))
 
 
 def _probe_of(frames: bytes) -> int:

@@ -15,8 +15,9 @@ from zanon_net.flink.java_classes import compile_classes
 
 KEY_GROUPS = 256
 DISCOVERY_MS = 250
-BUNDLE_MESSAGES = 256
-BUNDLE_MS = 200
+BUNDLE_ELEMENTS = 4096
+BUNDLE_MS = 1000
+"""A checkpoint ends a bundle, and answers appear with it alone: a long bundle delays none."""
 TOLERATED = 1 << 30
 """A full disk ends no job: it goes on, and its answers wait for the checkpoint that succeeds."""
 NAME = "zanon-net count"
@@ -37,14 +38,14 @@ def _configuration(settings: CountSettings) -> Configuration:
         "parallelism.default": settings.parallelism,
         "python.executable": settings.python,
         "pipeline.max-parallelism": KEY_GROUPS,
-        "python.fn-execution.bundle.size": BUNDLE_MESSAGES,
+        "python.fn-execution.bundle.size": BUNDLE_ELEMENTS,
         "python.fn-execution.bundle.time": BUNDLE_MS,
         "execution.checkpointing.tolerable-failed-checkpoints": TOLERATED,
         "execution.checkpointing.interval": f"{settings.checkpoint_ms} ms",
-        "restart-strategy.type": "failure-rate" if settings.restarts else "none",
-        "restart-strategy.failure-rate.delay": "1 s",
-        "restart-strategy.failure-rate.failure-rate-interval": "10 min",
-        "restart-strategy.failure-rate.max-failures-per-interval": settings.restarts or 1,
+        "restart-strategy.type": "exponential-delay" if settings.restarts else "none",
+        "restart-strategy.exponential-delay.initial-backoff": "1 s",
+        "restart-strategy.exponential-delay.max-backoff": "10 s",
+        "restart-strategy.exponential-delay.reset-backoff-threshold": "10 min",
         "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
     }.items():
         configuration.set_string(key, str(value))
@@ -58,7 +59,9 @@ def _configuration(settings: CountSettings) -> Configuration:
 def _build(environment: StreamExecutionEnvironment, settings: CountSettings) -> None:
     votes = _votes(environment, settings)
     answers = votes.process(CountFunction(settings), output_type=BYTES).name("shards").uid("shards")
-    answers._j_data_stream.sinkTo(_answers(settings)).name("answers").uid("answers")
+    refusals = get_gateway().jvm.zanon.flink.Refusals()
+    checked = answers._j_data_stream.map(refusals).name("refusals").uid("refusals")
+    checked.sinkTo(_answers(settings)).name("answers").uid("answers")
 
 
 def _votes(environment: StreamExecutionEnvironment, settings: CountSettings) -> KeyedStream:

@@ -17,7 +17,8 @@ class CountSettings:
     shards: a power of two up to 256. expect_probes: nothing is decided before so many were there.
     ends: reads what is there and ends, instead of watching the folder.
 
-    restarts: how often the job may fail in ten minutes and begin again from its last checkpoint.
+    restarts: whether a job that fails begins again from its last checkpoint, until it runs: a task
+    manager may be away for long. What a shard refuses ends the job all the same.
 
     python: the Python of the task managers, with PyFlink and zanon_net.
     """
@@ -36,7 +37,7 @@ class CountSettings:
     checkpoints: str | None = None
     savepoint: str | None = None
     ends: bool = False
-    restarts: int = 10
+    restarts: bool = True
     python: str = sys.executable
 
     def to_json(self) -> str:

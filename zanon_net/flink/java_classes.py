@@ -16,6 +16,8 @@ from pathlib import Path
 from zanon_net.errors import MissingExtraError, ZanonError
 
 RELEASE = "17"
+LIGHT_JIT = "-XX:TieredStopAtLevel=1"
+"""For a JVM that hands bytes on: what the second compiler would gain is less than what it costs."""
 
 
 def compile_classes(folder: Path) -> Path:
@@ -28,6 +30,7 @@ def compile_classes(folder: Path) -> Path:
     classes = folder / "classes"
     with as_file(files("zanon_net.flink") / "java") as sources:
         options = ["--release", RELEASE, "-nowarn", "-proc:none", "-cp", f"{flink_home()}/lib/*"]
+        options += [f"-J{LIGHT_JIT}"]
         command = [javac, *options, "-d", str(classes), *map(str, sorted(sources.rglob("*.java")))]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

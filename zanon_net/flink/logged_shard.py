@@ -28,9 +28,13 @@ SNAPSHOT_VERSION = 1
 NEVER = 1 << 64
 """The number of a message that does not come."""
 LOG_BYTES_MIN = 1 << 16
-LOG_PART = 4
-"""A log is at most a quarter of a snapshot: a checkpoint holds little more than is alive, and a
-vote pays for the snapshot of a few tuples."""
+LOG_PART = 3
+"""A log is about a third of a snapshot: a checkpoint holds little more than is alive, and a vote
+pays for the snapshot of two or three tuples."""
+LOG_PARTS_MAX = 2
+"""So often the log may have that length, while votes wait."""
+WAITING_BYTES = 34
+"""A vote that waits for other probes, in a snapshot: twice what it takes in the log."""
 
 _SNAPSHOT = struct.Struct("<4sBB2x")
 _SNAPSHOT_MAGIC = b"ZNVF"
@@ -51,7 +55,8 @@ class Refused(NamedTuple):
 
     @property
     def frames(self) -> bytes:
-        """What tells the probe: no votes of its message are counted, and the reason."""
+        """What tells the probe: no votes of its message are counted, and the reason. The answer comes
+        first: a refusal at the begin of an element ends the job."""
         h = self.header
         answer = write_answers(h.shard, h.probe, h.sequence, h.settings, [])
         return framed(answer) + framed(write_refusal(Refusal(self.reason, is_final=True)))
@@ -112,6 +117,11 @@ class LoggedShard:
     def tuples(self) -> int:
         """Pairs of attribute and user that the table holds."""
         return int(self._shard.stats["table"]["tuples"])
+
+    @property
+    def waiting(self) -> int:
+        """Votes that wait for other probes, each message counted as one more."""
+        return int(self._shard.stats["pending"])
 
     def take(self, entry: bytes) -> Iterator[bytes]:
         """Takes an entry; yields the messages of answers that it completes. Raises FormatError."""
@@ -203,10 +213,15 @@ class LoggedShard:
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Whether the log has become long: beside the snapshot, or a window of time."""
+        """Whether the log has become long, beside the snapshot or the window. Where files of a
+        probe are read before those of another, it is better made when all have been."""
+        if self._shard.watermark - self._snapshot_watermark >= self._settings.window_ns:
+            return True
+        if self._log_bytes < self._log_bytes_max:
+            return False
         return (
-            self._log_bytes >= self._log_bytes_max
-            or self._shard.watermark - self._snapshot_watermark >= self._settings.window_ns
+            self.waiting * WAITING_BYTES <= self._log_bytes_max // LOG_PART
+            or self._log_bytes >= self._log_bytes_max * LOG_PARTS_MAX
         )
 
     def snapshot(self) -> tuple[bytes, list[bytes]]:

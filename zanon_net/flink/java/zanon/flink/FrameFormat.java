@@ -5,7 +5,6 @@ package zanon.flink;
 
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
-import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayDeque;
@@ -104,7 +103,8 @@ public final class FrameFormat implements BulkFormat<Row, FileSourceSplit> {
                 length = length << 8 | prefix[i] & 0xff;
             }
             if (length < MESSAGE_MIN || length > MESSAGE_MAX) {
-                throw new IOException(path + ": byte " + offset + ": no frame of a vote message");
+                throw Refusals.refusal(
+                        path + ": byte " + offset + ": no frame of a vote message");
             }
             byte[] frame = Arrays.copyOf(prefix, LENGTH_BYTES + length);
             if (stream.readNBytes(frame, LENGTH_BYTES, length) < length) {
@@ -113,8 +113,8 @@ public final class FrameFormat implements BulkFormat<Row, FileSourceSplit> {
             return frame;
         }
 
-        private IOException cut() {
-            return new EOFException(path + " ends in the midst of a message");
+        private RuntimeException cut() {
+            return Refusals.refusal(path + " ends in the midst of a message");
         }
     }
 

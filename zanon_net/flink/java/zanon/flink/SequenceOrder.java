@@ -12,12 +12,14 @@ import org.apache.flink.connector.file.src.FileSourceSplit;
 import org.apache.flink.connector.file.src.assigners.FileSplitAssigner;
 
 /**
- * Hands out files SHARD-SEQUENCE.znv by their sequence: the probes take turns, so that no shard has
- * to hold much of one probe while it waits for another.
+ * Hands out files PROBE/SHARD-SEQUENCE.znv by their sequence, then by their shard: the files of all
+ * probes for a shard follow each other, so that no shard has to hold much of one probe while it
+ * waits for another.
  */
 public final class SequenceOrder implements FileSplitAssigner {
     private static final Comparator<FileSourceSplit> ORDER =
             Comparator.comparing(SequenceOrder::sequence)
+                    .thenComparing(split -> split.path().getName())
                     .thenComparing(split -> split.path().getPath())
                     .thenComparing(FileSourceSplit::splitId);
 
