@@ -16,7 +16,10 @@
 /* Bytes that wait to be taken when packets stop to leave: so many more than make the outputs full
  * that the packets of a batch mostly leave together. */
 #define READY_BYTES_MAX (2 * ZN_OUTPUTS_BYTES)
-#define EMIT_AHEAD 12u /* places in the delay line between the prefetch of a plan and its use */
+/* Places in the delay line between the prefetch of a plan, or of a name, which the flow tells, and
+ * their use. */
+#define PLAN_AHEAD 12u
+#define NAME_AHEAD 6u
 #define PACKET_OUTPUTS (1u << ZN_OUTPUT_PACKETS | 1u << ZN_OUTPUT_PACKETS_NG)
 #define PCAPNG_OUTPUTS                                                                             \
     (1u << ZN_OUTPUT_PACKETS_NG | 1u << ZN_OUTPUT_VIEW1_PACKETS_NG |                               \
@@ -462,28 +465,6 @@ void zn_engine_hold_packet(zn_engine *e, const zn_packet *p, uint32_t flow)
 
 /* ---- what leaves ----------------------------------------------------------------------------- */
 
-static const uint8_t zero_mac[ZN_BUILD_MAC_BYTES];
-static const uint8_t role_macs[2][ZN_BUILD_MAC_BYTES] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
-
-/* Writes the MAC address of an end: `address` is its IP address in the packet. */
-static void make_mac(const zn_packets *of, bool inside, const zn_addr *address,
-                     uint8_t out[ZN_BUILD_MAC_BYTES])
-{
-    switch (of->macs) {
-    case ZN_PACKET_MACS_ROLE:
-        memcpy(out, role_macs[inside ? 0 : 1], ZN_BUILD_MAC_BYTES);
-        break;
-    case ZN_PACKET_MACS_PSEUDONYM: /* of a locally administered address, what the packet says */
-        out[0] = 2;
-        out[1] = inside ? 1 : 2;
-        memcpy(out + 2, address->byte + sizeof address->byte - 4, 4);
-        break;
-    case ZN_PACKET_MACS_ZERO:
-        memcpy(out, zero_mac, ZN_BUILD_MAC_BYTES);
-        break;
-    }
-}
-
 static zn_build_headers headers_of(const zn_packets *of, const zn_flow *f,
                                    const zn_packet_plan *plan, const zn_held_packet *p)
 {
@@ -525,35 +506,36 @@ static zn_build_headers headers_of(const zn_packets *of, const zn_flow *f,
 static uint32_t plan_headers(const zn_packets *of, const zn_flow *f, const zn_packet_plan *plan,
                              const zn_held_packet *p, zn_planned_frame *frame)
 {
-    zn_build_headers *h = &frame->headers;
-    bool from_inside = has_flow(p) ? p->sender == f->user : p->from_inside;
-    *h = headers_of(of, f, plan, p);
-    make_mac(of, from_inside, &h->src, frame->mac[0]);
-    make_mac(of, !from_inside, &h->dst, frame->mac[1]);
-    h->mac[0] = frame->mac[0];
-    h->mac[1] = frame->mac[1];
-    if (h->option_bytes != 0) /* the delay line has other packets there soon */
-        memcpy(frame->options, zn_packet_hold_options(&of->hold, p), h->option_bytes);
+    frame->headers = headers_of(of, f, plan, p);
+    frame->macs = (uint8_t)of->macs;
+    frame->from_inside = has_flow(p) ? p->sender == f->user : p->from_inside;
+    if (p->option_bytes != 0) /* the delay line has other packets there soon */
+        memcpy(frame->options, zn_packet_hold_options(&of->hold, p), p->option_bytes);
     if (plan->coarse)
         zn_engine_coarsen_options(plan, p, frame->options);
-    h->options = frame->options;
-    zn_packet_hold_outer(&of->hold, p, &frame->outer);
-    return zn_build_encapsulation_bytes(&frame->outer) + zn_build_headers_bytes(h);
+    frame->has_outer = p->outer != 0;
+    if (frame->has_outer)
+        zn_packet_hold_outer(&of->hold, p, &frame->outer);
+    return zn_planned_frame_headers(frame);
 }
 
-/* Writes the payload of a packet that leaves. Returns false, and may have written nothing, where it
- * is zeros. */
-static bool put_payload(zn_packets *of, const zn_packet_plan *plan, const zn_held_packet *p,
-                        const zn_build_headers *h, uint8_t *payload)
+/* Writes what is shown of the payload of a packet that leaves, and says what part that is. */
+static void put_payload(zn_packets *of, const zn_packet_plan *plan, const zn_held_packet *p,
+                        zn_planned_frame *frame, uint8_t *payload)
 {
     zn_packet_images *images = &of->images;
-    if (!images->wanted || p->fragment || plan->coarse)
-        return false;
-    if (has_flow(p))
-        return zn_packet_images_show(images, p, payload);
-    memset(payload, 0, p->payload_bytes);
-    zn_engine_show_other(of, p, &h->src, &h->dst, payload);
-    return true;
+    zn_shown_part shown = {0, 0};
+    if (images->wanted && !p->fragment && !plan->coarse) {
+        if (has_flow(p)) {
+            shown = zn_packet_images_show(images, p, payload);
+        } else {
+            memset(payload, 0, p->payload_bytes);
+            zn_engine_show_other(of, p, &frame->headers.src, &frame->headers.dst, payload);
+            shown.end = p->payload_bytes;
+        }
+    }
+    frame->shown_from = (uint16_t)shown.from;
+    frame->shown_end = (uint16_t)shown.end;
 }
 
 /* Builds a packet into one output. Returns the bytes of its headers. */
@@ -563,22 +545,19 @@ static uint32_t build_into(zn_engine *e, zn_packets *of, const zn_flow *f,
     zn_text *text = &e->outputs.text[output];
     size_t most = RECORD_BYTES + p->payload_bytes;
     zn_planned_frame *frame;
-    uint32_t headers, wire;
+    uint32_t headers;
     if (ZN_UNLIKELY(most > text->cap - text->n)) /* the text may move */
         zn_frame_builder_wait(&e->frame_builder);
     if (zn_text_reserve(text, most) == NULL)
         return 0;
     frame = zn_frame_builder_next(&e->frame_builder, e->writes_async);
     headers = plan_headers(of, f, plan, p, frame);
-    wire = headers + p->payload_bytes;
-    frame->record.t_ns = p->t_ns - p->t_ns % of->times_ns;
-    frame->record.wire = wire < ZN_BUILD_FRAME_MIN ? ZN_BUILD_FRAME_MIN : wire;
-    frame->record.captured = of->payload == ZN_PACKET_PAYLOAD_CUT ? headers : frame->record.wire;
+    frame->t_ns = p->t_ns - p->t_ns % of->times_ns;
+    frame->cut = of->payload == ZN_PACKET_PAYLOAD_CUT;
     frame->pcapng = (PCAPNG_OUTPUTS & 1u << output) != 0;
     frame->at = (uint8_t *)text->bytes + text->n;
-    frame->has_payload = put_payload(of, plan, p, &frame->headers,
-                                     frame->at + zn_packet_file_head(frame->pcapng) + headers);
-    text->n += zn_packet_file_bytes(frame->pcapng, frame->record.captured);
+    put_payload(of, plan, p, frame, frame->at + zn_packet_file_head(frame->pcapng) + headers);
+    text->n += zn_packet_file_bytes(frame->pcapng, zn_planned_frame_record(frame, headers).captured);
     zn_frame_builder_put(&e->frame_builder, e->writes_async);
     e->outputs.lines[output]++;
     return headers;
@@ -684,21 +663,44 @@ static void emit_first(zn_engine *e, const zn_held_packet *p, int64_t due_ns)
     }
 }
 
-/* Fetches what the packets up to EMIT_AHEAD places behind the first one need when they leave;
- * *place: up to where it has done so. */
-static void fetch_to_emit(const zn_engine *e, uint32_t *place)
+/* Up to which places in the delay line what packets need when they leave was fetched. */
+typedef struct fetched {
+    uint32_t plans, names;
+} fetched;
+
+static void fetch_plan(const zn_engine *e, uint32_t flow)
+{
+    const zn_flow *f = zn_flow_entry(e->flows, flow);
+    for (unsigned i = 0; i < e->packets_count; i++)
+        zn_packet_gate_fetch_to_leave(&e->packets[i].gate, flow);
+    ZN_PREFETCH(f);
+    ZN_PREFETCH(ZN_FACTS(f));
+}
+
+static void fetch_name(const zn_engine *e, uint32_t flow)
+{
+    uint32_t name = ZN_FACTS(zn_flow_entry(e->flows, flow))->names;
+    if (name == 0)
+        return;
+    ZN_PREFETCH(zn_name_store_at(&e->name_store, name));
+    ZN_PREFETCH(&e->name_store.times[name]);
+}
+
+/* Fetches what the next packets need when they leave. */
+static void fetch_to_emit(const zn_engine *e, fetched *up_to)
 {
     const zn_packet_hold *hold = &e->packets[0].hold;
-    while (*place != hold->end && *place - hold->first < EMIT_AHEAD) {
-        const zn_held_packet *p = zn_packet_hold_at(hold, *place);
-        if (p->flow != 0) {
-            const zn_flow *f = zn_flow_entry(e->flows, p->flow);
-            for (unsigned i = 0; i < e->packets_count; i++)
-                zn_packet_gate_prefetch(&e->packets[i].gate, p->flow);
-            ZN_PREFETCH(f);
-            ZN_PREFETCH(ZN_FACTS(f));
-        }
-        *place += p->slots;
+    while (up_to->plans != hold->end && up_to->plans - hold->first < PLAN_AHEAD) {
+        const zn_held_packet *p = zn_packet_hold_at(hold, up_to->plans);
+        if (p->flow != 0)
+            fetch_plan(e, p->flow);
+        up_to->plans += p->slots;
+    }
+    while (up_to->names != up_to->plans && up_to->names - hold->first < NAME_AHEAD) {
+        const zn_held_packet *p = zn_packet_hold_at(hold, up_to->names);
+        if (p->flow != 0)
+            fetch_name(e, p->flow);
+        up_to->names += p->slots;
     }
 }
 
@@ -721,7 +723,7 @@ void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all)
 {
     const zn_packet_hold *hold = &e->packets[0].hold;
     const zn_held_packet *p;
-    uint32_t fetched = hold->first;
+    fetched up_to = {hold->first, hold->first};
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
     for (unsigned i = 0; i < e->packets_count; i++) {
         const zn_packets *of = &e->packets[i];
@@ -733,7 +735,7 @@ void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all)
             e->waiting = true;
             return;
         }
-        fetch_to_emit(e, &fetched);
+        fetch_to_emit(e, &up_to);
         emit_first(e, p, p->due_ns);
     }
 }

@@ -168,8 +168,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
 
 static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
 {
-    /* what packets leave is so much that the program has a thread which writes it to files */
-    int rc = zn_pool_open(&e->pool, workers, e->packets_count != 0, err);
+    int rc = zn_pool_open(&e->pool, workers, 0, err);
     if (rc == 0)
         rc = zn_decode_ahead_open(&e->decode_ahead, e->pool, &e->decoder, err);
     if (rc == 0 && e->packets_count != 0)
@@ -230,6 +229,14 @@ int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *er
     int rc = zn_config_read(&own, sizeof own, config, "zn_engine_config", err);
     *out = NULL;
     return rc == 0 ? open_engine(out, &own, err) : rc;
+}
+
+int zn_engine_start_aside(zn_engine *e, zn_job *job, zn_error *err)
+{
+    int rc = zn_pool_begin(e->pool, err);
+    if (rc == 0)
+        zn_pool_start_aside(e->pool, job);
+    return rc;
 }
 
 void zn_engine_close(zn_engine *e)

@@ -38,6 +38,11 @@ zn_profile_stage zn_engine_profile_stage(const zn_engine *e);
 /* Returns the outputs, which the caller takes and clears. */
 zn_outputs *zn_engine_outputs(zn_engine *e);
 
+/* Has one of the engine's own threads run a job of one task while the caller goes on; one such job
+ * at a time, until whose end zn_engine_close waits. Needs several workers.
+ * Returns 0, or a negative zn_err with *err filled. */
+int zn_engine_start_aside(zn_engine *e, zn_job *job, zn_error *err);
+
 /*
  * zn_engine_window returns true when a window has ended, and sets *window, until zn_engine_run is
  * called again; after zn_engine_finish, the window that the end of input cut.

@@ -13,21 +13,60 @@ struct zn_frame_portion {
     zn_planned_frame frames[PORTION_FRAMES];
 };
 
+static const uint8_t zero_mac[ZN_BUILD_MAC_BYTES];
+static const uint8_t role_macs[2][ZN_BUILD_MAC_BYTES] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
+
+/* Writes the MAC address of an end: `address` is its IP address in the packet. */
+static void make_mac(zn_packet_macs macs, bool inside, const zn_addr *address,
+                     uint8_t out[ZN_BUILD_MAC_BYTES])
+{
+    switch (macs) {
+    case ZN_PACKET_MACS_ROLE:
+        memcpy(out, role_macs[inside ? 0 : 1], ZN_BUILD_MAC_BYTES);
+        break;
+    case ZN_PACKET_MACS_PSEUDONYM: /* of a locally administered address, what the packet says */
+        out[0] = 2;
+        out[1] = inside ? 1 : 2;
+        memcpy(out + 2, address->byte + sizeof address->byte - 4, 4);
+        break;
+    case ZN_PACKET_MACS_ZERO:
+        memcpy(out, zero_mac, ZN_BUILD_MAC_BYTES);
+        break;
+    }
+}
+
+/* Writes zeros around the part of a payload that is shown. Returns the sum of all of it. */
+static uint32_t write_payload(const zn_planned_frame *f, uint8_t *payload, uint32_t bytes)
+{
+    uint32_t from = f->shown_from, end = f->shown_end;
+    if (from == end) {
+        memset(payload, 0, bytes);
+        return 0;
+    }
+    memset(payload, 0, from);
+    memset(payload + end, 0, bytes - end);
+    from -= from % 2; /* the sum is of words of two bytes */
+    return zn_build_sum(0, payload + from, end - from);
+}
+
 static void write_frame(const zn_planned_frame *f)
 {
-    const zn_build_headers *h = &f->headers;
-    uint8_t *at = zn_packet_file_put(f->pcapng, &f->record, f->at);
-    uint32_t outer = zn_build_encapsulation_bytes(&f->outer), sum = 0;
-    uint32_t there = outer + zn_build_headers_bytes(h);
-    if (f->has_payload) {
-        sum = zn_build_sum(0, at + there, h->payload_bytes);
-        there += h->payload_bytes;
-    }
-    if (f->record.captured > there)
-        memset(at + there, 0, f->record.captured - there);
-    (void)zn_build_headers_put(h, sum, at + outer);
+    uint8_t mac[2][ZN_BUILD_MAC_BYTES];
+    zn_build_headers h = f->headers;
+    uint32_t headers = zn_planned_frame_headers(f), sum = 0;
+    uint32_t outer = headers - zn_build_headers_bytes(&h);
+    zn_packet_file_frame record = zn_planned_frame_record(f, headers);
+    uint8_t *at = zn_packet_file_put(f->pcapng, &record, f->at);
+    make_mac((zn_packet_macs)f->macs, f->from_inside, &h.src, mac[0]);
+    make_mac((zn_packet_macs)f->macs, !f->from_inside, &h.dst, mac[1]);
+    h.mac[0] = mac[0];
+    h.mac[1] = mac[1];
+    h.options = f->options;
+    if (record.captured > headers)
+        sum = write_payload(f, at + headers, record.captured - headers);
+    (void)zn_build_headers_put(&h, sum, at + outer);
     if (outer != 0)
-        zn_build_encapsulation_put(&f->outer, h, sum, at);
+        zn_build_encapsulation_put(&f->outer, &h, sum, at);
 }
 
 static void write_portion(void *of, uint32_t task)

@@ -15,17 +15,37 @@
 #include "proto/build_encapsulation.h"
 #include "util/pool.h"
 
-/* A frame to write. */
+/* A frame to write. Most are handed to another processor as two cache lines. */
 typedef struct zn_planned_frame {
-    zn_build_headers headers; /* its MAC addresses and options are the next two */
-    uint8_t mac[2][ZN_BUILD_MAC_BYTES];
-    uint8_t options[ZN_BUILD_OPTIONS_MAX];
-    zn_build_encapsulation outer; /* the headers around the packet, none or more */
-    zn_packet_file_frame record;
+    _Alignas(ZN_CACHE_LINE) zn_build_headers headers; /* without MAC addresses and options */
+    int64_t t_ns;
     uint8_t *at; /* where its record begins */
-    bool pcapng;
-    bool has_payload; /* it stands there already; false: it is zeros, or cut off */
+    /* The part of its payload that stands there already, empty: none. The rest is zeros. */
+    uint16_t shown_from, shown_end;
+    uint8_t macs; /* zn_packet_macs */
+    bool from_inside;
+    bool pcapng : 1, cut : 1, has_outer : 1;
+    _Alignas(ZN_CACHE_LINE) uint8_t options[ZN_BUILD_OPTIONS_MAX]; /* headers.option_bytes */
+    zn_build_encapsulation outer; /* with has_outer: the headers around the packet */
 } zn_planned_frame;
+_Static_assert(offsetof(zn_planned_frame, options) == 2 * ZN_CACHE_LINE, "what most frames need");
+
+/* Bytes of all headers of a frame. */
+static inline uint32_t zn_planned_frame_headers(const zn_planned_frame *f)
+{
+    return zn_build_headers_bytes(&f->headers) +
+           (f->has_outer ? zn_build_encapsulation_bytes(&f->outer) : 0);
+}
+
+/* Returns what the record of a frame with so many bytes of headers says. */
+static inline zn_packet_file_frame zn_planned_frame_record(const zn_planned_frame *f,
+                                                           uint32_t headers)
+{
+    uint32_t bytes = headers + f->headers.payload_bytes;
+    uint32_t wire = bytes < ZN_BUILD_FRAME_MIN ? ZN_BUILD_FRAME_MIN : bytes;
+    return (zn_packet_file_frame){
+        .t_ns = f->t_ns, .captured = f->cut ? headers : wire, .wire = wire};
+}
 
 typedef struct zn_frame_portion zn_frame_portion;
 

@@ -58,6 +58,11 @@ int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err
 /* Frees all memory; the outputs are zero then. */
 void zn_outputs_fini(zn_outputs *o);
 
+/* Returns whether an output of records was chosen. */
+static inline bool zn_outputs_take_records(const zn_outputs *o)
+{
+    return (o->tcp | o->udp) != 0;
+}
 /* Writes a record to every chosen output of records. */
 void zn_outputs_record(zn_outputs *o, const zn_record *r);
 /* Writes a released name to every chosen output of released names. */

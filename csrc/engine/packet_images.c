@@ -830,36 +830,40 @@ static bool build_dtls(zn_packet_images *images, uint32_t flow, const zn_image *
     return zn_build_dtls_datagram(in, hellos, count, out);
 }
 
-/* Writes the part of an image that lies in n bytes from `seq` on, of which some are `written`: then
- * the others are zeros. Returns whether some are now. */
-static bool show_part(zn_packet_images *images, uint32_t flow, zn_image *i, uint32_t seq,
-                      uint32_t n, uint8_t *payload, bool written)
+/* Adds the part of an image that lies in the n bytes from `seq` on to what is shown of them. */
+static void show_part(zn_packet_images *images, uint32_t flow, zn_image *i, uint32_t seq,
+                      uint32_t n, uint8_t *payload, zn_shown_part *shown)
 {
     int32_t offset = zn_seq_ahead(i->seq, seq);
     uint32_t skip = offset < 0 ? 0u - (uint32_t)offset : 0, at = offset > 0 ? (uint32_t)offset : 0;
-    uint32_t part;
+    uint32_t end;
     if (skip >= i->n || at >= n)
-        return written;
-    part = i->n - skip < n - at ? i->n - skip : n - at;
-    if (!written)
-        memset(payload, 0, n);
-    memcpy(payload + at, built(images, flow, i) + skip, part);
-    return true;
+        return;
+    end = i->n - skip < n - at ? at + (i->n - skip) : n;
+    if (shown->end == 0)
+        *shown = (zn_shown_part){at, at};
+    if (at > shown->end)
+        memset(payload + shown->end, 0, at - shown->end);
+    if (end < shown->from)
+        memset(payload + end, 0, shown->from - end);
+    memcpy(payload + at, built(images, flow, i) + skip, end - at);
+    shown->from = at < shown->from ? at : shown->from;
+    shown->end = end > shown->end ? end : shown->end;
 }
 
-bool zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held, uint8_t *payload)
+zn_shown_part zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
+                                    uint8_t *payload)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(images->gate, held->flow);
     uint32_t seq = sent_seq(plan, held), *link = &plan->image[held->sender];
-    bool any = false;
+    zn_shown_part shown = {0, 0};
     if (held->payload_bytes == 0)
-        return false;
+        return shown;
     if (held->image != 0) {
         zn_image *i = image_at(images, held->image);
-        uint32_t n = i->n < held->payload_bytes ? i->n : held->payload_bytes;
-        memcpy(payload, built(images, held->flow, i), n);
-        memset(payload + n, 0, held->payload_bytes - n);
-        return true;
+        shown.end = i->n < held->payload_bytes ? i->n : held->payload_bytes;
+        memcpy(payload, built(images, held->flow, i), shown.end);
+        return shown;
     }
     while (*link != 0) {
         uint32_t image = *link;
@@ -871,11 +875,11 @@ bool zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
             free_image(images, image);
             plan->images[held->sender]--;
         } else {
-            any = show_part(images, held->flow, i, seq, held->payload_bytes, payload, any);
+            show_part(images, held->flow, i, seq, held->payload_bytes, payload, &shown);
             link = &i->next;
         }
     }
-    return any;
+    return shown;
 }
 
 void zn_packet_images_forget(zn_packet_images *images, uint32_t flow)

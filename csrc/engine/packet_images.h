@@ -91,9 +91,16 @@ zn_span zn_packet_images_raw(zn_packet_images *images, uint32_t image);
 /* Takes note of a packet that leaves, built or not, with `held` still there. */
 void zn_packet_images_left(zn_packet_images *images, const zn_held_packet *held);
 
-/* Writes the payload of a packet whose fate has been found: what is shown of it, zeros elsewhere.
- * Returns false, and writes nothing, where nothing is shown. */
-bool zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held, uint8_t *payload);
+/* The bytes of a payload from the first one that is shown to the last; `end` is behind that. None:
+ * both are 0. */
+typedef struct zn_shown_part {
+    uint32_t from, end;
+} zn_shown_part;
+
+/* Writes what is shown of the payload of a packet whose fate has been found, and zeros between what
+ * is shown. Returns where that is, and writes nothing outside. */
+zn_shown_part zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
+                                    uint8_t *payload);
 
 /* Forgets the images of a flow. */
 void zn_packet_images_forget(zn_packet_images *images, uint32_t flow);

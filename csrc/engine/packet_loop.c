@@ -338,7 +338,7 @@ __attribute__((always_inline)) static inline void fetch_to_hold(const zn_engine 
 {
     zn_span ip = zn_packet_ip_headers(p);
     for (unsigned i = 0; i < e->packets_count; i++)
-        zn_packet_gate_prefetch(&e->packets[i].gate, guess);
+        zn_packet_gate_fetch_to_hold(&e->packets[i].gate, guess);
     if (ZN_LIKELY(ip.n != 0)) { /* those of fragments wait by themselves */
         ZN_PREFETCH(ip.p);
         ZN_PREFETCH(ip.p + ip.n);

@@ -145,9 +145,10 @@ int zn_engine_write_record(zn_engine *e, uint32_t flow, uint64_t server, zn_erro
         rc = write_held_records(e, INT64_MAX, true, err);
     record = next_record(e);
     if (zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), server, record)) {
-        if (rc == 0 && waits(e, record))
+        bool wanted = zn_outputs_take_records(&e->outputs);
+        if (rc == 0 && wanted && waits(e, record))
             rc = hold_record(e, f, record, err);
-        else if (rc == 0)
+        else if (rc == 0 && wanted)
             put_record(e, record);
         e->stats.n[ZN_STAT_RECORDS]++;
         e->stats.n[zn_names_status(&e->names, f)]++;

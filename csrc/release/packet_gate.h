@@ -30,44 +30,55 @@ typedef enum zn_packet_server {
     ZN_PACKET_SERVER_VEILED /* of coarse packets; of a view, where the main output shows its own */
 } zn_packet_server;
 
-/* What the packets of a flow leave with. Pairs are by tuple index. */
+/*
+ * What the packets of a flow leave with. Pairs are by tuple index.
+ *
+ * Four cache lines, as each packet needs parts of the plan when it comes and when it leaves: what
+ * both need, what those that leave need (and `shift`), what those that come need, and the rest.
+ */
 typedef struct zn_packet_plan {
-    zn_addr client[2];       /* pseudonym of an end as a client, or as an internal host */
-    zn_addr pair[2];         /* stands for the end in this user's flows */
-    zn_addr veil;            /* stands for the server with ZN_PACKET_SERVER_VEILED */
+    _Alignas(ZN_CACHE_LINE) int64_t names_known_ns; /* since when no more names can come */
+    int64_t missed_ns; /* since when names may have been missed, or the server is withheld */
+    uint32_t held;     /* packets that wait */
+    uint32_t last_held; /* place of the newest of them */
+    /* engine/packet_images: what is shown of each side's stream; the end of what has left. */
+    uint32_t image[2];
+    uint32_t left_seq[2];
     uint16_t port[2];        /* of the end as a client */
     uint16_t hidden_port[2]; /* in its place where masked packets leave first */
-    bool is_internal[2];     /* the end's own address is; a tunnel's does not count */
-    bool ready;              /* the members above and `shift` are set */
-    bool addr_shared;        /* enough users shared the server's address when the flow opened */
-    bool addr_released;      /* and enough did with the vote for it */
-    uint8_t server;          /* zn_packet_server */
-    bool left, passed;       /* some packet left, and not masked */
-    bool began_masked;       /* the first one that left was, here or in the main output */
-    bool turned;             /* and a later one did not because of a name */
-    bool coarse;             /* what leaves has positions and lengths by `sides` */
-    bool record_written;
     uint16_t last_word; /* a zn_stat: what its names say once they are forgotten; 0: they are not */
-    zn_packet_shift shift;
-    int64_t addr_ns;        /* when the vote for the server's address was decided */
-    int64_t names_known_ns; /* since when it was known that the flow has no more names */
-    zn_nameless nameless;   /* what its protocol says of that */
-    int64_t missed_ns;      /* since when names may have been missed, or the server is withheld */
-    uint32_t held;          /* packets that wait */
-    uint32_t last_held;     /* place of the newest of them */
-    /* engine/packet_images: what is shown of each side's stream; where the next TLS record starts;
-     * the end of what has left; and the fingerprint's name entry. */
-    uint32_t image[2];
-    uint8_t images[2]; /* how many there are */
-    uint32_t record_seq[2];
-    uint32_t left_seq[2];
-    uint32_t end_seq[2];  /* the end of what has come, with has_data; leapt: not known any more */
-    uint32_t due_noted;   /* place of the newest packet that counts as one that has left */
-    uint32_t data_seq[2]; /* where the first record of application data starts, with saw_data */
-    uint32_t fingerprint;
-    bool reads_records[2], has_left[2], has_data[2], saw_data[2], leapt[2];
+    uint8_t images[2];  /* how many there are */
+    bool has_left[2];
+    uint8_t server;          /* zn_packet_server */
+    bool is_internal[2];     /* the end's own address is; a tunnel's does not count */
+    bool addr_shared : 1;    /* enough users shared the server's address when the flow opened */
+    bool addr_released : 1;  /* and enough did with the vote for it */
+    bool ready : 1;          /* addresses, ports and `shift` are set */
+    bool left : 1;           /* some packet left */
+    bool passed : 1;         /* and not masked */
+    bool began_masked : 1;   /* the first one that left was, here or in the main output */
+    bool turned : 1;         /* and a later one did not because of a name */
+    bool coarse : 1;         /* what leaves has positions and lengths by `sides` */
+    bool record_written : 1; /* while packets wait */
+
+    _Alignas(ZN_CACHE_LINE) zn_addr client[2]; /* pseudonym as a client, or an internal host */
+    zn_addr pair[2];                           /* stands for the end in this user's flows */
+
+    /* engine/packet_images: where the next TLS record starts; the end of what has come, with
+     * has_data; where the first record of application data starts, with saw_data. */
+    _Alignas(ZN_CACHE_LINE) zn_packet_shift shift;
+    uint32_t record_seq[2], end_seq[2], data_seq[2];
+    bool reads_records[2], has_data[2], saw_data[2];
+    bool leapt[2]; /* the end of what has come is not known any more */
+
+    _Alignas(ZN_CACHE_LINE) zn_addr veil; /* stands for the server with ZN_PACKET_SERVER_VEILED */
+    int64_t addr_ns;                      /* when the vote for the server's address was decided */
     zn_coarse_side sides[2];
+    uint32_t due_noted;   /* place of the newest packet that counts as one that has left */
+    uint32_t fingerprint; /* its name entry */
+    zn_nameless nameless; /* what its protocol says of names_known_ns */
 } zn_packet_plan;
+_Static_assert(sizeof(zn_packet_plan) == 4 * ZN_CACHE_LINE, "a plan takes four cache lines");
 
 typedef struct zn_packet_gate {
     const zn_policy *policy; /* borrowed from the engine, as the next four */
@@ -98,13 +109,22 @@ static inline zn_packet_plan *zn_packet_gate_plan(const zn_packet_gate *g, uint3
     return &g->plans[flow];
 }
 
-/* Fetches the plan of a flow that is needed soon. Always inline, as zn_flow_probe. */
-__attribute__((always_inline)) static inline void zn_packet_gate_prefetch(const zn_packet_gate *g,
-                                                                          uint32_t flow)
+/* Fetch what a packet that comes, or leaves, soon needs of its flow's plan. Always inline, as
+ * zn_flow_probe. */
+__attribute__((always_inline)) static inline void
+zn_packet_gate_fetch_to_hold(const zn_packet_gate *g, uint32_t flow)
 {
-    const uint8_t *plan = (const uint8_t *)zn_packet_gate_plan(g, flow);
-    for (size_t at = 0; at < sizeof(zn_packet_plan); at += ZN_CACHE_LINE)
-        ZN_PREFETCH_WRITE(plan + at);
+    const zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
+    ZN_PREFETCH_WRITE(plan);
+    ZN_PREFETCH_WRITE(&plan->shift);
+}
+__attribute__((always_inline)) static inline void
+zn_packet_gate_fetch_to_leave(const zn_packet_gate *g, uint32_t flow)
+{
+    const zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
+    ZN_PREFETCH_WRITE(plan);
+    ZN_PREFETCH(plan->client);
+    ZN_PREFETCH(&plan->shift);
 }
 
 /* Makes the plans of max_flows flows; the members up to clock and keys are set. Returns 0,

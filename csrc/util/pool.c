@@ -15,6 +15,7 @@ struct zn_pool {
     pthread_mutex_t lock;
     pthread_cond_t work, end; /* signalled when a task waits; when one has ended */
     zn_job *first, *last;     /* jobs whose tasks are not all taken */
+    zn_job *aside;            /* one that only the pool's threads take, or NULL */
     _Atomic uint32_t waiting; /* tasks that no thread has taken yet */
     _Atomic uint32_t ended;   /* tasks so far; wraps */
     _Atomic unsigned waiters; /* threads that sleep until a task has ended */
@@ -33,6 +34,17 @@ static inline void pause_briefly(void)
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
+}
+
+/* Takes the job that is only for the pool's threads, or NULL. The caller holds the lock. */
+static zn_job *take_aside(zn_pool *p)
+{
+    zn_job *job = p->aside;
+    if (job == NULL)
+        return NULL;
+    p->aside = NULL;
+    atomic_fetch_sub(&p->waiting, 1);
+    return job;
 }
 
 /* Takes a waiting task and returns its job, or NULL. The caller holds the lock. */
@@ -70,15 +82,17 @@ static void *work(void *of)
 {
     zn_pool *p = of;
     (void)pthread_mutex_lock(&p->lock);
-    while (!p->closing) {
-        uint32_t task;
+    while (!p->closing || p->aside != NULL) {
+        uint32_t task = 0;
         zn_job *job = take(p, &task);
+        if (job == NULL)
+            job = take_aside(p);
         if (job == NULL) {
             (void)pthread_mutex_unlock(&p->lock);
             look_for_tasks(p);
             (void)pthread_mutex_lock(&p->lock);
             p->sleepers++;
-            while (p->first == NULL && !p->closing)
+            while (p->first == NULL && p->aside == NULL && !p->closing)
                 (void)pthread_cond_wait(&p->work, &p->lock);
             p->sleepers--;
             continue;
@@ -167,6 +181,18 @@ void zn_pool_start(zn_pool *p, zn_job *job, uint32_t tasks, bool first)
     atomic_fetch_add(&p->waiting, tasks);
     if (p->sleepers != 0)
         (void)pthread_cond_broadcast(&p->work);
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+void zn_pool_start_aside(zn_pool *p, zn_job *job)
+{
+    atomic_fetch_add_explicit(&job->left, 1, memory_order_relaxed);
+    (void)pthread_mutex_lock(&p->lock);
+    ZN_ASSERT(p->aside == NULL);
+    p->aside = job;
+    atomic_fetch_add(&p->waiting, 1);
+    if (p->sleepers != 0)
+        (void)pthread_cond_signal(&p->work);
     (void)pthread_mutex_unlock(&p->lock);
 }
 

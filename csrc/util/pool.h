@@ -46,6 +46,10 @@ int zn_pool_begin(zn_pool *p, zn_error *err);
 /* Queues the tasks of a job (>= 1) after those of other jobs, or with `first` before them. *job
  * must stay where it is until the job has ended. A task may start its own job again. */
 void zn_pool_start(zn_pool *p, zn_job *job, uint32_t tasks, bool first);
+/* Queues a job of one task, which may take long, for the threads that the pool made: the caller's
+ * does not run it, also where it waits, and they take all other tasks first. One such job at a
+ * time; needs zn_pool_begin. */
+void zn_pool_start_aside(zn_pool *p, zn_job *job);
 /* Runs waiting tasks, of any job, until this job has ended. */
 void zn_pool_finish(zn_pool *p, zn_job *job);
 

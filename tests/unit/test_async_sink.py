@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The sink that writes behind: what it hands on, in which thread, and what becomes of errors."""
+"""The sink that writes aside: what it hands on, in which thread, and what becomes of errors."""
 
 import gc
 import signal
@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from zanon_net import Config
+from zanon_net._core import PacketEngine
 from zanon_net.errors import OutputError
 from zanon_net.output.async_sink import AsyncSink
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
@@ -81,13 +83,14 @@ def slow() -> Iterator[Slow]:
     sink.may_write.set()
 
 
-def behind(sink: Slow, **plan: Any) -> AsyncSink:
-    """A sink that has this one write behind."""
-    return AsyncSink(sink, Plan(("packets",), **plan))
+def aside(sink: Slow, **plan: Any) -> AsyncSink:
+    """A sink that has this one write in a thread of an engine."""
+    engine = PacketEngine(**Config().replace(workers=2).engine_arguments())
+    return AsyncSink(sink, Plan(("packets",), **plan), engine.call_aside)
 
 
 def test_a_piece_is_written_while_the_next_is_made(slow: Slow) -> None:
-    sink = behind(slow)
+    sink = aside(slow)
     sink.take(*piece(b"a"))
     assert slow.begun.wait(PATIENCE_S)
     assert slow.taken == []
@@ -100,7 +103,6 @@ def test_a_piece_is_written_while_the_next_is_made(slow: Slow) -> None:
     assert slow.ends == ["finish", "publish"]
     assert threading.main_thread() not in slow.threads
     assert signal.SIGINT in slow.signals
-    assert not any(thread.is_alive() for thread in slow.threads)
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
@@ -109,7 +111,7 @@ def test_the_memory_of_a_piece_is_free_when_the_next_is_taken(slow: Slow) -> Non
         """Bytes that can be watched."""
 
     slow.may_write.set()
-    sink = behind(slow)
+    sink = aside(slow)
     memory = Memory(b"a")
     gone = weakref.ref(memory)
     sink.take(*piece(memoryview(memory)))
@@ -121,7 +123,7 @@ def test_the_memory_of_a_piece_is_free_when_the_next_is_taken(slow: Slow) -> Non
 
 
 def test_nothing_to_write_does_not_wait(slow: Slow) -> None:
-    sink = behind(slow)
+    sink = aside(slow)
     sink.take(*piece(b"a"))
     began = time.monotonic()
     sink.take([(None, {}, {})], {})
@@ -135,7 +137,7 @@ def test_nothing_to_write_does_not_wait(slow: Slow) -> None:
 def test_an_error_is_raised_by_the_next_take() -> None:
     slow = Slow(fails_at=1)
     slow.may_write.set()
-    sink = behind(slow)
+    sink = aside(slow)
     sink.take(*piece(b"a"))
     with pytest.raises(OutputError, match="no room"):
         sink.take(*piece(b"b"))
@@ -147,7 +149,7 @@ def test_an_error_is_raised_by_the_next_take() -> None:
 def test_an_error_of_the_last_piece_is_raised_at_the_end() -> None:
     slow = Slow(fails_at=2)
     slow.may_write.set()
-    sink = behind(slow)
+    sink = aside(slow)
     sink.take(*piece(b"a"))
     sink.take(*piece(b"b"))
     with pytest.raises(OutputError, match="no room"):
@@ -160,7 +162,7 @@ def test_an_error_of_the_last_piece_is_raised_at_the_end() -> None:
 
 @pytest.mark.parametrize("end", ["discard", "abandon", "written", "files"])
 def test_every_end_waits_for_the_thread(slow: Slow, end: str) -> None:
-    sink = behind(slow)
+    sink = aside(slow)
     sink.take(*piece(b"a"))
     threading.Timer(0.05, slow.may_write.set).start()
     if end == "abandon":
@@ -175,7 +177,7 @@ def test_every_end_waits_for_the_thread(slow: Slow, end: str) -> None:
 
 def test_the_size_is_asked_for_only_where_it_ends_parts(slow: Slow) -> None:
     slow.may_write.set()
-    sink = behind(slow, split_bytes=1)
+    sink = aside(slow, split_bytes=1)
     sink.take(*piece(b"a"))
     assert not sink.is_large
     sink.take(*piece(b"b"))
@@ -183,10 +185,22 @@ def test_the_size_is_asked_for_only_where_it_ends_parts(slow: Slow) -> None:
     sink.discard()
 
 
-def test_without_a_piece_there_is_no_thread(slow: Slow) -> None:
-    before = threading.active_count()
-    sink = behind(slow)
-    assert threading.active_count() == before
+def test_without_a_piece_no_thread_is_asked_for(slow: Slow) -> None:
+    calls: list[Callable[[], None]] = []
+    sink = AsyncSink(slow, Plan(("packets",)), calls.append)
     sink.finish(None)
     sink.publish(b"")
+    assert calls == []
     assert slow.ends == ["finish", "publish"]
+
+
+def test_an_engine_waits_for_a_call_that_is_under_way(slow: Slow) -> None:
+    engine = PacketEngine(**Config().replace(workers=2).engine_arguments())
+    sink = AsyncSink(slow, Plan(("packets",)), engine.call_aside)
+    sink.take(*piece(b"a"))
+    assert slow.begun.wait(PATIENCE_S)
+    threading.Timer(0.05, slow.may_write.set).start()
+    engine.close()
+    assert slow.taken == [b"a"]
+    with pytest.raises(ValueError, match="closed"):
+        engine.call_aside(lambda: None)

@@ -2,6 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The engine: csrc/engine/engine.h.
 
+cdef void run_aside(void *of, uint32_t task) noexcept with gil:
+    """Calls what PacketEngine.call_aside was given."""
+    call = (<PacketEngine>of).aside_call
+    (<PacketEngine>of).aside_call = None
+    call()
+
+
 cdef class PacketEngine:
     """The whole packet path; belongs to one thread at a time."""
 
@@ -9,6 +16,8 @@ cdef class PacketEngine:
     cdef _Guard guard
     cdef _Spare spare
     cdef size_t views
+    cdef zn_job aside
+    cdef object aside_call
 
     def __init__(self, **settings):
         cdef zn_engine_config config
@@ -26,7 +35,8 @@ cdef class PacketEngine:
         self.views = config.view_count
 
     def __dealloc__(self):
-        zn_engine_close(self.engine)
+        with nogil:
+            zn_engine_close(self.engine)
 
     cdef int _enter(self) except -1:
         if self.engine == NULL:
@@ -39,9 +49,23 @@ cdef class PacketEngine:
         """Wipes and frees everything; again is fine."""
         if self.engine != NULL:
             self.guard.enter()
-            zn_engine_close(self.engine)
+            with nogil:  # its threads may be about to leave a call
+                zn_engine_close(self.engine)
             self.engine = NULL
             self.guard.leave()
+
+    def call_aside(self, call):
+        """Has one of the engine's threads call this while others go on: one call at a time, which
+        has ended before the engine is closed. Only where there are several workers."""
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._check_open()
+        self.aside_call = call
+        self.aside.run, self.aside.of = run_aside, <void *>self
+        with nogil:
+            rc = zn_engine_start_aside(self.engine, &self.aside, &err)
+        check(rc, &err)
 
     def run(self, Capture capture not None, int max_frames):
         """Takes up to max_frames from the capture; returns how many, 0 at its end."""

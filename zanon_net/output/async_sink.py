@@ -3,8 +3,7 @@
 """A sink for which a thread writes what was taken last, while the engine goes on."""
 
 from collections.abc import Callable, Mapping
-from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 from zanon_net.output.disk import DiskFacts
@@ -13,73 +12,63 @@ from zanon_net.system.signals import signals_blocked
 
 
 class AsyncSink(Sink):
-    """Hands what it takes to a thread, which has the real sink take it.
+    """Has the real sink take what it is given in a call that another thread makes.
 
-    At most one piece waits or is being written: the engine's memory for output is there twice, no
-    more. An error of the thread is raised by the next call of `take`, `rotate`, `flush`, `tend`,
-    `keep_state` or `finish`, and nothing is written after it. The calls that end a run end the
-    thread first.
+    call_aside: has another thread make a call, one at a time, and returns at once. At most one
+    piece waits or is being written: the engine's memory for output is there twice, no more. An
+    error of the other thread is raised by the next call of `take`, `rotate`, `flush`, `tend`,
+    `keep_state` or `finish`, and nothing is written after it. The calls that end a run wait for the
+    piece first.
     """
 
-    def __init__(self, sink: Sink, plan: Plan) -> None:
-        self._sink = sink
+    def __init__(
+        self, sink: Sink, plan: Plan, call_aside: Callable[[Callable[[], None]], None]
+    ) -> None:
+        self._sink, self._call_aside = sink, call_aside
         self._is_divided_by_size = plan.split_bytes != 0
         self.place, self.is_file = sink.place, sink.is_file
-        self._given: SimpleQueue[tuple[Parts, Tables, Event] | None] = SimpleQueue()
         self._last: Event | None = None  # set when the last piece is written
-        self._thread: Thread | None = None
         self._error: BaseException | None = None
 
     # A signal may raise KeyboardInterrupt anywhere in the main thread: each wait can be repeated.
 
-    def _work(self) -> None:
-        while (piece := self._given.get()) is not None:
-            parts, tables, done = piece
-            if self._error is None:
-                try:
-                    self._sink.take(parts, tables)
-                except BaseException as error:  # raised where the run handles it
-                    self._error = error
-            del piece, parts, tables  # the engine can use their memory again
+    def _writing(self, parts: Parts, tables: Tables, done: Event) -> Callable[[], None]:
+        """A call that writes a piece, once."""
+        piece = [(parts, tables)]
+
+        def write() -> None:
+            try:
+                self._sink.take(*piece.pop())  # the engine can use their memory again
+            except BaseException as error:  # raised where the run handles it
+                self._error = error
             done.set()
 
-    def _begin(self) -> None:
-        """Starts the thread."""
-        with signals_blocked():
-            thread = Thread(target=self._work, name="async sink", daemon=True)
-            self._thread = thread
-            thread.start()
+        return write
 
     def _resting(self) -> Sink:
-        """The real sink, once the thread has nothing to write, whether or not it failed."""
+        """The real sink, once nothing is being written, whether or not that failed."""
         if self._last is not None:
             self._last.wait()
         return self._sink
 
     def _idle(self) -> Sink:
-        """The same. Raises the thread's error."""
+        """The same. Raises the error of what was written."""
         sink = self._resting()
         if self._error is not None:
             raise self._error
         return sink
-
-    def _alone(self) -> Sink:
-        """The real sink, once the thread has ended, with an error or without."""
-        if self._thread is not None and self._thread.is_alive():
-            self._given.put(None)
-            self._thread.join()
-        return self._sink
 
     def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
         if not any(texts for _period, texts, _rows in parts) and not tables and len(parts) == 1:
             return
         self._idle()
-        if self._thread is None or not self._thread.is_alive():
-            self._begin()
         done = Event()
-        self._given.put((parts, tables, done))
-        self._last = done
+        call = self._writing(parts, tables, done)
+        del parts, tables
+        with signals_blocked():
+            self._call_aside(call)
+            self._last = done
 
     def rotate(self, first_ns: int, now_ns: int) -> None:
         """See Sink."""
@@ -119,20 +108,19 @@ class AsyncSink(Sink):
 
     def finish(self, first_ns: int | None) -> None:
         """See Sink."""
-        self._idle()
-        self._alone().finish(first_ns)
+        self._idle().finish(first_ns)
 
     def publish(self, manifest: bytes) -> None:
         """See Sink."""
-        self._alone().publish(manifest)
+        self._resting().publish(manifest)
 
     def discard(self) -> None:
         """See Sink."""
-        self._alone().discard()
+        self._resting().discard()
 
     def abandon(self, manifest: Callable[[], bytes], kept_from: int | None = None) -> None:
         """See Sink."""
-        self._alone().abandon(manifest, kept_from)
+        self._resting().abandon(manifest, kept_from)
 
     @property
     def was_cut(self) -> bool:  # type: ignore[override]

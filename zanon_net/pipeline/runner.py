@@ -143,7 +143,7 @@ def run_into(
         plan = plan_of(engine, config, disk_rules(config, sources, interruption))
         sink = open_it(plan)
         if config.limits.workers > 1 and sink.may_async_sink:
-            sink = AsyncSink(sink, plan)
+            sink = AsyncSink(sink, plan, engine.call_aside)
         stack.callback(sink.discard)
         reader = begin(engine, hooks)
         if started is not None:

@@ -158,6 +158,7 @@ cdef extern from "engine/engine.h" nogil:
     int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
     int zn_engine_flush(zn_engine *e, zn_error *err)
     zn_outputs *zn_engine_outputs(zn_engine *e)
+    int zn_engine_start_aside(zn_engine *e, zn_job *job, zn_error *err)
     zn_span zn_outputs_header(const zn_engine *e, zn_output output)
     bint zn_engine_waiting(const zn_engine *e)
     void zn_engine_packet_blocks(const zn_engine *e, zn_text *out)

@@ -27,6 +27,9 @@ cdef extern from "util/arena.h" nogil:
 
 cdef extern from "util/pool.h" nogil:
     unsigned ZN_POOL_MAX
+    ctypedef struct zn_job:
+        void (*run)(void *of, uint32_t task) noexcept
+        void *of
 
 
 cdef extern from "util/cursor.h" nogil:
