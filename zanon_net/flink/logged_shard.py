@@ -55,8 +55,10 @@ class Refused(NamedTuple):
 
     @property
     def frames(self) -> bytes:
-        """What tells the probe: no votes of its message are counted, and the reason. The answer comes
-        first: a refusal at the begin of an element ends the job."""
+        """What tells the probe: no votes of its message are counted, and the reason.
+
+        The answer comes first: a refusal at the begin of an element ends the job.
+        """
         h = self.header
         answer = write_answers(h.shard, h.probe, h.sequence, h.settings, [])
         return framed(answer) + framed(write_refusal(Refusal(self.reason, is_final=True)))
