@@ -13,10 +13,10 @@ void zn_ask_clock_step(zn_ask_clock *c, int64_t from_ns, int64_t to_ns)
 {
     if (from_ns < c->quiet_ns)
         from_ns = c->quiet_ns;
-    if (to_ns - from_ns <= c->window_ns)
+    if (to_ns - from_ns <= c->window_ns ||
+        (zn_ask_clock_doubts(c) && to_ns - c->step_ns < GONE_ON_NS))
         return;
-    if (!zn_ask_clock_doubts(c))
-        c->now_ns = from_ns;
+    c->now_ns = from_ns; /* to which packets went on after a step before this one */
     c->step_ns = to_ns;
 }
 

@@ -143,8 +143,8 @@ int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *er
  * told, and begins another one, under which time is where it is. No step may wait for an answer.
  * Returns 0, or -ZN_ERR_CAPACITY with *err filled.
  *
- * A counter that has answered nothing may have refused all of this number, which it then misses
- * nowhere: so the next one begins in the middle, by which it sees that marks of clients are missing.
+ * A counter that has answered nothing may have refused all of this number, and so misses nothing of
+ * it: the next one begins in the middle, which tells the counter that marks of clients are missing.
  */
 int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err);
 /* Takes an answer message. Returns 0, or -ZN_ERR_FORMAT with *err filled when it is none, or not to

@@ -81,7 +81,7 @@ class Counted(Probes):
             super().deliver(n)
             return
         self.waiting[n].popleft()
-        if read["watermark_ns"] == ENDED:
+        if read["watermark_ns"] == ENDED and known is not None:
             shard.forget_probe(read["probe"])
 
 
@@ -170,6 +170,23 @@ def test_a_clock_that_was_ahead_for_a_while_ends_a_number(
     assert servers(outcomes) <= servers([one])
 
 
+def test_packets_that_are_further_apart_than_the_window_are_believed(
+    chosen: dict[str, Any],
+) -> None:
+    """Time is that of the packet before the last one."""
+    apart, seen = 3 * MINUTE, []
+    probes = Probes(1, chosen)
+    for n in range(5):
+        (packet,) = strays(1, START + n * apart)
+        probes.feed(0, [packet])
+        seen.append(max(votes_header(message).watermark for message in probes.sent))
+    assert seen == [START + max(n - 1, 0) * apart for n in range(5)]
+    probes.feed(0, strays(1, START + 4 * apart + SECOND))
+    assert votes_header(probes.sent[-1]).watermark == START + 4 * apart + SECOND
+    one = run([frame for n in range(5) for frame in strays(1, START + n * apart)], **chosen)
+    assert probes.finish()[0].stats["records"] == one.stats["records"]
+
+
 def test_clients_that_the_counter_never_heard_of_are_no_servers(chosen: dict[str, Any]) -> None:
     """All of the first number was refused, and nobody misses it."""
     parts = traffic()
@@ -189,7 +206,7 @@ def test_clients_that_the_counter_never_heard_of_are_no_servers(chosen: dict[str
     assert sorted(firsts.values()) == [1, 1, 1, 2]
     assert not any(LATE_CLIENT.encode() in outcome.everything() for outcome in outcomes)
     later = START + 4 * MINUTE
-    one = run(merged(parts[1:] + [parts[0][len(wrong) :]]), **chosen)
+    one = run(merged([*parts[1:], parts[0][len(wrong) :]]), **chosen)
     assert observed(outcomes, later) == observed([one], later)
 
 
