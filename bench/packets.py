@@ -246,7 +246,7 @@ def speed_of(profile: str, arguments: argparse.Namespace, scratch: Path, memory:
     print(f"\n### {profile}: {trace.stat().st_size / 1e6:.0f} MB, {packets:,} packets\n")
     print("| tool | M packets/CPU-s | ns | M packets/s of wall | start s | MB out |")
     print("|---|---:|---:|---:|---:|---:|")
-    result = {tool.name: medians(turns[tool.name], starts[tool.name]) for tool in tools}
+    result = {name: medians(of, starts[name]) for name, of in turns.items()}
     for name, turn in result.items():
         start_s = statistics.median(one.cpu_s for one in starts[name])
         print(
