@@ -549,7 +549,8 @@ static uint32_t build_into(zn_engine *e, zn_packets *of, const zn_flow *f,
     frame->pcapng = (PCAPNG_OUTPUTS & 1u << output) != 0;
     frame->at = (uint8_t *)text->bytes + text->n;
     put_payload(of, plan, p, frame, frame->at + zn_packet_file_head(frame->pcapng) + headers);
-    text->n += zn_packet_file_bytes(frame->pcapng, zn_planned_frame_record(frame, headers).captured);
+    text->n +=
+        zn_packet_file_bytes(frame->pcapng, zn_planned_frame_record(frame, headers).captured);
     zn_frame_builder_put(&e->frame_builder, e->writes_async);
     e->outputs.lines[output]++;
     return headers;
