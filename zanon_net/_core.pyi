@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of the compiled core. Calls release the GIL for a whole batch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any, NamedTuple, Never, final
 

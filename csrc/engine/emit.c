@@ -465,48 +465,40 @@ void zn_engine_hold_packet(zn_engine *e, const zn_packet *p, uint32_t flow)
 
 /* ---- what leaves ----------------------------------------------------------------------------- */
 
-static zn_build_headers headers_of(const zn_packets *of, const zn_flow *f,
-                                   const zn_packet_plan *plan, const zn_held_packet *p)
+/* Fills in the headers of a frame, but for MAC addresses and options. Field by field: to copy them
+ * as one would wait until the other processor, which wrote the frame before, has given its memory
+ * back. */
+static void fill_headers(const zn_packets *of, const zn_flow *f, const zn_packet_plan *plan,
+                         const zn_held_packet *p, zn_build_headers *h)
 {
     unsigned from = p->sender, to = 1u - from;
-    zn_build_headers h;
-    if (!has_flow(p))
-        return (zn_build_headers){.src = zn_engine_other_address(of, p, 0),
-                                  .dst = zn_engine_other_address(of, p, 1),
-                                  .proto = p->proto,
-                                  .tos = p->tos,
-                                  .ttl = p->ttl,
-                                  .dont_fragment = p->dont_fragment,
-                                  .payload_bytes = p->payload_bytes};
-    h = (zn_build_headers){.src = *zn_packet_gate_address(f, plan, from),
-                           .dst = *zn_packet_gate_address(f, plan, to),
-                           .src_port = plan->port[from],
-                           .dst_port = plan->port[to],
-                           .ip_id = p->ip_id,
-                           .proto = (uint8_t)f->tuple.proto,
-                           .tos = p->tos,
-                           .ttl = p->ttl,
-                           .dont_fragment = p->dont_fragment,
-                           .tcp_flags = p->tcp_flags,
-                           .option_bytes = p->option_bytes,
-                           .window = p->window,
-                           .seq = p->seq,
-                           .ack = p->ack,
-                           .payload_bytes = p->payload_bytes};
-    if (p->fragment) {
-        h.datagram_bytes = p->datagram_bytes;
-        h.fragment_id = p->long_id;
-        h.fragment_offset = p->offset;
-        h.more_fragments = p->more;
-    }
-    return h;
+    bool flow = has_flow(p), fragment = flow && p->fragment;
+    h->src = flow ? *zn_packet_gate_address(f, plan, from) : zn_engine_other_address(of, p, 0);
+    h->dst = flow ? *zn_packet_gate_address(f, plan, to) : zn_engine_other_address(of, p, 1);
+    h->src_port = flow ? plan->port[from] : 0;
+    h->dst_port = flow ? plan->port[to] : 0;
+    h->ip_id = flow ? p->ip_id : 0;
+    h->proto = p->proto;
+    h->tos = p->tos;
+    h->ttl = p->ttl;
+    h->dont_fragment = p->dont_fragment;
+    h->tcp_flags = flow ? p->tcp_flags : 0;
+    h->option_bytes = flow ? p->option_bytes : 0;
+    h->window = flow ? p->window : 0;
+    h->seq = flow ? p->seq : 0;
+    h->ack = flow ? p->ack : 0;
+    h->payload_bytes = p->payload_bytes;
+    h->datagram_bytes = fragment ? p->datagram_bytes : 0;
+    h->fragment_id = fragment ? p->long_id : 0;
+    h->fragment_offset = fragment ? p->offset : 0;
+    h->more_fragments = fragment && p->more;
 }
 
 /* Fills in the headers of a frame. Returns how many bytes they have. */
 static uint32_t plan_headers(const zn_packets *of, const zn_flow *f, const zn_packet_plan *plan,
                              const zn_held_packet *p, zn_planned_frame *frame)
 {
-    frame->headers = headers_of(of, f, plan, p);
+    fill_headers(of, f, plan, p, &frame->headers);
     frame->macs = (uint8_t)of->macs;
     frame->from_inside = has_flow(p) ? p->sender == f->user : p->from_inside;
     if (p->option_bytes != 0) /* the delay line has other packets there soon */
@@ -557,7 +549,8 @@ static uint32_t build_into(zn_engine *e, zn_packets *of, const zn_flow *f,
     frame->pcapng = (PCAPNG_OUTPUTS & 1u << output) != 0;
     frame->at = (uint8_t *)text->bytes + text->n;
     put_payload(of, plan, p, frame, frame->at + zn_packet_file_head(frame->pcapng) + headers);
-    text->n += zn_packet_file_bytes(frame->pcapng, zn_planned_frame_record(frame, headers).captured);
+    text->n +=
+        zn_packet_file_bytes(frame->pcapng, zn_planned_frame_record(frame, headers).captured);
     zn_frame_builder_put(&e->frame_builder, e->writes_async);
     e->outputs.lines[output]++;
     return headers;

@@ -6,6 +6,7 @@
 
 #define PORTIONS 8u /* that are being filled or written, at most */
 #define PORTION_FRAMES 256u
+#define FRAMES_AHEAD 8u /* places between the prefetch of a frame and its use */
 
 struct zn_frame_portion {
     zn_job job; /* of one task: to write the frames */
@@ -116,6 +117,11 @@ zn_planned_frame *zn_frame_builder_next(zn_frame_builder *b, bool async)
     if (!async)
         return &b->frame;
     portion = &b->ring[b->current];
+    /* another processor has it in its cache */
+    if (portion->n + FRAMES_AHEAD < PORTION_FRAMES) {
+        ZN_PREFETCH_WRITE(&portion->frames[portion->n + FRAMES_AHEAD].headers);
+        ZN_PREFETCH_WRITE(&portion->frames[portion->n + FRAMES_AHEAD].t_ns);
+    }
     return &portion->frames[portion->n];
 }
 

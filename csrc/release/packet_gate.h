@@ -38,8 +38,8 @@ typedef enum zn_packet_server {
  */
 typedef struct zn_packet_plan {
     _Alignas(ZN_CACHE_LINE) int64_t names_known_ns; /* since when no more names can come */
-    int64_t missed_ns; /* since when names may have been missed, or the server is withheld */
-    uint32_t held;     /* packets that wait */
+    int64_t missed_ns;  /* since when names may have been missed, or the server is withheld */
+    uint32_t held;      /* packets that wait */
     uint32_t last_held; /* place of the newest of them */
     /* engine/packet_images: what is shown of each side's stream; the end of what has left. */
     uint32_t image[2];
