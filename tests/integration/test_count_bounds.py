@@ -364,6 +364,9 @@ class Away(CountClient):
         self._keep(message)
         self.sent += 1
 
+    def as_another(self, probe: int) -> "Away":
+        raise NotImplementedError
+
     def receive(self, timeout: float) -> list[bytes]:
         del timeout
         return []

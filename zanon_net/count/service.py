@@ -98,7 +98,7 @@ class CounterService:
                 f"{probe:016x}": (now_ns - mark) * NS
                 for probe, mark in self.counter.watermarks().items()
             },
-            probe_late_s={f"{probe:016x}": late.get(probe, 0) * NS for probe in last_seen},
+            probe_late_s={f"{probe:016x}": late.get(probe, 0) / 1e9 for probe in last_seen},
             state_age_s=None if self._state_s is None else time.monotonic() - self._state_s,
             probes_missing=self.counter.probes_missing,
             memory_bytes=self.counter.memory_bytes,
