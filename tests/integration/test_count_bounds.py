@@ -32,6 +32,7 @@ from zanon_net.count.transport import Received
 from zanon_net.count.url import read_place
 from zanon_net.pipeline import counting
 from zanon_net.pipeline.counting import Counting
+from zanon_net.pipeline.probe_numbers import ProbeNumbers
 from zanon_net.pipeline.vote_sealing import NothingAttached
 
 KNOWN = 4096  # probes, in a shard
@@ -348,8 +349,8 @@ def test_a_journal_is_bounded_while_nothing_is_decided(
 class Away(CountClient):
     """A counter that was there once."""
 
-    def __init__(self) -> None:
-        super().__init__(Hello(1, 7))
+    def __init__(self, probe: int) -> None:
+        super().__init__(Hello(probe, 7))
         self.sent = 0
         self.closed = False
 
@@ -365,7 +366,7 @@ class Away(CountClient):
         self.sent += 1
 
     def as_another(self, probe: int) -> "Away":
-        raise NotImplementedError
+        return Away(probe)
 
     def receive(self, timeout: float) -> list[bytes]:
         del timeout
@@ -391,9 +392,10 @@ def test_marks_for_a_counter_that_stays_away_are_bounded(
     monkeypatch.setattr(counting, "SIZE_S", 0.0)
     engine = make_engine(**chosen, count_probe="probe")
     engine.count_begin(1)
-    taker, client = Taker(engine), Away()
+    taker, client = Taker(engine), Away(engine.count_probe[0])
     config = Config(count_at="tcp://127.0.0.1:9", probe="p", key_file="x", z=5)
-    one = Counting(engine, client, NothingAttached(), config, is_live=True)
+    numbers = ProbeNumbers(client, shards=1, patience_s=1.0)
+    one = Counting(engine, numbers, NothingAttached(), config, is_live=True)
     most = 0
     for epoch in range(60):
         t_ns = START + epoch * chosen["rotate_ns"]
