@@ -516,18 +516,18 @@ static void put_payload(zn_packets *of, const zn_packet_plan *plan, const zn_hel
                         zn_planned_frame *frame, uint8_t *payload)
 {
     zn_packet_images *images = &of->images;
-    zn_shown_part shown = {0, 0};
+    zn_written_part written = {0, 0};
     if (images->wanted && !p->fragment && !plan->coarse) {
         if (has_flow(p)) {
-            shown = zn_packet_images_show(images, p, payload);
+            written = zn_packet_images_show(images, p, payload);
         } else {
             memset(payload, 0, p->payload_bytes);
             zn_engine_show_other(of, p, &frame->headers.src, &frame->headers.dst, payload);
-            shown.end = p->payload_bytes;
+            written.end = p->payload_bytes;
         }
     }
-    frame->shown_from = (uint16_t)shown.from;
-    frame->shown_end = (uint16_t)shown.end;
+    frame->written_from = (uint16_t)written.from;
+    frame->written_end = (uint16_t)written.end;
 }
 
 /* Builds a packet into one output. Returns the bytes of its headers. */

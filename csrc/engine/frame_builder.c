@@ -39,7 +39,7 @@ static void make_mac(zn_packet_macs macs, bool inside, const zn_addr *address,
 /* Writes zeros around the part of a payload that is shown. Returns the sum of all of it. */
 static uint32_t write_payload(const zn_planned_frame *f, uint8_t *payload, uint32_t bytes)
 {
-    uint32_t from = f->shown_from, end = f->shown_end;
+    uint32_t from = f->written_from, end = f->written_end;
     if (from == end) {
         memset(payload, 0, bytes);
         return 0;

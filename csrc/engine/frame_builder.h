@@ -21,7 +21,7 @@ typedef struct zn_planned_frame {
     int64_t t_ns;
     uint8_t *at; /* where its record begins */
     /* The part of its payload that stands there already, empty: none. The rest is zeros. */
-    uint16_t shown_from, shown_end;
+    uint16_t written_from, written_end;
     uint8_t macs; /* zn_packet_macs */
     bool from_inside;
     bool pcapng : 1, cut : 1, has_outer : 1;

@@ -832,7 +832,7 @@ static bool build_dtls(zn_packet_images *images, uint32_t flow, const zn_image *
 
 /* Adds the part of an image that lies in the n bytes from `seq` on to what is shown of them. */
 static void show_part(zn_packet_images *images, uint32_t flow, zn_image *i, uint32_t seq,
-                      uint32_t n, uint8_t *payload, zn_shown_part *shown)
+                      uint32_t n, uint8_t *payload, zn_written_part *written)
 {
     int32_t offset = zn_seq_ahead(i->seq, seq);
     uint32_t skip = offset < 0 ? 0u - (uint32_t)offset : 0, at = offset > 0 ? (uint32_t)offset : 0;
@@ -840,30 +840,30 @@ static void show_part(zn_packet_images *images, uint32_t flow, zn_image *i, uint
     if (skip >= i->n || at >= n)
         return;
     end = i->n - skip < n - at ? at + (i->n - skip) : n;
-    if (shown->end == 0)
-        *shown = (zn_shown_part){at, at};
-    if (at > shown->end)
-        memset(payload + shown->end, 0, at - shown->end);
-    if (end < shown->from)
-        memset(payload + end, 0, shown->from - end);
+    if (written->end == 0)
+        *written = (zn_written_part){at, at};
+    if (at > written->end)
+        memset(payload + written->end, 0, at - written->end);
+    if (end < written->from)
+        memset(payload + end, 0, written->from - end);
     memcpy(payload + at, built(images, flow, i) + skip, end - at);
-    shown->from = at < shown->from ? at : shown->from;
-    shown->end = end > shown->end ? end : shown->end;
+    written->from = at < written->from ? at : written->from;
+    written->end = end > written->end ? end : written->end;
 }
 
-zn_shown_part zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
-                                    uint8_t *payload)
+zn_written_part zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
+                                      uint8_t *payload)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(images->gate, held->flow);
     uint32_t seq = sent_seq(plan, held), *link = &plan->image[held->sender];
-    zn_shown_part shown = {0, 0};
+    zn_written_part written = {0, 0};
     if (held->payload_bytes == 0)
-        return shown;
+        return written;
     if (held->image != 0) {
         zn_image *i = image_at(images, held->image);
-        shown.end = i->n < held->payload_bytes ? i->n : held->payload_bytes;
-        memcpy(payload, built(images, held->flow, i), shown.end);
-        return shown;
+        written.end = i->n < held->payload_bytes ? i->n : held->payload_bytes;
+        memcpy(payload, built(images, held->flow, i), written.end);
+        return written;
     }
     while (*link != 0) {
         uint32_t image = *link;
@@ -875,11 +875,11 @@ zn_shown_part zn_packet_images_show(zn_packet_images *images, const zn_held_pack
             free_image(images, image);
             plan->images[held->sender]--;
         } else {
-            show_part(images, held->flow, i, seq, held->payload_bytes, payload, &shown);
+            show_part(images, held->flow, i, seq, held->payload_bytes, payload, &written);
             link = &i->next;
         }
     }
-    return shown;
+    return written;
 }
 
 void zn_packet_images_forget(zn_packet_images *images, uint32_t flow)

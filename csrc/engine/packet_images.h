@@ -93,14 +93,14 @@ void zn_packet_images_left(zn_packet_images *images, const zn_held_packet *held)
 
 /* The bytes of a payload from the first one that is shown to the last; `end` is behind that. None:
  * both are 0. */
-typedef struct zn_shown_part {
+typedef struct zn_written_part {
     uint32_t from, end;
-} zn_shown_part;
+} zn_written_part;
 
 /* Writes what is shown of the payload of a packet whose fate has been found, and zeros between what
  * is shown. Returns where that is, and writes nothing outside. */
-zn_shown_part zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
-                                    uint8_t *payload);
+zn_written_part zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
+                                      uint8_t *payload);
 
 /* Forgets the images of a flow. */
 void zn_packet_images_forget(zn_packet_images *images, uint32_t flow);

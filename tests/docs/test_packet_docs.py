@@ -159,7 +159,7 @@ def test_local_ports(page: str) -> None:
 
 
 def test_mac_addresses(page: str) -> None:
-    (macs,) = re.findall(r"role_macs\[2\]\[.*?\] = \{(.*?)\};", source("engine/emit.c"))
+    (macs,) = re.findall(r"role_macs\[2\]\[.*?\] = \{(.*?)\};", source("engine/frame_builder.c"))
     pairs = [[int(n) for n in mac.split(", ")] for mac in re.findall(r"\{([\d, ]+)\}", macs)]
     written = [":".join(f"{n:02}" for n in mac) for mac in pairs]
     assert all(f"`{mac}`" in page for mac in written)
