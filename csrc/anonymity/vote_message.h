@@ -53,6 +53,9 @@ typedef struct zn_vote_header {
     uint64_t settings; /* names z, window and epochs: both sides must have the same */
     uint32_t votes;
     uint32_t rules;       /* packed zn_vote_rules: all probes must have the same */
+    bool renewed;         /* the probe has another number: of the first message under this one, that
+                           * came before; of the last one, that follows */
+    bool marks_missing;   /* of the first message: the counter may lack clients of before it */
     int64_t watermark_ns; /* no vote for an earlier time will follow */
     int64_t base_ns;
     uint32_t groups, lease_groups; /* in all, and of the two last kinds: these come last */

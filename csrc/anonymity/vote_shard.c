@@ -176,7 +176,7 @@ static zn_vote_probe *enter_probe(zn_vote_shard *s, const zn_vote_header *h, int
     p->id = h->probe;
     p->gone_epoch = ZN_VOTE_EPOCH_NONE;
     zn_shard_note_gone(s);
-    if (h->sequence != 1)
+    if (h->sequence != 1 || h->marks_missing)
         lose_epoch(s, zn_vote_clients_epoch(&s->clients, latest_ns));
     return p;
 }

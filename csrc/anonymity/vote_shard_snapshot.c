@@ -9,7 +9,7 @@
 #include "util/arena.h"
 #include "util/hash.h"
 
-#define VERSION 1
+#define VERSION 2
 #define CHECKSUM 8
 #define STEP ((size_t)1 << 16) /* bytes of the table's snapshot at a time */
 #define COUNTERS (sizeof(zn_vote_shard_stats) / sizeof(uint64_t))

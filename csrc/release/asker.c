@@ -151,6 +151,7 @@ static void cut_shard(zn_asker *a, unsigned number)
                              .rules = a->rules,
                              .watermark_ns = a->watermark_ns};
     uint32_t votes = shard->writer.votes;
+    bool ends = a->watermark_ns == ZN_VOTE_WATERMARK_END;
     size_t most = zn_vote_writer_bytes(&shard->writer), n;
     uint8_t *at = (uint8_t *)zn_text_reserve(&a->ready, LENGTH_BYTES + most);
     if (shard->sent_count == SENT_MOST)
@@ -159,6 +160,8 @@ static void cut_shard(zn_asker *a, unsigned number)
         a->failed = true;
         return;
     }
+    header.marks_missing = a->renewed && shard->sequence == 1;
+    header.renewed = ends ? a->goes_on : header.marks_missing && shard->was_known;
     n = zn_vote_writer_finish(&shard->writer, &header, at + LENGTH_BYTES, a->order);
     (void)zn_le_put(at, n, LENGTH_BYTES);
     a->ready.n += LENGTH_BYTES + n;
@@ -191,11 +194,16 @@ int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *er
 
 int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err)
 {
-    int rc = zn_asker_cut(a, now_ns, ZN_VOTE_WATERMARK_END, err);
+    int rc;
+    a->goes_on = true;
+    rc = zn_asker_cut(a, now_ns, ZN_VOTE_WATERMARK_END, err);
+    a->goes_on = false;
+    a->renewed = true;
     for (unsigned i = 0; i < a->shard_count; i++) {
         while (a->shards[i].first != NULL)
             forget_first(&a->shards[i]);
-        a->shards[i].sequence = a->shards[i].answered ? 1 : 2;
+        a->shards[i].sequence = 1;
+        a->shards[i].was_known = a->shards[i].answered;
         a->shards[i].answered = false;
     }
     a->probe = probe;

@@ -64,6 +64,7 @@ typedef struct zn_asked_shard {
     uint64_t *steps;       /* the step of each of its votes; ZN_STEP_OF_NONE: nobody waits */
     uint64_t sequence;     /* of that message */
     bool answered;         /* the counter knows this number of the probe */
+    bool was_known;        /* and knew the one before */
     zn_text rows;          /* of its votes, where rows go with them */
     uint32_t *row_end;     /* of each vote: where its row ends there */
     zn_sent *first, *last; /* its unanswered messages */
@@ -91,6 +92,8 @@ typedef struct zn_asker {
      * bytes. */
     void (*write_row)(zn_text *out, const zn_release *row);
     const zn_release *row; /* of the vote that is asked about next; NULL: it has none */
+    bool renewed;          /* this is not the probe's first number */
+    bool goes_on;          /* another one follows */
     bool muted;     /* the answers to votes and questions are given up, and nothing is sent */
     bool abandoned; /* the same for good, and no message follows */
     bool failed;    /* no memory for a message */
@@ -143,8 +146,8 @@ int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *er
  * told, and begins another one, under which time is where it is. No step may wait for an answer.
  * Returns 0, or -ZN_ERR_CAPACITY with *err filled.
  *
- * A counter that has answered nothing may have refused all of this number, and so misses nothing of
- * it: the next one begins in the middle, which tells the counter that marks of clients are missing.
+ * The first message of the next one says that marks of clients may be missing: the counter has some
+ * for the times that were wrong, and has refused or not read others.
  */
 int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err);
 /* Takes an answer message. Returns 0, or -ZN_ERR_FORMAT with *err filled when it is none, or not to

@@ -203,7 +203,12 @@ def test_clients_that_the_counter_never_heard_of_are_no_servers(chosen: dict[str
     firsts: dict[int, int] = {}
     for header in map(votes_header, probes.sent):
         firsts.setdefault(header.probe, header.sequence)
-    assert sorted(firsts.values()) == [1, 1, 1, 2]
+    assert sorted(firsts.values()) == [1, 1, 1, 1]
+    assert Counter(
+        (read["renewed"], read["marks_missing"])
+        for read in map(read_votes, probes.sent)
+        if read["sequence"] == 1
+    ) == {(False, False): 3, (False, True): 1}
     assert not any(LATE_CLIENT.encode() in outcome.everything() for outcome in outcomes)
     later = START + 4 * MINUTE
     one = run(merged([*parts[1:], parts[0][len(wrong) :]]), **chosen)
@@ -226,4 +231,28 @@ def test_clients_from_before_a_step_are_no_servers_after_it(
     parts[1].sort(key=lambda frame: frame.t_ns)
     outcomes, _probes = counted(parts, chosen, kind)
     assert epoch <= MIDDLE < epoch + MINUTE
+    assert not any(LATE_CLIENT.encode() in outcome.everything() for outcome in outcomes)
+
+
+@pytest.mark.parametrize("kind", [Probes, Counted])
+@pytest.mark.parametrize("after_s", [72, 78])
+def test_clients_of_times_that_were_wrong_are_no_servers(
+    chosen: dict[str, Any], kind: type[Probes], after_s: int
+) -> None:
+    """A clock that was three minutes ahead for a while: its client was told of for that time only,
+    and is known to one run all the same."""
+    parts, away = traffic(), 3 * MINUTE
+    began = MIDDLE - MIDDLE % MINUTE + 10 * SECOND
+    client = visit(LATE_CLIENT, b"h1.example", began + away + 4 * SECOND)
+    wrong = sorted(strays(300, began + away, SECOND // 50) + client, key=lambda frame: frame.t_ns)
+    for n in range(30):
+        at = began + (after_s + 8 + n) * SECOND
+        parts[1] += visit(user(500 + n), b"h1.example", at, LATE_CLIENT)
+    parts[1].sort(key=lambda frame: frame.t_ns)
+    before, _probes = counted(parts, chosen, kind)
+    assert any(LATE_CLIENT.encode() in outcome.everything() for outcome in before)
+    at = next(n for n, frame in enumerate(parts[0]) if frame.t_ns >= began)
+    parts[0][at:at] = wrong
+    outcomes, probes = counted(parts, chosen, kind)
+    assert len({votes_header(message).probe for message in probes.sent}) == len(parts) + 1
     assert not any(LATE_CLIENT.encode() in outcome.everything() for outcome in outcomes)

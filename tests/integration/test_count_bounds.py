@@ -20,7 +20,8 @@ from zanon_net.config.settings import Config
 from zanon_net.count import admission, listener
 from zanon_net.count import state as state_file
 from zanon_net.count.client import CountClient, connect
-from zanon_net.count.commits import Commit
+from zanon_net.count.commits import COUNTED, Commit, Entry
+from zanon_net.count.counter import Counter
 from zanon_net.count.folder_transport import FolderTransport
 from zanon_net.count.folders import CounterFolder
 from zanon_net.count.frames import ENDED, Hello, Welcome
@@ -418,3 +419,26 @@ def test_marks_for_a_counter_that_stays_away_are_bounded(
     assert len(outcome.flows) == 1200
     assert b"203.0.113" not in outcome.everything()
     assert not any(flow["server"] for flow in outcome.flows)
+
+
+def test_a_number_that_takes_the_place_of_another_is_no_other_probe() -> None:
+    """Nothing is decided before the probe that is still to come, and nothing is over before it."""
+    settings = CounterSettings(z=2, window_ns=MINUTE, rotate_ns=MINUTE, expect_probes=2)
+    counter = Counter(settings)
+
+    def put(writer: VoteWriter, watermark_ns: int) -> int:
+        entry = Entry(COUNTED, bytes(writer.finish(watermark_ns)))
+        return len(counter.apply(Commit(counter.offset, [entry])).answers)
+
+    first = VoteWriter(1, 0, settings.number)
+    assert put(first, START + 60 * MINUTE) == 0
+    last = VoteWriter(1, 0, settings.number, sequence=2, renewed=True)
+    second = VoteWriter(2, 0, settings.number, renewed=True, marks_missing=True)
+    assert put(second, START) == put(last, ENDED) == 0
+    assert counter.probes_missing == 1
+    put(VoteWriter(2, 0, settings.number, sequence=2), ENDED)
+    assert not counter.is_done
+    other = VoteWriter(3, 0, settings.number)
+    assert put(other, START) > 0
+    put(other, ENDED)
+    assert counter.is_done

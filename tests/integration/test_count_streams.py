@@ -240,7 +240,7 @@ def test_strangers_get_no_connection(
         with pytest.raises(ZanonError, match="came with another certificate"):
             another.welcome(10)
         wrong = connect(url, probe=2, settings=7, tls=authority.certify("wrong"))
-        with pytest.raises(ZanonError, match="--z, --window or --rotate"):
+        with pytest.raises(ZanonError, match="--z, --window, --rotate or --count-rotate"):
             wrong.welcome(10)
         for client in (known, another, wrong):
             client.close()

@@ -194,6 +194,10 @@ tests:
         values: '1x60'
       - series: 'zanon_probe_lag_seconds{{instance="well", probe="1"}}'
         values: '100x60'
+      - series: 'zanon_probe_late_seconds{{instance="joins", probe="1"}}'
+        values: '30x60'
+      - series: 'zanon_probe_late_seconds{{instance="well", probe="1"}}'
+        values: '0x60'
       - series: 'zanon_counter_probe_gone_total{{instance="lost"}}'
         values: '0x40 1x20'
       - series: 'zanon_counter_probes_missing{{instance="waiting"}}'
@@ -231,6 +235,7 @@ FIRING = {
     "ZanonClockJumped": "jumps",
     "ZanonReleasesEverything": "open",
     "ZanonProbeBehind": "late",
+    "ZanonProbeLate": "joins",
     "ZanonProbeGone": "lost",
     "ZanonProbeMissing": "waiting",
     "ZanonVotesRefused": "refuses",

@@ -233,7 +233,7 @@ def test_a_probe_that_was_gone_comes_back() -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda s: s[:4] + b"\x02" + s[5:], "version 2, and only 1 is known"),
+        (lambda s: s[:4] + b"\x01" + s[5:], "version 1, and only 2 is known"),
         (lambda s: b"else" + s[4:], "no snapshot"),
         (lambda s: s[:3], "no snapshot"),
         (lambda s: s[:-20], "damaged|cut|snapshot"),
@@ -261,3 +261,26 @@ def test_a_log_of_something_else_is_refused() -> None:
         LoggedShard.restore(SETTINGS, 0, None, [b"ZNVQ" + bytes(8)])
     with pytest.raises(FormatError):
         LoggedShard.restore(SETTINGS, 0, None, [b"ZNVG"])
+
+
+def test_a_probe_whose_messages_wait_for_one_that_is_missing_is_stuck() -> None:
+    shard = LoggedShard(SETTINGS, 0)
+    probe = MESSAGES[0][0]
+    own = [message for p, message in MESSAGES if p == probe]
+    list(shard.take(own[0]))
+    assert not shard.is_stuck(probe)
+    list(shard.take(own[2]))
+    assert shard.is_stuck(probe)
+    list(shard.take(own[1]))
+    assert not shard.is_stuck(probe)
+
+
+def test_a_number_that_takes_the_place_of_another_is_no_other_probe() -> None:
+    """Nothing is decided before the one that is still to come."""
+    shard = LoggedShard(CountSettings(**{**SETTINGS.__dict__, "expect_probes": 2}), 0)
+    writers = [
+        VoteWriter(number, 0, STREAM.settings, renewed=number == 2, marks_missing=number == 2)
+        for number in (1, 2, 3)
+    ]
+    for writer, answers in zip(writers, (0, 0, 3), strict=True):
+        assert len(list(shard.take(framed(bytes(writer.finish(1000)))))) == answers

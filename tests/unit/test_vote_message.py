@@ -27,6 +27,7 @@ from zanon_net._core import (
 )
 
 VECTORS = json.loads((ROOT / "tests/oracle/vote_messages.json").read_text(encoding="utf-8"))
+RULES_MASK = (1 << 22) - 1
 WORDS = st.integers(0, 2**64 - 1)
 TIMES = st.one_of(st.integers(0, 300), st.integers(0, END))
 FEW = st.integers(0, 2) | WORDS  # so that attributes and users come again
@@ -40,14 +41,16 @@ OPTIONS = st.fixed_dictionaries({
 })  # fmt: skip
 messages = st.builds(
     Message, st.integers(0, 0xFFFF), WORDS, st.integers(1, 2**63), WORDS, TIMES,
-    st.lists(votes, max_size=40), OPTIONS.map(lambda options: vote_rules(**options)),
+    st.lists(votes, max_size=40),
+    st.builds(lambda chosen, bits: vote_rules(**chosen) | bits << 22, OPTIONS, st.integers(0, 3)),
 )  # fmt: skip
 
 
 def written(message: Message) -> tuple[bytes, list[int]]:
     writer = VoteWriter(
         message.probe, message.shard, message.settings,
-        rules=message.rules, sequence=message.sequence, max_votes=500,
+        rules=message.rules & RULES_MASK, sequence=message.sequence, max_votes=500,
+        renewed=bool(message.rules >> 22 & 1), marks_missing=bool(message.rules >> 23 & 1),
     )  # fmt: skip
     for v in message.votes:
         writer.add(v.kind, v.t_ns, v.user, v.lo, v.hi)
@@ -59,7 +62,8 @@ def read(data: bytes) -> Message:
     m = read_votes(data)
     columns = [m[name].tolist() for name in ("kind", "t_ns", "user", "lo", "hi")]
     header = (m[name] for name in ("shard", "probe", "sequence", "settings", "watermark_ns"))
-    return Message(*header, [Vote(*row) for row in zip(*columns, strict=True)], m["rules"])
+    word = m["rules"] | m["renewed"] << 22 | m["marks_missing"] << 23
+    return Message(*header, [Vote(*row) for row in zip(*columns, strict=True)], word)
 
 
 def of_vector(vector: dict[str, Any]) -> Message:

@@ -83,7 +83,8 @@ cdef object word_columns(dict columns):
 
 
 cdef class VoteWriter:
-    """VoteWriter(probe, shard, settings, *, rules=None, sequence=1, max_votes=65536)
+    """VoteWriter(probe, shard, settings, *, rules=None, sequence=1, max_votes=65536,
+    renewed=False, marks_missing=False)
 --
 
     Writes the vote messages of a probe to a shard (docs/reference/vote-messages.md).
@@ -92,13 +93,16 @@ cdef class VoteWriter:
     rules: of vote_rules(); None: its defaults.
     sequence: that of the first message; finish() raises it by one.
     max_votes: of a message, up to 2**20.
+    renewed: the probe has another number: in the first message one came before, in the last one
+    another follows. marks_missing: in the first message, the counter may lack clients of before.
     """
 
     cdef zn_vote_writer writer
     cdef zn_vote_header header
     cdef readonly object order
 
-    def __init__(self, probe, shard, settings, *, rules=None, sequence=1, max_votes=1 << 16):
+    def __init__(self, probe, shard, settings, *, rules=None, sequence=1, max_votes=1 << 16,
+                 renewed=False, marks_missing=False):
         cdef zn_error err
         if self.writer.max_votes != 0:
             raise RuntimeError("a writer cannot be opened twice")
@@ -108,6 +112,8 @@ cdef class VoteWriter:
         self.header.settings = whole("settings", settings, 0, WORD_MAX)
         self.header.rules = rules_of(rules)
         self.header.sequence = whole("sequence", sequence, 1, WORD_MAX)
+        self.header.renewed = renewed
+        self.header.marks_missing = marks_missing
         max_votes = whole("max_votes", max_votes, 1, ZN_VOTES_MAX)
         check(zn_vote_writer_init(&self.writer, max_votes, &err), &err)
 
@@ -181,7 +187,8 @@ cdef dict start_of(const zn_vote_header *header):
 def read_votes(bytes message not None):
     """The header of a vote message and its votes as arrays, in the order of their answers.
 
-    A dict of shard, probe, sequence, settings, rules and watermark_ns; and of arrays kind (uint8),
+    A dict of shard, probe, sequence, settings, rules, renewed, marks_missing and watermark_ns; and
+    of arrays kind (uint8),
     t_ns (int64), user (40 bits of it), lo and hi (uint64).
     Raises FormatError for what is no such message, cut or damaged.
     """
@@ -210,7 +217,8 @@ def read_votes(bytes message not None):
         words[1, i] = votes[i].id.lo
         words[2, i] = votes[i].id.hi
     user, lo, hi = arrays[2]
-    return {**start_of(&header), "rules": header.rules, "watermark_ns": header.watermark_ns,
+    return {**start_of(&header), "rules": header.rules, "renewed": header.renewed,
+            "marks_missing": header.marks_missing, "watermark_ns": header.watermark_ns,
             "kind": arrays[0], "t_ns": arrays[1], "user": user, "lo": lo, "hi": hi}
 
 

@@ -14,7 +14,7 @@ from zanon_net.config.parse import format_duration
 from zanon_net.count.attachments import plain_message
 from zanon_net.count.commits import COUNTED, GONE, UNCOUNTED, Entry
 from zanon_net.count.counter import Counter
-from zanon_net.count.frames import ENDED, Refusal, VotesHeader, votes_header
+from zanon_net.count.frames import ENDED, OTHER_SETTINGS, Refusal, VotesHeader, votes_header
 from zanon_net.count.lateness import NS_PER_S, lag_text
 from zanon_net.count.settings import CounterSettings
 from zanon_net.count.transport import Received
@@ -108,7 +108,7 @@ class Admission:
     def _misfit(self, header: VotesHeader) -> str:
         """Why a message can never be counted here; empty: it can."""
         if header.settings != self._settings.number:
-            return "its --z, --window or --rotate are not those of the counter"
+            return OTHER_SETTINGS
         if header.shard >= self._settings.shards:
             return f"it votes in shard {header.shard}, and the counter has {self._settings.shards}"
         if (rules := self._counter.rules) not in (None, header.rules):

@@ -50,7 +50,8 @@ class Counter:
         self.offset = 0
         self.tally: Tally[str] = Tally()
         self._shards = [settings.new_shard(number) for number in range(settings.shards)]
-        self._came = [0] * len(self._shards)  # probes, to each shard
+        self._came = [0] * len(self._shards)  # numbers of probes, to each shard,
+        self._renewed = [0] * len(self._shards)  # and those of them that took the place of another
         self._rows = new_store(settings)
 
     # ---- what a commit does ----------------------------------------------------------------------
@@ -99,11 +100,12 @@ class Counter:
                 other.rules = header.rules
         if before is None:
             self._note_probe(header)
-        if header.watermark == ENDED and (before is None or before[WATERMARK] != ENDED):
+        is_over = header.watermark == ENDED and not header.renewed
+        if is_over and (before is None or before[WATERMARK] != ENDED):
             self._note_end(header.probe)
 
     def _decide(self, shard: int) -> list[bytes]:
-        if self._came[shard] < self._settings.expect_probes:
+        if self._came[shard] - self._renewed[shard] < self._settings.expect_probes:
             return []
         return list(self._shards[shard].decide())
 
@@ -117,6 +119,7 @@ class Counter:
     def _note_probe(self, header: VotesHeader) -> None:
         """Counts a probe that a shard did not know before this message."""
         self._came[header.shard] += 1
+        self._renewed[header.shard] += header.renewed
         others = (shard for number, shard in enumerate(self._shards) if number != header.shard)
         if not any(shard.probe(header.probe) for shard in others):
             self.tally["probes"] += 1
@@ -189,7 +192,8 @@ class Counter:
     @property
     def probes_missing(self) -> int:
         """How many of the expected probes have not come, in the shard that waits for most."""
-        return max(self._settings.expect_probes - min(self._came), 0)
+        came = map(int.__sub__, self._came, self._renewed)
+        return max(self._settings.expect_probes - min(came), 0)
 
     @property
     def ended(self) -> set[int]:
@@ -234,7 +238,7 @@ class Counter:
 
     def dump(self) -> dict[str, bytes]:
         """All of it, by names."""
-        about = {"tally": dict(self.tally), "came": self._came}
+        about = {"tally": dict(self.tally), "came": self._came, "renewed": self._renewed}
         parts = {f"shard-{number}": shard.dump() for number, shard in enumerate(self._shards)}
         return {"counter": json.dumps(about).encode(), "rows": self._rows.dump(), **parts}
 
@@ -243,7 +247,7 @@ class Counter:
         about = json.loads(parts["counter"])
         self.offset = offset
         self.tally = Tally(about["tally"])
-        self._came = list(about["came"])
+        self._came, self._renewed = list(about["came"]), list(about["renewed"])
         self._rows.load(parts["rows"])
         self._shards = [
             VoteShard.load(parts[f"shard-{number}"]) for number in range(len(self._shards))
@@ -264,6 +268,8 @@ def _marks_only(message: bytes) -> bytes:
         votes["shard"],
         votes["settings"],
         rules=votes["rules"],
+        renewed=votes["renewed"],
+        marks_missing=votes["marks_missing"],
         sequence=votes["sequence"],
         max_votes=max(1, int(marks.sum())),
     )

@@ -51,7 +51,8 @@ class FileClient(CountClient):
                 time.sleep(POLL_S)
         if self._welcome.settings != self.hello.settings:
             raise ZanonError(
-                "the counter has other settings; give --z, --window and --rotate as it has them"
+                "the counter has other settings;"
+                " give --z, --window, --rotate and --count-rotate as it has them"
             )
         return self._welcome
 

@@ -86,13 +86,16 @@ class FolderTransport(Transport):
         sync_commits((self._answers, *self._answers.glob("*/")), ANSWERS_SUFFIX, offset)
 
     def refuse(self, received: Received, refusal: Refusal) -> None:
-        """See Transport: a final refusal is among the answers."""
+        """See Transport: a final refusal is among the answers, and what is refused is removed, or a
+        counter that begins without this one's state could take it for the first."""
         if not refusal.is_final:
             self._again_s[received.origin] = time.monotonic() + AGAIN_S
             return
         with suppress(FormatError):  # nobody can be told that sent no message
             probe = votes_header(received.message).probe
             self._write(probe, REFUSAL_NAME, framed(write_refusal(refusal)))
+            if isinstance(received.origin, Path):
+                received.origin.unlink(missing_ok=True)
 
     def _write(self, probe: int, name: str, frames: bytes) -> None:
         folder = self._answers / f"{probe:016x}"

@@ -22,6 +22,7 @@ CHECKSUM_BYTES = 8
 
 _LENGTH = struct.Struct("<I")
 _VOTES = struct.Struct("<4sBBHQQQqqIII4x")
+RENEWED_AT, RULES_MASK = 22, (1 << 22) - 1  # of the bytes of the rules
 _ANSWERS = struct.Struct("<4sBBHQQQI")
 _PROBE = slice(8, 16)  # of _VOTES
 _HELLO = struct.Struct("<4sBBHQQ")
@@ -29,6 +30,8 @@ _WELCOME = struct.Struct("<4sBBHQ")
 _COUNT = struct.Struct("<4sBBHI")
 _RECEIPT = struct.Struct("<HQ")
 HELLO_BYTES = _HELLO.size
+
+OTHER_SETTINGS = "its --z, --window, --rotate or --count-rotate are not those of the counter"
 
 
 class Key(NamedTuple):
@@ -39,14 +42,18 @@ class Key(NamedTuple):
 
 
 class VotesHeader(NamedTuple):
-    """The header of a message of votes. rules: of vote_rules(). latest: a bound on the times of its
-    votes."""
+    """The header of a message of votes.
+
+    rules: of vote_rules(). renewed: the first message of a probe that had another number before, or
+    the last of one that goes on under another. latest: a bound on the times of its votes.
+    """
 
     shard: int
     probe: int
     sequence: int
     settings: int
     rules: int
+    renewed: bool
     watermark: int
     latest: int
     votes: int
@@ -131,9 +138,10 @@ def votes_header(message: bytes) -> VotesHeader:
     _flags, shard, probe, sequence, settings, watermark, base, _groups, votes, word = _unpacked(
         _VOTES, message, VOTES
     )
-    width, rules = word & 0xFF, word >> 8
+    width, word = word & 0xFF, word >> 8
+    rules, renewed = word & RULES_MASK, bool(word >> RENEWED_AT & 1)
     latest = base + (1 << 8 * width) if votes else 0
-    return VotesHeader(shard, probe, sequence, settings, rules, watermark, latest, votes)
+    return VotesHeader(shard, probe, sequence, settings, rules, renewed, watermark, latest, votes)
 
 
 def probe_of(message: bytes) -> int:

@@ -19,6 +19,7 @@ from zanon_net.count.commits import Commit
 from zanon_net.count.frames import (
     FRAME_MAX,
     HELLO_BYTES,
+    OTHER_SETTINGS,
     RECEIPT,
     Hello,
     Key,
@@ -311,7 +312,7 @@ class Listener(Transport):
         if hello.probe in self._refused:
             return self._refused[hello.probe]
         if hello.settings != self._welcome.settings:
-            return Refusal("its --z, --window or --rotate are not those of the counter", True)
+            return Refusal(OTHER_SETTINGS, True)
         own = [probe for probe, link in self._connections.items() if link.owner == owner != ""]
         if len(own) >= PROBES_MAX and hello.probe not in own:
             return Refusal("its certificate has as many probes as one may have", False)

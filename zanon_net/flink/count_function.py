@@ -67,7 +67,9 @@ class CountFunction(KeyedProcessFunction):
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
         yield from self._take(shard, value)
-        self._heard[number][_probe_of(value)] = time.monotonic_ns()
+        probe = _probe_of(value)
+        if not shard.is_stuck(probe) or probe not in self._heard[number]:
+            self._heard[number][probe] = time.monotonic_ns()
 
     def _look(self, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
         number = ctx.get_current_key()

@@ -24,7 +24,7 @@ from zanon_net.count.lateness import MAX_LAG_NS
 from zanon_net.errors import CapacityError, FormatError
 from zanon_net.flink.count_settings import CountSettings
 
-SNAPSHOT_VERSION = 1
+SNAPSHOT_VERSION = 2
 NEVER = 1 << 64
 """The number of a message that does not come."""
 LOG_BYTES_MIN = 1 << 16
@@ -88,6 +88,7 @@ class LoggedShard:
         self._early: dict[int, dict[int, bytes]] = {}
         self._refused: set[int] = set()
         self._untold: list[Refused] = []
+        self._renewed: set[int] = set()
         self._log_bytes = 0
         self._log_bytes_max = LOG_BYTES_MIN
         self._snapshot_watermark = self._shard.watermark
@@ -133,7 +134,7 @@ class LoggedShard:
         else:
             for message in messages_in(entry):
                 self._take_message(message)
-        self._has_begun = self._has_begun or len(self._next) >= self._settings.expect_probes
+        self._has_begun = self._has_begun or self._came >= self._settings.expect_probes
         if self._has_begun:
             yield from self._decide()
 
@@ -150,6 +151,16 @@ class LoggedShard:
             for probe, (_last, mark, is_present) in self._shard.known_probes.items()
             if not is_present and mark < decided < ENDED
         }
+
+    def is_stuck(self, probe: int) -> bool:
+        """Whether the messages of a probe wait for one that is missing."""
+        early = self._early.get(probe)
+        return bool(early) and self._next.get(probe, 1) not in (early or ())
+
+    @property
+    def _came(self) -> int:
+        """Probes that have come, each once, whatever its numbers."""
+        return len(self._next) - len(self._renewed)
 
     def _take_message(self, message: bytes) -> None:
         header = votes_header(message)
@@ -170,6 +181,8 @@ class LoggedShard:
                 self._shard.put(early[following])
             except CapacityError:
                 break
+            if following == 1 and votes_header(early[1]).renewed:
+                self._renewed.add(probe)
             del early[following]
             following += 1
             self._next[probe] = following
@@ -217,6 +230,8 @@ class LoggedShard:
     def is_snapshot_due(self) -> bool:
         """Whether the log has become long, beside the snapshot or the window. Where files of a
         probe are read before those of another, it is better made when all have been."""
+        if self._renewed and not self._has_begun:  # the log alone says who took whose place
+            return False
         if self._shard.watermark - self._snapshot_watermark >= self._settings.window_ns:
             return True
         if self._log_bytes < self._log_bytes_max:

@@ -189,6 +189,7 @@ cdef extern from "anonymity/vote_message.h" nogil:
         uint16_t shard
         uint64_t probe, sequence, settings
         uint32_t votes, rules
+        c_bool renewed, marks_missing
         int64_t watermark_ns
     ctypedef struct zn_vote_writer:
         uint32_t votes, max_votes

@@ -5,6 +5,7 @@ package zanon.flink;
 
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayDeque;
@@ -67,9 +68,18 @@ public final class FrameFormat implements BulkFormat<Row, FileSourceSplit> {
         Reader(Path path, long offset) throws IOException {
             this.path = path;
             this.offset = offset;
-            FSDataInputStream file = path.getFileSystem().open(path);
-            file.seek(offset);
-            stream = new BufferedInputStream(file, BUFFER_BYTES);
+            stream = open(path, offset);
+        }
+
+        /** A probe that gives its messages up removes them: they are missing then. */
+        private static InputStream open(Path path, long offset) throws IOException {
+            try {
+                FSDataInputStream file = path.getFileSystem().open(path);
+                file.seek(offset);
+                return new BufferedInputStream(file, BUFFER_BYTES);
+            } catch (FileNotFoundException gone) {
+                return InputStream.nullInputStream();
+            }
         }
 
         @Override
