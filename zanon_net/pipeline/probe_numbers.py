@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The connections of a probe under its numbers: the present one, and the one before.
 
-A probe whose clock was set back goes on under another number, whose messages begin at 1. The one
+A probe whose clock was set back goes on under another number, whose messages begin at 1; the first
+says that the counter may lack marks of clients, so that it suppresses what they would. The one
 before ends once the counter has heard of its successor in every shard: so there is no time in which
 the counter decides without the probe. Where that cannot be, as its connection is lost, or as the
 counter refuses a message of it that is of the future, it is left alone: the counter takes it for a
