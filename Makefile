@@ -281,10 +281,10 @@ SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # do not. The C example is a program of its own, which is the same as in `make test`. Tests that are
 # marked `sanitized` run here alone: their programs have sanitizers of their own.
 NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
-	cli.py cli_end.py completion.py count_brokers.py count_files.py count_streams.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py man_pages.py metrics_scrapes.py \
+	cli.py cli_end.py completion.py count_brokers.py count_clocks.py count_files.py count_rows.py count_service.py count_streams.py count_tls.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py man_pages.py metrics_scrapes.py \
 	model_commands.py packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py top.py ztable_bench.py) \
 	soak/test_soak_month.py \
-	$(addprefix live/test_,interface_changes.py metrics.py refusals.py) \
+	$(addprefix live/test_,counting.py interface_changes.py metrics.py refusals.py) \
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \
 	$(addprefix property/test_,microdata_measures.py model_bounds.py tuple_hash.py) \
 	$(addprefix unit/test_,attacks.py build.py config.py flow_index.py interfaces.py metrics.py microdata_check.py microdata_tables.py \
