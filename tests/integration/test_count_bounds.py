@@ -442,3 +442,14 @@ def test_a_number_that_takes_the_place_of_another_is_no_other_probe() -> None:
     assert put(other, START) > 0
     put(other, ENDED)
     assert counter.is_done
+
+
+def test_a_counter_that_first_hears_the_end_of_a_number_counts_its_probe_once() -> None:
+    settings = CounterSettings(z=2, window_ns=MINUTE, rotate_ns=MINUTE, expect_probes=1)
+    counter = Counter(settings)
+    last = VoteWriter(1, 0, settings.number, sequence=9, renewed=True)
+    following = VoteWriter(2, 0, settings.number, renewed=True, marks_missing=True)
+    for writer, watermark_ns in ((last, ENDED), (following, START)):
+        entry = Entry(COUNTED, bytes(writer.finish(watermark_ns)))
+        counter.apply(Commit(counter.offset, [entry]))
+        assert counter.probes_missing == 0

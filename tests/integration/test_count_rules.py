@@ -110,6 +110,8 @@ def test_what_comes_at_once_is_told_apart_in_all_shards(tmp_path: Path) -> None:
     assert (counts["votes"], counts["refused_settings"], counts["probes"]) == (4, 4, 1)
     (path,) = (tmp_path / "answers" / f"{2:016x}").iterdir()
     assert read_refusal(path.read_bytes()[4:]).text == REASON
+    left = {probe: len(list((tmp_path / "votes" / f"{probe:016x}").iterdir())) for probe in probes}
+    assert left == {1: 4, 2: 0}  # no later counter takes a refused message for its first
 
 
 def test_a_message_whose_votes_do_not_count_keeps_its_rules() -> None:

@@ -119,7 +119,7 @@ class Counter:
     def _note_probe(self, header: VotesHeader) -> None:
         """Counts a probe that a shard did not know before this message."""
         self._came[header.shard] += 1
-        self._renewed[header.shard] += header.renewed
+        self._renewed[header.shard] += header.renewed and header.sequence == 1
         others = (shard for number, shard in enumerate(self._shards) if number != header.shard)
         if not any(shard.probe(header.probe) for shard in others):
             self.tally["probes"] += 1

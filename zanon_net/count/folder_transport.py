@@ -94,8 +94,8 @@ class FolderTransport(Transport):
         with suppress(FormatError):  # nobody can be told that sent no message
             probe = votes_header(received.message).probe
             self._write(probe, REFUSAL_NAME, framed(write_refusal(refusal)))
-            if isinstance(received.origin, Path):
-                received.origin.unlink(missing_ok=True)
+            with suppress(OSError):
+                Path(str(received.origin)).unlink()
 
     def _write(self, probe: int, name: str, frames: bytes) -> None:
         folder = self._answers / f"{probe:016x}"

@@ -154,8 +154,8 @@ class LoggedShard:
 
     def is_stuck(self, probe: int) -> bool:
         """Whether the messages of a probe wait for one that is missing."""
-        early = self._early.get(probe)
-        return bool(early) and self._next.get(probe, 1) not in (early or ())
+        early = self._early.get(probe, {})
+        return bool(early) and self._next.get(probe, 1) not in early
 
     @property
     def _came(self) -> int:
