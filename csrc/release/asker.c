@@ -203,7 +203,7 @@ int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err)
         while (a->shards[i].first != NULL)
             forget_first(&a->shards[i]);
         a->shards[i].sequence = 1;
-        a->shards[i].was_known = a->shards[i].answered;
+        a->shards[i].was_known |= a->shards[i].answered;
         a->shards[i].answered = false;
     }
     a->probe = probe;

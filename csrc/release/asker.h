@@ -64,7 +64,7 @@ typedef struct zn_asked_shard {
     uint64_t *steps;       /* the step of each of its votes; ZN_STEP_OF_NONE: nobody waits */
     uint64_t sequence;     /* of that message */
     bool answered;         /* the counter knows this number of the probe */
-    bool was_known;        /* and knew the one before */
+    bool was_known;        /* and knew one before it */
     zn_text rows;          /* of its votes, where rows go with them */
     uint32_t *row_end;     /* of each vote: where its row ends there */
     zn_sent *first, *last; /* its unanswered messages */
