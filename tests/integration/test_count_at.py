@@ -4,7 +4,6 @@
 
 import json
 import random
-import socket
 import subprocess
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ from support.cli import COMMAND, ENVIRONMENT, run_main
 from support.contract_runs import write
 from support.counting import start_counter
 from support.packets import SECOND, START, merged, user, visit
+from support.ports import free_port
 from support.probes import portions
 
 from zanon_net.keys import new_key
@@ -39,11 +39,6 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "all.pcap", merged(parts))
     new_key(folder / "zanon.key")
     return folder
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def command(captures: Path, source: str, out: Path) -> list[str]:

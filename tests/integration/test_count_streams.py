@@ -17,6 +17,7 @@ import pytest
 from support.certificates import Authority
 from support.cli import run_main
 from support.counting import Votes, counter, counts_of, key_file, start_counter
+from support.ports import free_port
 
 from zanon_net._core import VoteWriter, read_answers
 from zanon_net.count.client import CountClient, connect
@@ -45,11 +46,6 @@ def votes() -> Votes:
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("ca"))
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def tls_options(files: TlsFiles) -> list[object]:

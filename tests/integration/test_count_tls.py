@@ -4,7 +4,6 @@
 
 import json
 import random
-import socket
 import subprocess
 import time
 from collections import Counter
@@ -18,6 +17,7 @@ from support.cli import COMMAND, ENVIRONMENT, run_main
 from support.contract_runs import write
 from support.counting import counter
 from support.packets import SECOND, START, merged, user, visit
+from support.ports import free_port
 from support.probes import portions
 
 from zanon_net.count.tls import TlsFiles
@@ -48,11 +48,6 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("ca"))
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def command(captures: Path, source: str, out: Path) -> list[str]:

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support.ports import free_port
 from zanon_net.flink.java_classes import LIGHT_JIT
 
 ROOT = Path(__file__).parents[2]
@@ -42,12 +42,6 @@ def wanted() -> list[pytest.MarkDecorator]:
 
 def flink_home() -> Path:
     return next((PYTHON.parents[1] / "lib").glob("python3.*/site-packages/pyflink"))
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class FlinkCluster:
