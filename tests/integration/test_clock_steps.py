@@ -256,3 +256,21 @@ def test_clients_of_times_that_were_wrong_are_no_servers(
     outcomes, probes = counted(parts, chosen, kind)
     assert len({votes_header(message).probe for message in probes.sent}) == len(parts) + 1
     assert not any(LATE_CLIENT.encode() in outcome.everything() for outcome in outcomes)
+
+
+def test_a_clock_that_is_set_back_twice_before_an_answer_is_one_probe(
+    chosen: dict[str, Any],
+) -> None:
+    """The counter has heard of the first number, so none of the others is another probe to it."""
+    probes = Probes(1, chosen)
+    for from_ns in (START, START + 20 * SECOND):
+        probes.feed(0, strays(20, from_ns, SECOND))
+        probes.deliver(0)
+    for back in (1, 2):
+        probes.feed(0, strays(20, START + back * YEARS, SECOND))
+        probes.feed(0, strays(300, START + back * MINUTE, SECOND // 50))
+    reads = [read_votes(message) for message in probes.sent]
+    firsts = [read for read in reads if read["sequence"] == 1]
+    assert len({read["probe"] for read in firsts}) == len(firsts) == 3
+    assert [read["renewed"] for read in firsts] == [False, True, True]
+    assert [read["renewed"] for read in reads if read["watermark_ns"] == ENDED] == [True, True]
