@@ -16,7 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.live import COMMAND, ENVIRONMENT, PATIENCE_S, USUAL, Live, data_of, datagrams, only
+from support.live import (
+    COMMAND,
+    ENVIRONMENT,
+    PATIENCE_S,
+    USUAL,
+    Live,
+    data_of,
+    datagrams,
+    only,
+    thread_statuses,
+)
 from support.metrics import HURRIED, SERVING, samples, scrape, until
 from support.netns import Namespace
 from support.packets import Tcp, crowd, hello
@@ -271,8 +281,7 @@ def test_json_status(net: Namespace, live: Any) -> None:
 def capabilities(run: Live) -> set[tuple[int, ...]]:
     """(ambient, effective, inheritable, permitted) of every thread."""
     found = set()
-    for thread in Path(f"/proc/{run.process.pid}/task").iterdir():
-        status = (thread / "status").read_text()
+    for status in thread_statuses(run):
         assert re.search(r"^Uid:\s+65534\s", status, re.MULTILINE)
         sets = dict(re.findall(r"^Cap(\w+):\s+(\w+)$", status, re.MULTILINE))
         del sets["Bnd"]  # the bounding set grants nothing

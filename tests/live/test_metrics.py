@@ -19,7 +19,15 @@ from typing import Any
 
 import pytest
 from support.counting import Votes, key_file, put_file, start_counter
-from support.live import ENVIRONMENT, PATIENCE_S, USUAL, Live, data_of, datagrams
+from support.live import (
+    ENVIRONMENT,
+    PATIENCE_S,
+    USUAL,
+    Live,
+    data_of,
+    datagrams,
+    thread_statuses,
+)
 from support.metrics import HURRIED, SERVING, samples, scrape, until
 from support.netns import Namespace
 from support.packets import SECOND, crowd
@@ -93,9 +101,7 @@ def test_another_user_serves_and_writes(
     )
     assert packets_at(net, 97) == 0
     assert (place / "zanon.prom").stat().st_uid == 65534
-    threads = Path(f"/proc/{run.process.pid}/task").iterdir()
-    for thread in threads:
-        status = (thread / "status").read_text()
+    for status in thread_statuses(run):
         assert "Uid:\t65534\t65534\t65534\t65534" in status
         assert "NoNewPrivs:\t1" in status
     run.end()

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,16 @@ class Live:
     def lines(self, name: str) -> list[dict[str, Any]]:
         """The lines of a JSONL output."""
         return [json.loads(line) for line in (self.out / name).read_text().splitlines()]
+
+
+def thread_statuses(run: Live) -> list[str]:
+    """What /proc says of each thread, but of those that end meanwhile, such as one that answers."""
+    statuses = []
+    for thread in Path(f"/proc/{run.process.pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            statuses.append((thread / "status").read_text())
+    assert statuses
+    return statuses
 
 
 def datagrams(n: int, size: int = 60) -> list[bytes]:
