@@ -13,7 +13,8 @@
 /* In the bytes of the rules, above them. */
 #define RENEWED_AT 22
 #define MARKS_MISSING_AT 23
-#define RULES_MASK ((UINT32_C(1) << RENEWED_AT) - 1)
+#define OPTIONS_MASK ((UINT32_C(1) << RENEWED_AT) - 1)
+#define KEY_CHECK_AT (8 * ZN_VOTE_RULES_BYTES)
 
 static const char vote_magic[4] = {'Z', 'N', 'V', 'M'};
 static const char answer_magic[4] = {'Z', 'N', 'V', 'A'};
@@ -195,10 +196,11 @@ size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, ui
     at = zn_le_put(at, w->votes, 4);
     at = zn_le_put(at, width, 1);
     at = zn_le_put(at,
-                   header->rules | (uint32_t)header->renewed << RENEWED_AT |
-                       (uint32_t)header->marks_missing << MARKS_MISSING_AT,
+                   header->rules | (uint64_t)header->renewed << RENEWED_AT |
+                       (uint64_t)header->marks_missing << MARKS_MISSING_AT,
                    ZN_VOTE_RULES_BYTES);
     at = zn_le_put(at, w->lease_groups, 4);
+    at = zn_le_put(at, header->rules >> KEY_CHECK_AT, ZN_VOTE_KEY_CHECK_BYTES);
     for (uint32_t i = 0; i < w->groups; i++)
         if (w->group[i].kind <= GROUP_KINDS)
             at = put_group(w, w->group + i, width, at, &order);
@@ -257,11 +259,12 @@ int zn_vote_header_read(zn_vote_header *h, zn_span message, zn_error *err)
     h->groups = zn_cursor_le32(&c);
     h->votes = zn_cursor_le32(&c);
     width = zn_cursor_u8(&c);
-    h->rules = (uint32_t)zn_cursor_le(&c, ZN_VOTE_RULES_BYTES);
+    h->rules = zn_cursor_le(&c, ZN_VOTE_RULES_BYTES);
     h->renewed = (h->rules >> RENEWED_AT & 1) != 0;
     h->marks_missing = (h->rules >> MARKS_MISSING_AT & 1) != 0;
-    h->rules &= RULES_MASK;
+    h->rules &= OPTIONS_MASK;
     h->lease_groups = zn_cursor_le32(&c);
+    h->rules |= zn_cursor_le(&c, ZN_VOTE_KEY_CHECK_BYTES) << KEY_CHECK_AT;
     if (h->watermark_ns < 0 || h->base_ns < 0 || width < 1 || width > 8 ||
         h->votes > ZN_VOTES_MAX || h->lease_groups > h->groups ||
         !zn_vote_rules_unpack(&rules, h->rules))

@@ -15,7 +15,7 @@
 #include "anonymity/vote_rules.h"
 #include "util/cursor.h"
 
-#define ZN_VOTE_HEADER_BYTES 64
+#define ZN_VOTE_HEADER_BYTES 69
 #define ZN_ANSWER_HEADER_BYTES 36
 #define ZN_VOTE_CHECKSUM_BYTES 8
 #define ZN_VOTES_MAX (UINT32_C(1) << 20) /* in a message */
@@ -52,7 +52,7 @@ typedef struct zn_vote_header {
     uint64_t sequence; /* from 1, one more for each message of the probe to the shard */
     uint64_t settings; /* names z, window and epochs: both sides must have the same */
     uint32_t votes;
-    uint32_t rules;       /* packed zn_vote_rules: all probes must have the same */
+    uint64_t rules;       /* packed zn_vote_rules: all probes must have the same */
     bool renewed;         /* the probe has another number: of the first message under this one, that
                            * came before; of the last one, that follows */
     bool marks_missing;   /* of the first message: the counter may lack clients of before it */

@@ -9,25 +9,27 @@
 #define EVIDENCE_AT 16
 #define DNS_AT 17
 #define INTERNAL_AT 19
-#define BITS 20
+#define UNUSED (UINT64_C(0xf) << 20)
+#define KEY_CHECK_AT (8 * ZN_VOTE_RULES_BYTES)
 
-uint32_t zn_vote_rules_pack(const zn_vote_rules *rules)
+uint64_t zn_vote_rules_pack(const zn_vote_rules *rules)
 {
-    return rules->user_v4_bits | (uint32_t)rules->user_v6_bits << V6_AT |
-           (uint32_t)rules->any_evidence << EVIDENCE_AT | (uint32_t)rules->dns_votes << DNS_AT |
-           (uint32_t)rules->internal_is_set << INTERNAL_AT;
+    return rules->user_v4_bits | (uint64_t)rules->user_v6_bits << V6_AT |
+           (uint64_t)rules->any_evidence << EVIDENCE_AT | (uint64_t)rules->dns_votes << DNS_AT |
+           (uint64_t)rules->internal_is_set << INTERNAL_AT | rules->key_check << KEY_CHECK_AT;
 }
 
-bool zn_vote_rules_unpack(zn_vote_rules *out, uint32_t packed)
+bool zn_vote_rules_unpack(zn_vote_rules *out, uint64_t packed)
 {
     out->user_v4_bits = packed & 0xff;
     out->user_v6_bits = packed >> V6_AT & 0xff;
     out->any_evidence = packed >> EVIDENCE_AT & 1;
     out->dns_votes = packed >> DNS_AT & 3;
     out->internal_is_set = packed >> INTERNAL_AT & 1;
+    out->key_check = packed >> KEY_CHECK_AT;
     return out->user_v4_bits >= 1 && out->user_v4_bits <= 32 && out->user_v6_bits >= 1 &&
            out->user_v6_bits <= 128 && out->dns_votes <= ZN_VOTE_RULES_DNS_MAX &&
-           packed >> BITS == 0;
+           (packed & UNUSED) == 0;
 }
 
 static const char *evidence_name(const zn_vote_rules *rules)
@@ -63,7 +65,7 @@ __attribute__((format(printf, 2, 3))) static void add(explanation *e, const char
     e->n += (size_t)more;
 }
 
-void zn_vote_rules_explain(uint32_t probes, uint32_t counted, char *text)
+void zn_vote_rules_explain(uint64_t probes, uint64_t counted, char *text)
 {
     zn_vote_rules its, others;
     explanation e = {text, 0};
@@ -81,5 +83,7 @@ void zn_vote_rules_explain(uint32_t probes, uint32_t counted, char *text)
         add(&e, "--dns-votes is %s and not %s, ", dns_name(&its), dns_name(&others));
     if (its.internal_is_set != others.internal_is_set)
         add(&e, "--internal is %s and not %s, ", internal_name(&its), internal_name(&others));
+    if (its.key_check != others.key_check)
+        add(&e, "--key-file holds another key and not theirs, ");
     add(&e, "as at the probes counted before: give all the same");
 }

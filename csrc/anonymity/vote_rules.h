@@ -2,18 +2,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules by which a probe says who a user is and which votes count: those of its settings that
- * all probes of a counter must have alike, or one user could count as several. They travel in each
- * vote message, in 24 bits:
+ * all probes of a counter must have alike, or one user could count as several; and which key hashes
+ * users and names, or a client at one probe would be unknown at the others. They travel in each vote
+ * message, in 64 bits:
  *
  *     0 to 7 bits of an IPv4 user, 1 .. 32    8 to 15 bits of an IPv6 user, 1 .. 128
  *     16 votes need no evidence    17 to 18 a zn_dns_votes    19 internal networks are given
+ *     24 to 63 check value of the key
  */
 #ifndef ZN_ANONYMITY_VOTE_RULES_H
 #define ZN_ANONYMITY_VOTE_RULES_H
 
 #include "util/base.h"
 
-#define ZN_VOTE_RULES_BYTES 3
+#define ZN_VOTE_RULES_BYTES 3     /* of the options */
+#define ZN_VOTE_KEY_CHECK_BYTES 5 /* the upper bits */
+#define ZN_VOTE_KEY_CHECK_MASK ((UINT64_C(1) << 8 * ZN_VOTE_KEY_CHECK_BYTES) - 1)
 #define ZN_VOTE_RULES_NONE 0 /* no valid rules */
 #define ZN_VOTE_RULES_TEXT 256
 #define ZN_VOTE_RULES_DNS_MAX 2
@@ -23,13 +27,14 @@ typedef struct zn_vote_rules {
     bool any_evidence;
     uint8_t dns_votes; /* a zn_dns_votes */
     bool internal_is_set;
+    uint64_t key_check; /* of ZN_VOTE_KEY_CHECK_MASK: a hash that says which key it is, not what */
 } zn_vote_rules;
 
-uint32_t zn_vote_rules_pack(const zn_vote_rules *rules);
+uint64_t zn_vote_rules_pack(const zn_vote_rules *rules);
 /* Reads packed rules; false when there are none like that. */
-bool zn_vote_rules_unpack(zn_vote_rules *out, uint32_t packed);
+bool zn_vote_rules_unpack(zn_vote_rules *out, uint64_t packed);
 /* Writes into `text`, of ZN_VOTE_RULES_TEXT bytes, in which options a probe's rules differ from
  * those of the probes that were counted before: "its --user-prefix is ...". */
-void zn_vote_rules_explain(uint32_t probes, uint32_t counted, char *text);
+void zn_vote_rules_explain(uint64_t probes, uint64_t counted, char *text);
 
 #endif

@@ -195,13 +195,13 @@ bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t id)
     return true;
 }
 
-void zn_vote_shard_set_rules(zn_vote_shard *s, uint32_t rules)
+void zn_vote_shard_set_rules(zn_vote_shard *s, uint64_t rules)
 {
     if (s->rules == ZN_VOTE_RULES_NONE)
         s->rules = rules;
 }
 
-uint32_t zn_vote_shard_rules(const zn_vote_shard *s)
+uint64_t zn_vote_shard_rules(const zn_vote_shard *s)
 {
     return s->rules;
 }

@@ -91,9 +91,9 @@ int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, bool *t
                       zn_error *err);
 /* Has the shard take no message of other rules, as if one of these had come; nothing where it has
  * rules. */
-void zn_vote_shard_set_rules(zn_vote_shard *s, uint32_t rules);
+void zn_vote_shard_set_rules(zn_vote_shard *s, uint64_t rules);
 /* Returns the rules of the probes, packed; ZN_VOTE_RULES_NONE before the first one. */
-uint32_t zn_vote_shard_rules(const zn_vote_shard *s);
+uint64_t zn_vote_shard_rules(const zn_vote_shard *s);
 /* Returns the time up to which votes can be decided; ZN_VOTE_WATERMARK_END when all probes have
  * ended. */
 int64_t zn_vote_shard_watermark(const zn_vote_shard *s);

@@ -38,7 +38,7 @@ typedef struct zn_shard_batch {
 
 struct zn_vote_shard {
     zn_vote_shard_config config;
-    uint32_t rules; /* of all probes; ZN_VOTE_RULES_NONE: none came */
+    uint64_t rules; /* of all probes; ZN_VOTE_RULES_NONE: none came */
     zn_ztable *table;
     zn_vote_clients clients;
     zn_leases leases;

@@ -9,7 +9,7 @@
 #include "util/arena.h"
 #include "util/hash.h"
 
-#define VERSION 2
+#define VERSION 3
 #define CHECKSUM 8
 #define STEP ((size_t)1 << 16) /* bytes of the table's snapshot at a time */
 #define COUNTERS (sizeof(zn_vote_shard_stats) / sizeof(uint64_t))
@@ -140,7 +140,7 @@ int zn_vote_shard_dump(const zn_vote_shard *s, zn_text *out, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "take answers and releases before the dump");
     memcpy(counters, &s->stats, sizeof counters);
     put_settings(&s->config, out);
-    put(out, s->rules, ZN_VOTE_RULES_BYTES);
+    put(out, s->rules, sizeof s->rules);
     put(out, (uint64_t)s->decided_ns, 8);
     put(out, (uint64_t)s->newest_ns, 8);
     for (size_t i = 0; i < COUNTERS; i++)
@@ -311,7 +311,7 @@ static int read_state(zn_cursor *c, zn_vote_shard *s, zn_error *err)
     zn_vote_rules rules;
     zn_span table;
     int rc;
-    s->rules = (uint32_t)zn_cursor_le(c, ZN_VOTE_RULES_BYTES);
+    s->rules = zn_cursor_le(c, sizeof s->rules);
     s->decided_ns = (int64_t)zn_cursor_le(c, 8);
     s->newest_ns = (int64_t)zn_cursor_le(c, 8);
     for (size_t i = 0; i < COUNTERS; i++)

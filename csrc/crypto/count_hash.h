@@ -17,6 +17,7 @@ typedef struct zn_count_hash zn_count_hash;
  * letters: no name that somebody chooses has the hash of a user, an address or a probe. */
 typedef enum zn_count_domain {
     ZN_COUNT_ADDR = 'A',
+    ZN_COUNT_KEY = 'K', /* no bytes: which key it is */
     ZN_COUNT_PROBE = 'P',
     ZN_COUNT_USER = 'U',
 } zn_count_domain;

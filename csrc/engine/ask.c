@@ -83,13 +83,15 @@ static int make_settings(zn_engine *e, int64_t generation_ns, zn_error *err)
 
 _Static_assert(ZN_DNS_VOTES_OWN == 0 && ZN_DNS_VOTES_NO == ZN_VOTE_RULES_DNS_MAX, "as in rules");
 
-static uint32_t rules_of(const zn_roles *roles)
+static uint64_t rules_of(const zn_roles *roles, zn_count_generations *hashes)
 {
+    zn_id key = zn_count_generations_id(hashes, 0, ZN_COUNT_KEY, (zn_span){0});
     zn_vote_rules rules = {.user_v4_bits = roles->user_v4_bits,
                            .user_v6_bits = roles->user_v6_bits,
                            .any_evidence = !roles->established,
                            .dns_votes = (uint8_t)roles->dns_votes,
-                           .internal_is_set = roles->internal_is_set};
+                           .internal_is_set = roles->internal_is_set,
+                           .key_check = key.lo & ZN_VOTE_KEY_CHECK_MASK};
     return zn_vote_rules_pack(&rules);
 }
 
@@ -108,7 +110,8 @@ int zn_engine_open_ask(zn_engine *e, const zn_engine_config *config, zn_error *e
         rc = make_probe(e, &e->asker.probe, err);
     if (rc == 0)
         rc = make_settings(e, config->count_rotate_ns, err);
-    e->asker.rules = rules_of(&e->roles);
+    if (rc == 0)
+        e->asker.rules = rules_of(&e->roles, e->generations);
     e->asker.interval_ns = INTERVAL_NS;
     e->asker.write_row = config->count_rows ? zn_outputs_observation : NULL;
     e->asker.stats = &e->stats;

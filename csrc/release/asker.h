@@ -73,7 +73,7 @@ typedef struct zn_asked_shard {
 
 typedef struct zn_asker {
     uint64_t probe, settings; /* as messages have them */
-    uint32_t rules;
+    uint64_t rules;
     int64_t interval_ns;
     zn_stats *stats;
     zn_step *steps;       /* a ring */

@@ -26,7 +26,7 @@ PROBES = 4
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """p0.pcap to p3.pcap, all.pcap and the key."""
+    """p0.pcap to p3.pcap, all.pcap, the key and another."""
     folder, chance = tmp_path_factory.mktemp("captures"), random.Random(3)
     talks = []
     for _ in range(1000):
@@ -38,6 +38,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write(folder / f"p{n}.pcap", part)
     write(folder / "all.pcap", merged(parts))
     new_key(folder / "zanon.key")
+    new_key(folder / "other.key")
     return folder
 
 
@@ -111,6 +112,11 @@ def test_probes_and_a_counter_write_what_one_run_writes(
         ("file", ["--user-prefix", "24,56"], "its --user-prefix is 24,56 and not 32,56, as at"),
         ("tcp", ["--evidence", "any"], "its --evidence is any and not established, as at"),
         ("file", ["--for", "public"], "its --dns-votes is no and not own, as at"),
+        (
+            "file",
+            ["--key-file", "other.key"],
+            "its --key-file holds another key and not theirs, as at",
+        ),
     ],
 )
 def test_a_probe_that_counts_other_users_is_refused(
@@ -119,6 +125,7 @@ def test_a_probe_that_counts_other_users_is_refused(
     """Also when the first one has ended; and what others would have released stays withheld."""
     (tmp_path / "votes").mkdir()
     place = f"tcp://127.0.0.1:{free_port()}" if scheme == "tcp" else f"file:{tmp_path}/votes"
+    options = [str(captures / text) if text.endswith(".key") else text for text in options]
     counter = start_counter(place, *SETTINGS)
     try:
         first = start_probe(captures, "p0", place, tmp_path)

@@ -13,7 +13,7 @@ from support.engine import feed, make_engine, nets
 from support.packets import MINUTE, START, visit
 from support.paths import ROOT
 
-from zanon_net._core import VOTE_KINDS, read_votes
+from zanon_net._core import VOTE_KINDS, read_votes, vote_rules
 
 MASTER = bytes(range(32))
 DECIDING = 0xFF000000FFFFFFFF  # bits of a user
@@ -88,13 +88,29 @@ def test_a_message_holds_the_documented_hashes(
     assert votes["client"] == {(0, *pair(b"A", packed(client)))}
 
 
+def test_each_message_says_under_which_key_its_hashes_are(chosen: dict[str, Any]) -> None:
+    """That of no generation, so that the rules of probes do not change with the time."""
+    check = int.from_bytes(keyed(K_COUNT, b"K")[:5], "little")
+    day = 24 * 60 * MINUTE
+    for more in ({}, {"count_rotate_ns": day}):
+        engine = make_engine(**chosen, **more, count_probe="probe")
+        engine.count_begin(2)
+        feed(engine, visit("10.1.2.3", b"a.example", START, "198.51.100.7"))
+        while engine.finish():
+            engine.flush()
+        headers = [read_votes(message) for message in engine.count_messages()]
+        assert headers
+        rules = vote_rules(user_prefix=(32, 128), internal=True, key_check=check)
+        assert {header["rules"] for header in headers} == {rules}
+
+
 def test_no_value_that_somebody_chooses_has_the_hash_of_a_user_or_a_client() -> None:
     """The first byte says what is hashed. A user agent, which is whatever its user likes, was told
     from a user by four bytes before, of which its namespace was the first."""
     source = (ROOT / "csrc" / "anonymity" / "votes.c").read_text("utf-8")
     namespaces = source.partition("namespaces[]")[2].partition("};")[0].split("'")[1::2]
     assert len(namespaces) == len(set(namespaces)) == 7
-    assert not set(namespaces) & set("APU")
+    assert not set(namespaces) & set("AKPU")
 
 
 @pytest.mark.source
@@ -106,3 +122,4 @@ def test_the_pages_examples() -> None:
         assert f"| `{domain.decode()}` and {address} | `{digest}` |" in page
     name = keyed(K_COUNT, b"n" + b"a.example").hex()[:32]
     assert f"| `n` and a.example | `{name}` |" in page
+    assert f"| `K` | `{keyed(K_COUNT, b'K').hex()[:32]}` |" in page

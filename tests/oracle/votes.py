@@ -77,7 +77,8 @@ def encode(message: Message) -> tuple[bytes, list[int]]:
                        message.settings)  # fmt: skip
     later = [key for key in groups if key[0] > DNS_ADDR_PEEK]
     out += struct.pack("<qqIIB", message.watermark_ns, base, len(groups), len(message.votes), width)
-    out += message.rules.to_bytes(3, "little") + struct.pack("<I", len(later))
+    rules = message.rules.to_bytes(8, "little")
+    out += rules[:3] + struct.pack("<I", len(later)) + rules[3:]
     order = []
     for kind, lo, hi in [*(key for key in groups if key not in later), *later]:
         places = groups[kind, lo, hi]
@@ -98,8 +99,8 @@ def decode(data: bytes) -> Message:
     magic, version, flags, shard, probe, sequence, settings = struct.unpack_from("<4sBBH3Q", data)
     assert (magic, version, flags) == (b"ZNVM", 1, 0)
     watermark, base, groups, count, width = struct.unpack_from("<qqIIB", data, 32)
-    rules, later = int.from_bytes(data[57:60], "little"), int.from_bytes(data[60:64], "little")
-    at, votes = 64, []
+    rules = int.from_bytes(data[57:60] + data[64:69], "little")
+    later, at, votes = int.from_bytes(data[60:64], "little"), 69, []
     for group in range(groups):
         first = 1 if group < groups - later else LEASE
         lo, upper = struct.unpack("<QQ", data[at : at + 15] + b"\0")

@@ -27,7 +27,7 @@ from zanon_net._core import (
 )
 
 VECTORS = json.loads((ROOT / "tests/oracle/vote_messages.json").read_text(encoding="utf-8"))
-RULES_MASK = (1 << 22) - 1
+FLAGS = 3 << 22  # in the rules of a message
 WORDS = st.integers(0, 2**64 - 1)
 TIMES = st.one_of(st.integers(0, 300), st.integers(0, END))
 FEW = st.integers(0, 2) | WORDS  # so that attributes and users come again
@@ -38,6 +38,7 @@ OPTIONS = st.fixed_dictionaries({
     "evidence": st.sampled_from(["established", "any"]),
     "dns_votes": st.sampled_from(["own", "all", "no"]),
     "internal": st.booleans(),
+    "key_check": st.integers(0, 1) | st.integers(0, (1 << 40) - 1),
 })  # fmt: skip
 messages = st.builds(
     Message, st.integers(0, 0xFFFF), WORDS, st.integers(1, 2**63), WORDS, TIMES,
@@ -49,7 +50,7 @@ messages = st.builds(
 def written(message: Message) -> tuple[bytes, list[int]]:
     writer = VoteWriter(
         message.probe, message.shard, message.settings,
-        rules=message.rules & RULES_MASK, sequence=message.sequence, max_votes=500,
+        rules=message.rules & ~FLAGS, sequence=message.sequence, max_votes=500,
         renewed=bool(message.rules >> 22 & 1), marks_missing=bool(message.rules >> 23 & 1),
     )  # fmt: skip
     for v in message.votes:
@@ -208,11 +209,11 @@ def with_field(at: int, form: str, value: int) -> bytes:
         (58, "<B", 129),
         (59, "<B", 0x06),  # names in DNS,
         (59, "<B", 0x10),  # bits that have no meaning
-        (78, "<B", 0x00),  # no count
-        (79, "<B", 0),  # counts
-        (79, "<B", 1),
-        (79, "<B", 3),
-        (79, "<H", 0x0082),  # 2 in two bytes
+        (83, "<B", 0x00),  # no count
+        (84, "<B", 0),  # counts
+        (84, "<B", 1),
+        (84, "<B", 3),
+        (84, "<H", 0x0082),  # 2 in two bytes
     ],
 )
 def test_a_message_that_contradicts_itself_is_refused(at: int, form: str, value: int) -> None:
@@ -257,7 +258,7 @@ def test_what_a_writer_refuses() -> None:
     for bad in (
         {"shard": 65536},
         {"rules": 0},
-        {"rules": 1 << 24},
+        {"rules": 1 << 64},
         {"sequence": 0},
         {"max_votes": 0},
         {"max_votes": 2**20 + 1},
@@ -279,7 +280,8 @@ def test_rules_tell_apart_whatever_differs(one: dict[str, Any], other: dict[str,
     assert (vote_rules(**one) == vote_rules(**other)) == (one == other)
     text = vote_rules_difference(vote_rules(**one), vote_rules(**other))
     for name in one:
-        assert (f"--{name.replace('_', '-')} is" in text) == (one[name] != other[name])
+        said = "--key-file holds" if name == "key_check" else f"--{name.replace('_', '-')} is"
+        assert (said in text) == (one[name] != other[name])
     assert text.endswith("as at the probes counted before: give all the same")
     assert "no kind" in vote_rules_difference(0, vote_rules(**one))
 
@@ -287,4 +289,4 @@ def test_rules_tell_apart_whatever_differs(one: dict[str, Any], other: dict[str,
 def test_without_options_rules_are_those_of_a_run() -> None:
     assert vote_rules() == oracle.RULES
     data = VoteWriter(1, 2, 3).finish(4)
-    assert data[57:60] == bytes([32, 56, 0])
+    assert data[57:60] + data[64:69] == bytes([32, 56, *[0] * 6])

@@ -22,10 +22,12 @@ def vote_settings(z, window_ns, rotate_ns=None, count_rotate_ns=None):
     return int.from_bytes(digest[:8], "little")
 
 
-def vote_rules(*, user_prefix=(32, 56), evidence="established", dns_votes="own", internal=False):
+def vote_rules(*, user_prefix=(32, 56), evidence="established", dns_votes="own", internal=False,
+               key_check=0):
     """The number by which probes and counter see that all probes have the same users and voters.
 
-    The arguments are those options of a run; internal: whether it was given.
+    The arguments are those options of a run; internal: whether it was given. key_check: 40 bits
+    that say which key hashes users and names.
     """
     cdef zn_vote_rules rules
     v4, v6 = user_prefix
@@ -34,13 +36,14 @@ def vote_rules(*, user_prefix=(32, 56), evidence="established", dns_votes="own",
     rules.any_evidence = {"established": False, "any": True}[evidence]
     rules.dns_votes = {"own": 0, "all": 1, "no": 2}[dns_votes]
     rules.internal_is_set = internal
+    rules.key_check = whole("key_check", key_check, 0, ZN_VOTE_KEY_CHECK_MASK)
     return zn_vote_rules_pack(&rules)
 
 
-cdef uint32_t rules_of(rules) except 0:
+cdef uint64_t rules_of(rules) except 0:
     """A number that vote_rules() gives; None: that of its defaults."""
     cdef zn_vote_rules unpacked
-    cdef uint32_t packed = vote_rules() if rules is None else whole("rules", rules, 1, 0xffffff)
+    cdef uint64_t packed = vote_rules() if rules is None else whole("rules", rules, 1, WORD_MAX)
     if not zn_vote_rules_unpack(&unpacked, packed):
         raise ValueError("rules must be of vote_rules()")
     return packed
@@ -50,7 +53,7 @@ def vote_rules_difference(probes, counted):
     """Says in which options a probe's rules differ from those of the probes counted before. Both
     are numbers out of messages, which may be of no rules at all."""
     cdef char[ZN_VOTE_RULES_TEXT] text
-    zn_vote_rules_explain(whole("rules", probes, 0, 0xffffff), whole("rules", counted, 0, 0xffffff),
+    zn_vote_rules_explain(whole("rules", probes, 0, WORD_MAX), whole("rules", counted, 0, WORD_MAX),
                           text)
     return (<bytes>text).decode()
 

@@ -222,7 +222,7 @@ cdef class VoteShard:
 
     @rules.setter
     def rules(self, rules):
-        cdef uint32_t packed = rules_of(whole("rules", rules, 1, 0xffffff))
+        cdef uint64_t packed = rules_of(whole("rules", rules, 1, WORD_MAX))
         self._enter()
         zn_vote_shard_set_rules(self.shard, packed)
         same = zn_vote_shard_rules(self.shard) == packed

@@ -21,8 +21,9 @@ HELLO, WELCOME, RECEIPT, REFUSAL = b"ZNVH", b"ZNVW", b"ZNVK", b"ZNVR"
 CHECKSUM_BYTES = 8
 
 _LENGTH = struct.Struct("<I")
-_VOTES = struct.Struct("<4sBBHQQQqqIII4x")
-RENEWED_AT, RULES_MASK = 22, (1 << 22) - 1  # of the bytes of the rules
+_VOTES = struct.Struct("<4sBBHQQQqqIII4xIB")
+RENEWED_AT, OPTIONS_MASK = 22, (1 << 22) - 1  # of the first bytes of the rules
+KEY_CHECK_AT, KEY_CHECK_HIGH_AT = 24, 56  # of its first four bytes and of the last, in the rules
 _ANSWERS = struct.Struct("<4sBBHQQQI")
 _PROBE = slice(8, 16)  # of _VOTES
 _HELLO = struct.Struct("<4sBBHQQ")
@@ -135,11 +136,13 @@ def _unpacked(layout: struct.Struct, message: bytes, magic: bytes) -> tuple[int,
 
 def votes_header(message: bytes) -> VotesHeader:
     """Reads the header only: the core checks the rest. Raises FormatError."""
-    _flags, shard, probe, sequence, settings, watermark, base, _groups, votes, word = _unpacked(
+    _flags, shard, probe, sequence, settings, watermark, base, _groups, votes, *upper = _unpacked(
         _VOTES, message, VOTES
     )
+    word, key_low, key_high = upper
     width, word = word & 0xFF, word >> 8
-    rules, renewed = word & RULES_MASK, bool(word >> RENEWED_AT & 1)
+    renewed = bool(word >> RENEWED_AT & 1)
+    rules = word & OPTIONS_MASK | key_low << KEY_CHECK_AT | key_high << KEY_CHECK_HIGH_AT
     latest = base + (1 << 8 * width) if votes else 0
     return VotesHeader(shard, probe, sequence, settings, rules, renewed, watermark, latest, votes)
 

@@ -169,12 +169,14 @@ cdef extern from "anonymity/vote_rules.h" nogil:
     enum:
         ZN_VOTE_RULES_NONE
         ZN_VOTE_RULES_TEXT
+    uint64_t ZN_VOTE_KEY_CHECK_MASK
     ctypedef struct zn_vote_rules:
         uint8_t user_v4_bits, user_v6_bits, dns_votes
+        uint64_t key_check
         c_bool any_evidence, internal_is_set
-    uint32_t zn_vote_rules_pack(const zn_vote_rules *rules)
-    c_bool zn_vote_rules_unpack(zn_vote_rules *out, uint32_t packed)
-    void zn_vote_rules_explain(uint32_t probes, uint32_t counted, char *text)
+    uint64_t zn_vote_rules_pack(const zn_vote_rules *rules)
+    c_bool zn_vote_rules_unpack(zn_vote_rules *out, uint64_t packed)
+    void zn_vote_rules_explain(uint64_t probes, uint64_t counted, char *text)
 
 
 cdef extern from "anonymity/vote_message.h" nogil:
@@ -188,7 +190,8 @@ cdef extern from "anonymity/vote_message.h" nogil:
     ctypedef struct zn_vote_header:
         uint16_t shard
         uint64_t probe, sequence, settings
-        uint32_t votes, rules
+        uint32_t votes
+        uint64_t rules
         c_bool renewed, marks_missing
         int64_t watermark_ns
     ctypedef struct zn_vote_writer:
@@ -232,8 +235,8 @@ cdef extern from "anonymity/vote_shard.h" nogil:
     void zn_vote_shard_close(zn_vote_shard *s)
     int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, c_bool *taken,
                           zn_error *err)
-    void zn_vote_shard_set_rules(zn_vote_shard *s, uint32_t rules)
-    uint32_t zn_vote_shard_rules(const zn_vote_shard *s)
+    void zn_vote_shard_set_rules(zn_vote_shard *s, uint64_t rules)
+    uint64_t zn_vote_shard_rules(const zn_vote_shard *s)
     int64_t zn_vote_shard_watermark(const zn_vote_shard *s)
     void zn_vote_shard_decide(zn_vote_shard *s, int64_t before_ns)
     size_t zn_vote_shard_answer_bytes(const zn_vote_shard *s)
