@@ -3,8 +3,8 @@
 /*
  * The rules by which a probe says who a user is and which votes count: those of its settings that
  * all probes of a counter must have alike, or one user could count as several; and which key hashes
- * users and names, or a client at one probe would be unknown at the others. They travel in each vote
- * message, in 64 bits:
+ * users and names, or a client at one probe would be unknown at the others. They travel in each
+ * vote message, in 64 bits:
  *
  *     0 to 7 bits of an IPv4 user, 1 .. 32    8 to 15 bits of an IPv6 user, 1 .. 128
  *     16 votes need no evidence    17 to 18 a zn_dns_votes    19 internal networks are given
