@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a shard of the Flink job remembers over months is bounded, and forgetting decides nothing."""
+"""What a shard of the Flink job remembers is bounded, and forgetting decides nothing."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -105,9 +105,7 @@ STARTS = [ends, is_killed, loses_a_message, begins_in_the_midst, is_of_other_rul
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("start", [*STARTS, waits_for_its_first])
-def test_starts_of_probes_leave_nothing(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_starts_of_probes_leave_nothing(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logged_shard, "EARLY_BYTES_MAX", 10_000)
     shard, seen = LoggedShard(settings(), 0), []
     take(shard, message(1, 1, 0))

@@ -71,9 +71,7 @@ class CountFunction(KeyedProcessFunction):
         yield from self._take(shard, value)
         self._watches[number].hear(_probe_of(value))
 
-    def _look(
-        self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext
-    ) -> Iterator[bytes]:
+    def _look(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
         if timestamp != self._look_at[number]:  # of before a restart: each would go on for ever
