@@ -104,18 +104,23 @@ STARTS = [ends, is_killed, loses_a_message, begins_in_the_midst, is_of_other_rul
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("start", [*STARTS, waits_for_its_first])
-def test_starts_of_probes_leave_nothing(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logged_shard, "EARLY_BYTES_MAX", 10_000)
+@pytest.mark.parametrize(
+    ("start", "bytes_max"),
+    [*((start, 1 << 27) for start in STARTS), *((waits_for_its_first, n) for n in (3000, 1 << 27))],
+)
+def test_starts_of_probes_leave_nothing(
+    start: Start, bytes_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logged_shard, "EARLY_BYTES_MAX", bytes_max)
     shard, seen = LoggedShard(settings(), 0), []
     take(shard, message(1, 1, 0))
-    for second in range(1, 2000):
+    for second in range(1, 800):
         take(shard, *start(second + 100, second), message(1, second + 1, second))
         shard.take_refused()
         shard.take_over_limit()
-        if second % 500 == 499:
+        if second % 200 == 199:
             seen.append(sizes(shard))
-            assert shard._early.bytes <= 10_000
+            assert shard._early.bytes <= min(bytes_max, FEW * 400)
     assert all(again == seen[1] for again in seen[2:])
     assert seen[-1]["known"] <= FEW
     assert max(seen[-1][name] for name in ("_refused", "_given_up")) <= FEW

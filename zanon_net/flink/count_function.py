@@ -21,7 +21,12 @@ from zanon_net.count.lateness import lag_text
 from zanon_net.errors import FormatError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
 from zanon_net.flink.last_numbers import LastNumbers
-from zanon_net.flink.logged_shard import EARLY_BYTES_MAX, LoggedShard, probe_gone
+from zanon_net.flink.logged_shard import (
+    EARLY_BYTES_MAX,
+    PROBES_MAX,
+    LoggedShard,
+    probe_gone,
+)
 from zanon_net.flink.parent_watch import end_with_task_manager
 from zanon_net.flink.probe_watch import ProbeWatch
 
@@ -146,7 +151,7 @@ def _probe_of(frames: bytes) -> int:
 
 def _over_limit_text(probe: int) -> str:
     return (
-        f"probe {probe:016x} is gone: more than {EARLY_BYTES_MAX >> 20} MiB of messages wait in a"
-        " shard, most of them its own, since a message before them is missing or other probes are"
-        " far behind; its votes there are late, or have no answer until it starts again"
+        f"probe {probe:016x} is gone: messages of {EARLY_BYTES_MAX >> 20} MiB, or of {PROBES_MAX}"
+        " probes, wait in a shard, most of them its own, since one before them is missing or other"
+        " probes are far behind; its votes there are late, or have no answer until it starts again"
     )

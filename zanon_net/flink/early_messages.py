@@ -36,7 +36,8 @@ class EarlyMessages:
 
     def get(self, probe: int, number: int) -> bytes | None:
         """The message of a number; None: it is not here."""
-        return self._messages.get(probe, {}).get(number)
+        own = self._messages.get(probe)
+        return None if own is None else own.get(number)
 
     def first_of(self, probe: int) -> int | None:
         """The least number of a message of the probe; None: there is none."""
@@ -54,8 +55,8 @@ class EarlyMessages:
 
     def remove(self, probe: int, number: int) -> None:
         """Removes a message, where it is here."""
-        own = self._messages.get(probe, {})
-        if number in own:
+        own = self._messages.get(probe)
+        if own is not None and number in own:
             self._count(probe, -len(own.pop(number)) - MESSAGE_OVERHEAD)
             if not own:
                 self.drop(probe)

@@ -31,7 +31,8 @@ PROBES_MAX = 4096
 """Probes that a shard knows: one more, and it forgets one that has ended or is gone longest. A
 message of that is taken as a new probe's: its votes are late, and each of its users counts once."""
 EARLY_BYTES_MAX = 1 << 27
-"""What waits for its turn, in a shard; beyond it, the probe with most of it is given up."""
+"""What waits for its turn, in a shard, of PROBES_MAX probes; beyond it, the probe with most of it
+is given up."""
 NEVER = 1 << 64
 """The number of a message that does not come."""
 LOG_BYTES_MIN = 1 << 16
@@ -98,7 +99,7 @@ class LoggedShard:
             max_lag_ns=MAX_LAG_NS,
         )
         self._has_begun = False
-        self._came = 0  # probes, each once, whatever its numbers
+        self._came = 0  # probes before it has begun, each once, whatever its numbers
         self._early = EarlyMessages()
         self._refused, self._given_up = LastNumbers(), LastNumbers()
         self._untold: list[Refused] = []
@@ -150,7 +151,7 @@ class LoggedShard:
             for message in messages_in(entry):
                 self._take_message(message)
         yield from self._decide()
-        while self._early.bytes > EARLY_BYTES_MAX:
+        while self._early.bytes > EARLY_BYTES_MAX or len(self._early) > PROBES_MAX:
             self._give_up_largest()
             yield from self._decide()
 
@@ -189,9 +190,22 @@ class LoggedShard:
         if header.probe in self._refused or self._refuses(header):
             return
         following = self._following(header.probe)
-        if header.sequence >= following:
+        if header.sequence == following and self._put(header, message):
+            self._early.remove(header.probe, following)
+            self._put_early(header.probe, following + 1)
+        elif header.sequence >= following:
             self._early.add(header.probe, header.sequence, message)
-            self._put_early(header.probe, following)
+
+    def _put(self, header: VotesHeader, message: bytes) -> bool:
+        """Has the core take a message whose turn it is; false where there is no room for it."""
+        is_renewed = header.renewed and header.sequence == 1
+        is_new = not (self._has_begun or is_renewed) and self._shard.probe(header.probe) is None
+        try:
+            self._shard.put(message)
+        except CapacityError:
+            return False
+        self._came += is_new
+        return True
 
     def _put_early(self, probe: int, following: int) -> None:
         """Puts the messages of a probe from that number on, as far as there is room."""
@@ -199,13 +213,8 @@ class LoggedShard:
             header = votes_header(message)
             if self._refuses(header):  # it came before the first of another probe
                 return
-            is_new = self._shard.probe(probe) is None
-            try:
-                self._shard.put(message)
-            except CapacityError:
+            if not self._put(header, message):
                 return
-            if is_new and not (header.renewed and header.sequence == 1):
-                self._came += 1
             self._early.remove(probe, following)
             following += 1
 
