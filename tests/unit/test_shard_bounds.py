@@ -217,13 +217,21 @@ def test_a_probe_whose_refusal_is_forgotten_is_refused_again() -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_probes_are_counted_though_they_are_forgotten_and_the_shard_is_made_again() -> None:
-    """Nothing is decided before the third, whatever the numbers of the first."""
-    shard = LoggedShard(settings(3), 0)
+def test_probes_are_counted_though_they_are_forgotten_and_the_shard_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is decided before the third, whatever the numbers of the first; snapshots are made
+    all the same."""
+    monkeypatch.setattr(logged_shard, "LOG_BYTES_MIN", 50)
+    monkeypatch.setattr(logged_shard, "LOG_PART", 1000)
+    monkeypatch.setattr(logged_shard, "WAITING_BYTES", 0)
+    shard, snapshots = LoggedShard(settings(3), 0), 0
     take(shard, message(1, 1))
     for probe in range(100, 100 + 2 * FEW):
         assert take(shard, message(probe, 1, renewed=True, marks_missing=True)) == []
+        snapshots += shard.is_snapshot_due
         shard = LoggedShard.restore(settings(3), 0, *shard.snapshot())
+    assert snapshots > 10
     assert take(shard, message(2, 1)) == []
     shard = LoggedShard.restore(settings(3), 0, *shard.snapshot())
     assert len(take(shard, message(3, 1))) == 3 + 2 * FEW
@@ -268,6 +276,16 @@ def test_what_waits_for_room_is_dropped_where_there_is_none(
         assert shard._early.bytes <= 10_000
     assert set(shard.take_over_limit()) == {3}
     assert len(take(shard, message(1, 2, 5), message(2, 2, 5))) == 2
+
+
+def test_what_waits_for_room_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logged_shard, "PROBES_MAX", 2)
+    shard = LoggedShard(settings(5), 0)
+    take(shard, message(1, 1, 1), message(2, 1, 1), message(3, 1, 1))
+    assert list(shard._early) == [3]
+    take(shard, message(1, 2), message(3, 1, 1))
+    assert list(shard._early) == []
+    assert 3 in shard.probes
 
 
 def test_early_messages_know_how_much_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
