@@ -17,6 +17,7 @@ from support.vote_stream import VoteStream, answers_below
 from zanon_net._core import VoteWriter, read_answers, vote_rules
 from zanon_net.count.frames import REFUSAL, framed, messages_in, read_refusal, votes_header
 from zanon_net.flink.client import reason_in
+from zanon_net.flink.logged_shard import SNAPSHOT_VERSION
 
 pytestmark = [*wanted(), long_form]
 SMALL, ROOMY = "128k", "200m"
@@ -38,21 +39,28 @@ def is_part_of(some: Counter[bytes], whole: Counter[bytes]) -> bool:
     return not some - whole
 
 
+def reasons_of_failure(cluster: FlinkCluster, job: str) -> list[str]:
+    """Why a job has failed, the last time first."""
+    cluster.wait(lambda: cluster.state_of(job) == "FAILED", "the end of the job")
+    failures = cluster.get(f"/jobs/{job}/exceptions")["exceptionHistory"]["entries"]
+    return [reason_in(failure["stacktrace"]) for failure in failures]
+
+
 def reason_of_failure(cluster: FlinkCluster, job: str) -> str:
     """Why a job has failed, without another try."""
-    cluster.wait(lambda: cluster.state_of(job) == "FAILED", "the end of the job")
-    (failure,) = cluster.get(f"/jobs/{job}/exceptions")["exceptionHistory"]["entries"]
-    return reason_in(failure["stacktrace"])
+    (reason,) = reasons_of_failure(cluster, job)
+    return reason
 
 
 def of_another_version(savepoint: Path, copy: Path) -> Path:
-    """A savepoint whose snapshots say that they are of version 2."""
+    """A savepoint whose snapshots say that they are of the next version."""
     shutil.copytree(savepoint, copy)
     changed = 0
     for path in copy.iterdir():
         data = path.read_bytes()
-        changed += data.count(b"ZNVF\x01")
-        path.write_bytes(data.replace(b"ZNVF\x01", b"ZNVF\x02"))
+        changed += data.count(b"ZNVF%c" % SNAPSHOT_VERSION)
+        other = b"ZNVF%c" % (SNAPSHOT_VERSION + 1)
+        path.write_bytes(data.replace(b"ZNVF%c" % SNAPSHOT_VERSION, other))
     assert changed > 0
     # Flink's own file names the folder that it was written to.
     meta = copy / "_metadata"
@@ -92,7 +100,8 @@ def test_failures_around_the_job(tmp_path: Path, small_disk: Path) -> None:
         before = answers_below(votes / "answers")
         job = cluster.submit(*job_options(votes, stream, 2), *checkpoints, "--savepoint", other)
         feed(stream, whole, votes, parts * 2 // 3, None)
-        assert "version 2, and only 1 is known" in reason_of_failure(cluster, job)
+        problem = f"version {SNAPSHOT_VERSION + 1}, and only {SNAPSHOT_VERSION} is known"
+        assert problem in reason_of_failure(cluster, job)
         assert answers_below(votes / "answers") == before
 
         job = cluster.submit(*job_options(votes, stream, 2), *checkpoints, "--savepoint", savepoint)
@@ -156,6 +165,17 @@ def test_what_cannot_be_read_fails_a_job_at_once(tmp_path: Path) -> None:
             job = cluster.submit(*job_options(votes, stream, 1))
             assert problem in reason_of_failure(cluster, job)
     assert not answers_below(others / "answers")
+
+
+def test_a_job_that_always_fails_ends_after_as_many_tries_as_the_user_wants(tmp_path: Path) -> None:
+    stream = VoteStream(observations=1000, messages_a_file=6)
+    stream.write(tmp_path)
+    tries = {"restart-strategy.exponential-delay.attempts-before-reset-backoff": 2}
+    options = [*job_options(tmp_path, stream, 1), "--python", shutil.which("false")]
+    with FlinkCluster(tmp_path / "cluster", task_managers=1, more=tries) as cluster:
+        reasons = reasons_of_failure(cluster, cluster.submit(*options))
+    assert len(reasons) == 3
+    assert all("false" in reason for reason in reasons), reasons
 
 
 def test_a_silent_probe_holds_up_no_other(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.engine import LOGS, Outcome, feed, run
 from support.packets import MINUTE, SECOND, START, Frame, merged, user, visit
-from support.probes import Portions, Probes, counted, lines, portions
+from support.probes import Portions, Probes, counted, lines, portions, traffic
 
 from zanon_net._core import VOTE_KINDS, PacketEngine, read_votes, vote_settings
 from zanon_net.errors import ConfigError, FormatError
@@ -34,21 +34,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def chosen(plain: dict[str, Any]) -> dict[str, Any]:
     return plain | {"count_rotate_ns": LENGTH}
-
-
-def traffic(visits: int, *, seed: int, probes: int = 4, span: int = 600) -> Portions:
-    """Visits of 30 users to 20 servers, some of which are clients elsewhere."""
-    chance = random.Random(seed)
-    talks: list[tuple[int, list[Frame]]] = []
-    for _ in range(visits):
-        who, where = chance.randrange(30), min(int(chance.paretovariate(0.8)), 19)
-        t_ns = START + chance.randrange(span * SECOND)
-        host, server = b"h%d.example" % where, f"198.51.100.{where}"
-        talks.append((who % probes, visit(user(who), host, t_ns, server)))
-        if chance.random() < 0.05:
-            client = f"198.51.100.{chance.randrange(20)}"
-            talks.append((chance.randrange(probes), visit(client, b"other.example", t_ns)))
-    return portions(talks, probes)
 
 
 def votes_of(probes: Probes, *kinds: str) -> Iterable[tuple[str, int, tuple[int, int, int]]]:

@@ -9,8 +9,10 @@ import signal
 import subprocess
 import time
 import urllib.request
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -48,9 +50,17 @@ class FlinkCluster:
     """A job manager and task managers of one slot each.
 
     Everything they write is below `folder`: configuration, logs, process ids and checkpoints.
+    more: settings of Flink beside those of all tests.
     """
 
-    def __init__(self, folder: Path, *, task_managers: int = 2, backend: str = "hashmap") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        task_managers: int = 2,
+        backend: str = "hashmap",
+        more: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
         self.folder, self._wanted = folder, task_managers
         self.checkpoints, self.savepoints = folder / "checkpoints", folder / "savepoints"
         self.rest, rpc = free_port(), free_port()
@@ -78,6 +88,7 @@ class FlinkCluster:
             "state.backend.type": backend,
             "execution.checkpointing.dir": self.checkpoints.as_uri(),
             "execution.checkpointing.savepoint-dir": self.savepoints.as_uri(),
+            **more,
         }
 
     @property

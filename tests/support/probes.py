@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from support.engine import SETTINGS, Outcome, Taker, feed, make_engine
-from support.packets import SECOND, Frame, Udp
+from support.packets import SECOND, START, Frame, Udp, user, visit
 from zanon_net._core import VoteShard
 
 Portions = list[list[Frame]]
@@ -43,6 +43,21 @@ def portions(talks: Sequence[tuple[int, Sequence[Frame]]], probes: int) -> Porti
     for frame, (_old, probe) in zip(frames, numbered, strict=True):
         parts[probe].append(frame)
     return parts
+
+
+def traffic(visits: int, *, seed: int, probes: int = 4, span: int = 600) -> Portions:
+    """Visits of 30 users to 20 servers, some of which are clients elsewhere."""
+    chance = random.Random(seed)
+    talks: list[tuple[int, list[Frame]]] = []
+    for _ in range(visits):
+        who, where = chance.randrange(30), min(int(chance.paretovariate(0.8)), 19)
+        t_ns = START + chance.randrange(span * SECOND)
+        host, server = b"h%d.example" % where, f"198.51.100.{where}"
+        talks.append((who % probes, visit(user(who), host, t_ns, server)))
+        if chance.random() < 0.05:
+            client = f"198.51.100.{chance.randrange(20)}"
+            talks.append((chance.randrange(probes), visit(client, b"other.example", t_ns)))
+    return portions(talks, probes)
 
 
 @dataclass
@@ -138,11 +153,17 @@ class Probes:
 
 
 def counted(
-    parts: Portions, settings: dict[str, Any], *, batch: int = 64, shards: int = 1, seed: int = 0
+    parts: Portions,
+    settings: dict[str, Any],
+    *,
+    batch: int = 64,
+    shards: int = 1,
+    seed: int = 0,
+    make: type[Probes] = Probes,
 ) -> tuple[list[Outcome], Probes]:
     """Runs the portions as probes, which advance and send at random."""
     chance = random.Random(seed)
-    probes = Probes(len(parts), settings, shards)
+    probes = make(len(parts), settings, shards)
     at = [0] * len(parts)
     while any(at[n] < len(part) for n, part in enumerate(parts)):
         n = chance.randrange(len(parts))

@@ -10,10 +10,13 @@ from support.vote_stream import SECOND, VoteStream, answers_below
 
 
 def job_options(folder: Path, stream: VoteStream, parallelism: int) -> list[object]:
+    generations = []
+    if stream.count_rotate_ns is not None:
+        generations = ["--count-rotate", f"{stream.count_rotate_ns // SECOND}s"]
     return [
         "--votes", folder, "--z", stream.z, "--window", f"{stream.window_ns // SECOND}s",
-        "--shards", stream.shards, "--expect-probes", stream.probes, "--probe-timeout", "1h",
-        "--parallelism", parallelism, "--checkpoint-every", "1s",
+        *generations, "--shards", stream.shards, "--expect-probes", stream.probes,
+        "--probe-timeout", "1h", "--parallelism", parallelism, "--checkpoint-every", "1s",
     ]  # fmt: skip
 
 

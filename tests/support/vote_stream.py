@@ -9,15 +9,27 @@ from pathlib import Path
 
 import numpy as np
 
-from zanon_net._core import VOTE_WATERMARK_END, VoteShard, VoteWriter, read_answers, vote_settings
+from zanon_net._core import (
+    VOTE_KINDS,
+    VOTE_WATERMARK_END,
+    VoteShard,
+    VoteWriter,
+    read_answers,
+    vote_settings,
+)
 from zanon_net.count.frames import framed, messages_in, votes_header
 
 SECOND = 1_000_000_000
+NAME, ONLY = VOTE_KINDS["name"], VOTE_KINDS["only"]
 
 
 @dataclass(frozen=True)
 class VoteStream:
-    """Zipf(1.15) names and 50,000 users at a steady rate from `probes` probes."""
+    """Zipf(1.15) names and 50,000 users at a steady rate from `probes` probes.
+
+    count_rotate_ns: of a generation of hashes. A vote within the last window of one counts in the
+    next one too, as the votes of a probe do.
+    """
 
     observations: int = 200_000
     probes: int = 4
@@ -28,43 +40,62 @@ class VoteStream:
     interval_ns: int = 5 * SECOND
     messages_a_file: int = 12
     seed: int = 28
+    begin_ns: int = SECOND
+    count_rotate_ns: int | None = None
 
     @property
     def settings(self) -> int:
-        return vote_settings(self.z, self.window_ns, self.window_ns)
+        return vote_settings(self.z, self.window_ns, self.window_ns, self.count_rotate_ns)
 
     def columns(self):
         """Times in order, users, names and probes of all observations."""
         random = np.random.default_rng(self.seed)
         n = self.observations
-        t_ns = np.sort(random.integers(SECOND, SECOND + self.duration_ns, n))
+        t_ns = np.sort(random.integers(self.begin_ns, self.begin_ns + self.duration_ns, n))
         user = random.integers(0, 50_000, n).astype(np.uint64)
         name = np.minimum(random.zipf(1.15, n), 1 << 40).astype(np.uint64)
         return t_ns, user, name, random.integers(0, self.probes, n)
 
     def messages(self):
         """Yields (probe, message): each interval of each probe, a message for every shard."""
-        t_ns, user, name, probe_of = self.columns()
-        lo, hi = _mixed(name, 1), _mixed(name, 2)
-        words = _mixed(user, 3)
-        shard_of = (
-            hi >> np.uint64(64 - (self.shards - 1).bit_length()) if self.shards > 1 else hi * 0
-        )
-        place = (probe_of * self.shards + shard_of.astype(np.int64)).astype(np.int32)
+        votes = [self._votes(NAME), *([self._votes(ONLY)] if self.count_rotate_ns else [])]
         writers = [
             VoteWriter(0xABC0 + p, s, self.settings, max_votes=1 << 20)
             for p in range(self.probes) for s in range(self.shards)
         ]  # fmt: skip
-        ends = np.arange(SECOND + self.interval_ns, SECOND + self.duration_ns, self.interval_ns)
-        marks = [*ends.tolist(), VOTE_WATERMARK_END]
-        cuts = [0, *np.searchsorted(t_ns, ends).tolist(), len(t_ns)]
-        for mark, (first, last) in zip(marks, pairwise(cuts), strict=True):
-            order = first + np.argsort(place[first:last], kind="stable")
-            bounds = np.searchsorted(place[order], np.arange(len(writers) + 1))
+        first_ns, end_ns = self.begin_ns + self.interval_ns, self.begin_ns + self.duration_ns
+        ends = np.arange(first_ns, end_ns, self.interval_ns).tolist()
+        for before, mark in pairwise([0, *ends, VOTE_WATERMARK_END]):
+            for kind, place, t_ns, *columns in votes:
+                first, last = np.searchsorted(t_ns, [before, mark])
+                order = first + np.argsort(place[first:last], kind="stable")
+                bounds = np.searchsorted(place[order], np.arange(len(writers) + 1))
+                for i, writer in enumerate(writers):
+                    mine = order[bounds[i] : bounds[i + 1]]
+                    writer.add_columns(kind, t_ns[mine], *(column[mine] for column in columns))
             for i, writer in enumerate(writers):
-                mine = order[bounds[i] : bounds[i + 1]]
-                writer.add_columns(1, t_ns[mine], words[mine], lo[mine], hi[mine])
                 yield 0xABC0 + i // self.shards, writer.finish(mark)
+
+    def _votes(self, kind: int):
+        """Kind, and columns of the votes of that kind: place among the writers, time, user and both
+        halves of the name."""
+        t_ns, user, name, probe_of = self.columns()
+        generation = 0 * t_ns
+        if self.count_rotate_ns:
+            generation = t_ns // self.count_rotate_ns + 1
+        if kind == ONLY:
+            later = (t_ns + self.window_ns) // self.count_rotate_ns + 1
+            again = later > generation
+            t_ns, user, name, probe_of = t_ns[again], user[again], name[again], probe_of[again]
+            generation = later[again]
+        salt = generation.astype(np.uint64) << np.uint64(8)
+        words = _mixed(user, salt + np.uint64(3))
+        lo, hi = _mixed(name, salt + np.uint64(1)), _mixed(name, salt + np.uint64(2))
+        shard_of = (
+            hi >> np.uint64(64 - (self.shards - 1).bit_length()) if self.shards > 1 else hi * 0
+        )
+        place = (probe_of * self.shards + shard_of.astype(np.int64)).astype(np.int32)
+        return kind, place, t_ns, words, lo, hi
 
     def write(self, folder: Path) -> None:
         """Files of messages below folder/votes, a folder a probe, named by their first sequence."""
@@ -85,8 +116,9 @@ class VoteStream:
             number = votes_header(message).shard
             if number not in shards:
                 shards[number] = VoteShard(
-                    self.z, self.window_ns, rotate_ns=self.window_ns, shard=number
-                )
+                    self.z, self.window_ns, rotate_ns=self.window_ns, shard=number,
+                    count_rotate_ns=self.count_rotate_ns,
+                )  # fmt: skip
             shards[number].put(message)
             if len(shards[number].probes) == self.probes:
                 answers.update(shards[number].decide())
@@ -118,9 +150,9 @@ def _write(folder: Path, probe: int, frames: list[bytes]) -> None:
     frames.clear()
 
 
-def _mixed(numbers, salt: int):
+def _mixed(numbers, salt):
     """Numbers as hashes of 64 bits (SplitMix64)."""
-    x = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(salt * 0x632BE59BD9B4E019 % 2**64)
+    x = numbers * np.uint64(0x9E3779B97F4A7C15) + salt * np.uint64(0x632BE59BD9B4E019)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -4,10 +4,11 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 from itertools import groupby
 
 import pytest
-from support.vote_stream import SECOND, VoteStream
+from support.vote_stream import SECOND, VoteStream, releases
 
 from zanon_net._core import VoteWriter, read_answers, vote_rules
 from zanon_net.count.frames import framed, messages_in, read_refusal, votes_header
@@ -72,6 +73,23 @@ def test_the_answers_are_those_of_one_table(seed: int, pause: int) -> None:
             keeper.restart()
     assert answers == STREAM.expected()
     assert keeper.snapshots > 3
+
+
+@pytest.mark.usefixtures("short_logs")
+def test_generations_of_hashes_release_what_one_releases() -> None:
+    """The hashes change in the midst of the stream."""
+    length = 3 * STREAM.window_ns
+    stream = replace(STREAM, begin_ns=length - 800 * SECOND, count_rotate_ns=length)
+    settings = replace(SETTINGS, count_rotate_ns=length)
+    shard, answers, log = LoggedShard(settings, 0), Counter(), []
+    for number, (_probe, message) in enumerate(stream.messages()):
+        answers.update(shard.take(framed(message)))
+        log.append(framed(message))
+        if number % 7 == 0:
+            shard = LoggedShard.restore(settings, 0, None, log)
+    assert answers == stream.expected()
+    one = replace(stream, count_rotate_ns=None)
+    assert releases(answers) == releases(one.expected()) > 100
 
 
 @pytest.mark.usefixtures("short_logs")
@@ -233,7 +251,7 @@ def test_a_probe_that_was_gone_comes_back() -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda s: s[:4] + b"\x01" + s[5:], "version 1, and only 2 is known"),
+        (lambda s: s[:4] + b"\x01" + s[5:], "version 1, and only 3 is known"),
         (lambda s: b"else" + s[4:], "no snapshot"),
         (lambda s: s[:3], "no snapshot"),
         (lambda s: s[:-20], "damaged|cut|snapshot"),

@@ -3,7 +3,6 @@
 """The counter's shards as keyed state of Flink."""
 
 import logging
-import time
 from collections.abc import Iterator
 
 from pyflink.common import Types
@@ -21,8 +20,15 @@ from zanon_net.count.frames import (
 from zanon_net.count.lateness import lag_text
 from zanon_net.errors import FormatError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
-from zanon_net.flink.logged_shard import LoggedShard, probe_gone
+from zanon_net.flink.last_numbers import LastNumbers
+from zanon_net.flink.logged_shard import (
+    EARLY_BYTES_MAX,
+    PROBES_MAX,
+    LoggedShard,
+    probe_gone,
+)
 from zanon_net.flink.parent_watch import end_with_task_manager
+from zanon_net.flink.probe_watch import ProbeWatch
 
 BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
 LOOKS_A_TIMEOUT = 2
@@ -42,9 +48,9 @@ class CountFunction(KeyedProcessFunction):
     def __init__(self, settings: CountSettings) -> None:
         self._settings = settings
         self._shards: dict[int, LoggedShard] = {}
-        self._heard: dict[int, dict[int, int]] = {}
-        self._lags: dict[int, dict[int, int]] = {}
-        self._said_late: set[int] = set()
+        self._watches: dict[int, ProbeWatch] = {}
+        self._look_at: dict[int, int] = {}
+        self._said_late = LastNumbers()
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Begins, or goes on from a checkpoint."""
@@ -53,6 +59,7 @@ class CountFunction(KeyedProcessFunction):
         self._log = runtime_context.get_list_state(ListStateDescriptor("log", BYTES))
         metrics = runtime_context.get_metrics_group()
         self._refusals = metrics.counter("probesRefused")
+        self._limits_reached = metrics.counter("earlyLimitReached")
         metrics.gauge("probeLagMs", self._most_lag_ms)
 
     def process_element(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
@@ -61,25 +68,26 @@ class CountFunction(KeyedProcessFunction):
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
         """Goes on without the probes that were silent."""
-        yield from _refusing(self._look(ctx))
+        yield from _refusing(self._look(timestamp, ctx))
 
     def _process(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
         yield from self._take(shard, value)
-        probe = _probe_of(value)
-        if not shard.is_stuck(probe) or probe not in self._heard[number]:
-            self._heard[number][probe] = time.monotonic_ns()
+        self._watches[number].hear(_probe_of(value))
 
-    def _look(self, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
+    def _look(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
-        heard, now = self._heard[number], time.monotonic_ns()
-        for probe in sorted(shard.probes):
-            if now - heard.setdefault(probe, now) >= self._settings.probe_timeout_ns:
-                yield from self._take(shard, probe_gone(probe))
-                del heard[probe]
-        self._warn_of_late(number, shard)
+        if timestamp != self._look_at[number]:  # of before a restart: each would go on for ever
+            return
+        watch = self._watches[number]
+        for probe in watch.silent():
+            yield from self._take(shard, probe_gone(probe))
+        for probe, lag_ns in watch.late().items():
+            if probe not in self._said_late:
+                self._said_late.add(probe)
+                _log.warning("%s", lag_text(probe, lag_ns))
         self._look_later(ctx)
 
     def _take(self, shard: LoggedShard, entry: bytes) -> Iterator[bytes]:
@@ -92,29 +100,18 @@ class CountFunction(KeyedProcessFunction):
             self._refusals.inc()
             _log.warning("probe %016x is refused: %s", refused.header.probe, refused.reason)
             yield refused.frames
+        for probe in shard.take_over_limit():
+            self._limits_reached.inc()
+            _log.warning("%s", _over_limit_text(probe))
         if shard.is_snapshot_due:
             snapshot, log = shard.snapshot()
             self._snapshot.update(snapshot)
             self._log.update(log)
 
-    def _warn_of_late(self, number: int, shard: LoggedShard) -> None:
-        """Says once of each probe that it stays behind, though it sends."""
-        heard_after = time.monotonic_ns() - self._settings.probe_timeout_ns
-        heard, before = self._heard[number], self._lags.get(number, {})
-        behind = {
-            probe: by_ns
-            for probe, by_ns in shard.lags().items()
-            if heard.get(probe, heard_after) > heard_after
-        }
-        self._lags[number] = behind
-        for probe in (behind.keys() & before.keys()) - self._said_late:
-            self._said_late.add(probe)
-            _log.warning("%s", lag_text(probe, behind[probe]))
-
     def _most_lag_ms(self) -> int:
         """By how much a probe of a shard here is behind at most."""
-        most_ns = max((max(b.values(), default=0) for b in self._lags.values()), default=0)
-        return most_ns // NS_PER_MS
+        lags = (max(watch.lags.values(), default=0) for watch in self._watches.values())
+        return max(lags, default=0) // NS_PER_MS
 
     def _begin(self, number: int, ctx: KeyedProcessFunction.Context) -> LoggedShard:
         """The shard out of the state, where there is some."""
@@ -126,14 +123,17 @@ class CountFunction(KeyedProcessFunction):
         shard = LoggedShard.restore(
             self._settings, number, self._snapshot.value(), self._log.get() or ()
         )
-        self._shards[number], self._heard[number] = shard, {}
+        self._shards[number] = shard
+        self._watches[number] = ProbeWatch(shard, self._settings.probe_timeout_ns)
         self._look_later(ctx)
         return shard
 
     def _look_later(self, ctx: KeyedProcessFunction.Context) -> None:
         service = ctx.timer_service()
         pause_ms = max(1, self._settings.probe_timeout_ns // NS_PER_MS // LOOKS_A_TIMEOUT)
-        service.register_processing_time_timer(service.current_processing_time() + pause_ms)
+        at_ms = service.current_processing_time() + pause_ms
+        self._look_at[ctx.get_current_key()] = at_ms
+        service.register_processing_time_timer(at_ms)
 
 
 def _refusing(answers: Iterator[bytes]) -> Iterator[bytes]:
@@ -147,3 +147,11 @@ def _refusing(answers: Iterator[bytes]) -> Iterator[bytes]:
 def _probe_of(frames: bytes) -> int:
     """The probe of the first message, which is that of all messages of a file."""
     return votes_header(next(messages_in(frames))).probe
+
+
+def _over_limit_text(probe: int) -> str:
+    return (
+        f"probe {probe:016x} is gone: messages of {EARLY_BYTES_MAX >> 20} MiB, or of {PROBES_MAX}"
+        " probes, wait in a shard, most of them its own, since one before them is missing or other"
+        " probes are far behind; its votes there are late, or have no answer until it starts again"
+    )

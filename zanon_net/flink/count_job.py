@@ -12,6 +12,7 @@ from pyflink.java_gateway import get_gateway
 from zanon_net.flink.count_function import BYTES, CountFunction
 from zanon_net.flink.count_settings import CountSettings
 from zanon_net.flink.java_classes import compile_classes
+from zanon_net.flink.restarts import NEVER, restart_strategy
 
 KEY_GROUPS = 256
 DISCOVERY_MS = 250
@@ -42,10 +43,7 @@ def _configuration(settings: CountSettings) -> Configuration:
         "python.fn-execution.bundle.time": BUNDLE_MS,
         "execution.checkpointing.tolerable-failed-checkpoints": TOLERATED,
         "execution.checkpointing.interval": f"{settings.checkpoint_ms} ms",
-        "restart-strategy.type": "exponential-delay" if settings.restarts else "none",
-        "restart-strategy.exponential-delay.initial-backoff": "1 s",
-        "restart-strategy.exponential-delay.max-backoff": "10 s",
-        "restart-strategy.exponential-delay.reset-backoff-threshold": "10 min",
+        **(restart_strategy(_users_settings()) if settings.restarts else NEVER),
         "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
     }.items():
         configuration.set_string(key, str(value))
@@ -54,6 +52,12 @@ def _configuration(settings: CountSettings) -> Configuration:
     if settings.savepoint is not None:
         configuration.set_string("execution.state-recovery.path", settings.savepoint)
     return configuration
+
+
+def _users_settings() -> set[str]:
+    """The names of what the configuration of Flink sets that the client reads."""
+    flink = get_gateway().jvm.org.apache.flink.configuration
+    return set(flink.GlobalConfiguration.loadConfiguration().keySet())
 
 
 def _build(environment: StreamExecutionEnvironment, settings: CountSettings) -> None:

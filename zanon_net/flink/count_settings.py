@@ -17,8 +17,8 @@ class CountSettings:
     shards: a power of two up to 256. expect_probes: nothing is decided before so many were there.
     ends: reads what is there and ends, instead of watching the folder.
 
-    restarts: whether a job that fails begins again from its last checkpoint, until it runs: a task
-    manager may be away for long. What a shard refuses ends the job all the same.
+    restarts: whether a job that fails begins again from its last checkpoint, as `restarts` says.
+    What a shard refuses ends the job all the same.
 
     python: the Python of the task managers, with PyFlink and zanon_net.
     """

@@ -23,8 +23,16 @@ from zanon_net.count.frames import (
 from zanon_net.count.lateness import MAX_LAG_NS
 from zanon_net.errors import CapacityError, FormatError
 from zanon_net.flink.count_settings import CountSettings
+from zanon_net.flink.early_messages import EarlyMessages
+from zanon_net.flink.last_numbers import LastNumbers
 
-SNAPSHOT_VERSION = 2
+SNAPSHOT_VERSION = 3
+PROBES_MAX = 4096
+"""Probes that a shard knows: one more, and it forgets one that has ended or is gone longest. A
+message of that is taken as a new probe's: its votes are late, and each of its users counts once."""
+EARLY_BYTES_MAX = 1 << 27
+"""What waits for its turn, in a shard, of PROBES_MAX probes; beyond it, the probe with most of it
+is given up."""
 NEVER = 1 << 64
 """The number of a message that does not come."""
 LOG_BYTES_MIN = 1 << 16
@@ -36,7 +44,9 @@ LOG_PARTS_MAX = 2
 WAITING_BYTES = 34
 """A vote that waits for other probes, in a snapshot: twice what it takes in the log."""
 
-_SNAPSHOT = struct.Struct("<4sBB2x")
+_SNAPSHOT = struct.Struct("<4sBB2xII")
+_NUMBER = struct.Struct("<Q")
+_SEQUENCE = 0  # in what a shard says of a probe
 _SNAPSHOT_MAGIC = b"ZNVF"
 _GONE = struct.Struct("<4sQ")
 _GONE_MAGIC = b"ZNVG"
@@ -71,6 +81,10 @@ class LoggedShard:
     order, as files are read side by side; what is early waits for its turn. Nothing is decided
     before expect_probes probes have been there: who begins later than the others would else be
     late. A probe that counts users otherwise than the first one is refused.
+
+    Each start of a probe is a new number, so what is kept of numbers is bounded: by PROBES_MAX, by
+    EARLY_BYTES_MAX, and by the length of LastNumbers for those of which nothing counts. Who is
+    forgotten there is refused, or given up, again.
     """
 
     def __init__(self, settings: CountSettings, number: int) -> None:
@@ -81,14 +95,15 @@ class LoggedShard:
             rotate_ns=settings.rotate_ns,
             count_rotate_ns=settings.count_rotate_ns,
             shard=number,
+            max_probes=PROBES_MAX,
             max_lag_ns=MAX_LAG_NS,
         )
         self._has_begun = False
-        self._next: dict[int, int] = {}
-        self._early: dict[int, dict[int, bytes]] = {}
-        self._refused: set[int] = set()
+        self._came = 0  # probes before it has begun, each once, whatever its numbers
+        self._early = EarlyMessages()
+        self._refused, self._given_up = LastNumbers(), LastNumbers()
         self._untold: list[Refused] = []
-        self._renewed: set[int] = set()
+        self._over_limit: list[int] = []
         self._log_bytes = 0
         self._log_bytes_max = LOG_BYTES_MIN
         self._snapshot_watermark = self._shard.watermark
@@ -108,6 +123,7 @@ class LoggedShard:
             for _answer in logged.take(entry):  # it left before the restart
                 pass
         logged.take_refused()
+        logged.take_over_limit()
         return logged
 
     @property
@@ -130,18 +146,24 @@ class LoggedShard:
         """Takes an entry; yields the messages of answers that it completes. Raises FormatError."""
         self._log_bytes += len(entry)
         if entry[: len(_GONE_MAGIC)] == _GONE_MAGIC:
-            self._forget(entry)
+            self._take_gone(entry)
         else:
             for message in messages_in(entry):
                 self._take_message(message)
-        self._has_begun = self._has_begun or self._came >= self._settings.expect_probes
-        if self._has_begun:
+        yield from self._decide()
+        while self._early.bytes > EARLY_BYTES_MAX or len(self._early) > PROBES_MAX:
+            self._give_up_largest()
             yield from self._decide()
 
     def take_refused(self) -> list[Refused]:
         """The probes that are refused since the last call."""
         untold, self._untold = self._untold, []
         return untold
+
+    def take_over_limit(self) -> list[int]:
+        """The probes that were given up since the last call, for too much waited for its turn."""
+        over_limit, self._over_limit = self._over_limit, []
+        return over_limit
 
     def lags(self) -> dict[int, int]:
         """By how many nanoseconds each probe is behind what is decided that is not waited for."""
@@ -154,75 +176,94 @@ class LoggedShard:
 
     def is_stuck(self, probe: int) -> bool:
         """Whether the messages of a probe wait for one that is missing."""
-        early = self._early.get(probe, {})
-        return bool(early) and self._next.get(probe, 1) not in early
+        return probe in self._early and self._early.get(probe, self._following(probe)) is None
 
-    @property
-    def _came(self) -> int:
-        """Probes that have come, each once, whatever its numbers."""
-        return len(self._next) - len(self._renewed)
+    def _following(self, probe: int) -> int:
+        """The number of the message of a probe whose turn it is."""
+        if probe in self._given_up:
+            return NEVER
+        known = self._shard.probe(probe)
+        return 1 if known is None else int(known[_SEQUENCE]) + 1
 
     def _take_message(self, message: bytes) -> None:
         header = votes_header(message)
-        if header.probe in self._refused or self._refuses(message):
+        if header.probe in self._refused or self._refuses(header):
             return
-        if header.sequence >= self._next.get(header.probe, 1):
-            self._early.setdefault(header.probe, {})[header.sequence] = message
-            self._put_early(header.probe)
+        following = self._following(header.probe)
+        if header.sequence == following and self._put(header, message):
+            self._early.remove(header.probe, following)
+            self._put_early(header.probe, following + 1)
+        elif header.sequence >= following:
+            self._early.add(header.probe, header.sequence, message)
 
-    def _put_early(self, probe: int) -> None:
-        """Puts the messages of a probe whose turn it is, as far as there is room."""
-        early = self._early.get(probe, {})
-        following = self._next.get(probe, 1)
-        while following in early:
-            if self._refuses(early[following]):  # it came before the first of another probe
+    def _put(self, header: VotesHeader, message: bytes) -> bool:
+        """Has the core take a message whose turn it is; false where there is no room for it."""
+        is_renewed = header.renewed and header.sequence == 1
+        is_new = not (self._has_begun or is_renewed) and self._shard.probe(header.probe) is None
+        try:
+            self._shard.put(message)
+        except CapacityError:
+            return False
+        self._came += is_new
+        return True
+
+    def _put_early(self, probe: int, following: int) -> None:
+        """Puts the messages of a probe from that number on, as far as there is room."""
+        while (message := self._early.get(probe, following)) is not None:
+            header = votes_header(message)
+            if self._refuses(header):  # it came before the first of another probe
                 return
-            try:
-                self._shard.put(early[following])
-            except CapacityError:
-                break
-            if following == 1 and votes_header(early[1]).renewed:
-                self._renewed.add(probe)
-            del early[following]
+            if not self._put(header, message):
+                return
+            self._early.remove(probe, following)
             following += 1
-            self._next[probe] = following
-        if not early:
-            self._early.pop(probe, None)
 
-    def _refuses(self, message: bytes) -> bool:
+    def _refuses(self, header: VotesHeader) -> bool:
         """Whether the probe of a message counts users otherwise than those before it."""
-        header, rules = votes_header(message), self._shard.rules
+        rules = self._shard.rules
         if rules in (None, header.rules):
             return False
         self._refused.add(header.probe)
-        self._early.pop(header.probe, None)
+        self._early.drop(header.probe)
         self._untold.append(Refused(header, vote_rules_difference(header.rules, rules)))
         return True
 
     def _decide(self) -> Iterator[bytes]:
-        """Decides, and again when there is room for what has waited."""
-        answers = self._shard.decide()
+        """Decides, and again when there is room for what has waited; nothing before all probes
+        that are expected have come."""
+        self._has_begun = self._has_begun or self._came >= self._settings.expect_probes
+        answers = self._shard.decide() if self._has_begun else []
         while answers:
             yield from answers
             for probe in sorted(self._early):
-                self._put_early(probe)
+                self._put_early(probe, self._following(probe))
             answers = self._shard.decide() if self._early else []
 
-    def _forget(self, entry: bytes) -> None:
-        """Goes on without a probe; or begins one in the midst of its sequence. Behind a gap nothing
-        of a probe counts any more: until it starts again, what it asks is suppressed."""
+    def _take_gone(self, entry: bytes) -> None:
         if len(entry) != _GONE.size:
             raise FormatError("this is no entry of a shard's log")
         _magic, probe = _GONE.unpack(entry)
+        self._forget(probe)
+
+    def _forget(self, probe: int) -> None:
+        """Goes on without a probe; or begins one in the midst of its sequence. Behind a gap nothing
+        of a probe counts any more: until it starts again, what it asks is suppressed."""
         if probe in self._shard.probes:
             self._shard.forget_probe(probe)
-        early = self._early.get(probe)
-        if early and probe not in self._next:
-            self._next[probe] = min(early)
-            self._put_early(probe)
-        elif early:
-            del self._early[probe]
-            self._next[probe] = NEVER
+        first = self._early.first_of(probe)
+        if first is not None and self._shard.probe(probe) is None:
+            self._put_early(probe, first)
+        elif first is not None:
+            self._early.drop(probe)
+            self._given_up.add(probe)
+
+    def _give_up_largest(self) -> None:
+        """Frees what waits of the probe of which most does, as if it had been silent too long."""
+        probe, before = self._early.largest(), self._early.bytes
+        self._forget(probe)
+        if self._early.bytes == before:  # there is no room for one that is not known either
+            self._early.drop(probe)
+        self._over_limit.append(probe)
 
     # ---- state ----------------------------------------------------------------------------------
 
@@ -230,8 +271,6 @@ class LoggedShard:
     def is_snapshot_due(self) -> bool:
         """Whether the log has become long, beside the snapshot or the window. Where files of a
         probe are read before those of another, it is better made when all have been."""
-        if self._renewed and not self._has_begun:  # the log alone says who took whose place
-            return False
         if self._shard.watermark - self._snapshot_watermark >= self._settings.window_ns:
             return True
         if self._log_bytes < self._log_bytes_max:
@@ -244,9 +283,11 @@ class LoggedShard:
     def snapshot(self) -> tuple[bytes, list[bytes]]:
         """(snapshot, log): what is to be kept instead of all that was kept before."""
         self._snapshot_watermark = self._shard.watermark
-        log = [framed(message) for early in self._early.values() for message in early.values()]
+        log = [framed(message) for message in self._early.messages()]
         self._log_bytes = sum(map(len, log))
-        head = _SNAPSHOT.pack(_SNAPSHOT_MAGIC, SNAPSHOT_VERSION, self._has_begun)
+        head = _SNAPSHOT.pack(
+            _SNAPSHOT_MAGIC, SNAPSHOT_VERSION, self._has_begun, self._came, len(self._given_up)
+        ) + b"".join(map(_NUMBER.pack, self._given_up))
         dump = self._shard.dump()
         self._log_bytes_max = max(LOG_BYTES_MIN, self._log_bytes + len(dump) // LOG_PART)
         return head + dump, log
@@ -254,20 +295,20 @@ class LoggedShard:
     def _load(self, snapshot: bytes) -> None:
         if len(snapshot) < _SNAPSHOT.size or snapshot[:4] != _SNAPSHOT_MAGIC:
             raise FormatError("the state holds no snapshot of a shard")
-        _magic, version, self._has_begun = _SNAPSHOT.unpack_from(snapshot)
+        _magic, version, has_begun, self._came, given_up = _SNAPSHOT.unpack_from(snapshot)
         if version != SNAPSHOT_VERSION:
             raise FormatError(
                 f"the state is of version {version}, and only {SNAPSHOT_VERSION} is known:"
                 " start the job without the savepoint, or with the zanon-net that wrote it"
             )
-        shard = VoteShard.load(snapshot[_SNAPSHOT.size :])
+        numbers_end = _SNAPSHOT.size + given_up * _NUMBER.size
+        shard = VoteShard.load(snapshot[numbers_end:])
         if shard.settings != self._shard.settings:
             raise FormatError(
                 "the state was made with another z, window or rotation: start the job without it"
             )
-        self._shard = shard
+        self._shard, self._has_begun = shard, bool(has_begun)
+        for (probe,) in _NUMBER.iter_unpack(snapshot[_SNAPSHOT.size : numbers_end]):
+            self._given_up.add(probe)
         self._snapshot_watermark = self._shard.watermark
         self._log_bytes_max = max(LOG_BYTES_MIN, len(snapshot) // LOG_PART)
-        self._next = {
-            probe: last + 1 for probe, (last, _mark, _waits) in self._shard.known_probes.items()
-        }
