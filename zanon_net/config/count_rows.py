@@ -22,6 +22,7 @@ from zanon_net.config.types import (
 )
 
 SHARDS_MAX = 256
+KNOWN_PROBES = 4096  # at once, in a shard: DEFAULT_PROBES of csrc/anonymity/vote_shard.c
 FOLDER: Type = replace(FILE, range="a folder", metavar="DIR")
 SHARD_COUNT = replace(
     whole_number("shards", 1, SHARDS_MAX),
@@ -145,7 +146,7 @@ _PROBES = (
     ),
     _probes(
         name="expect_probes",
-        type=whole_number("probes", 0, 1 << 16),
+        type=whole_number("probes", 0, KNOWN_PROBES),
         default=0,
         help="Decide nothing before so many probes have come.",
         check=count_rules.check_until_done,
