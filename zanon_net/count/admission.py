@@ -12,7 +12,7 @@ import numpy as np
 from zanon_net._core import read_votes, vote_rules_difference
 from zanon_net.config.parse import format_duration
 from zanon_net.count.attachments import plain_message
-from zanon_net.count.commits import COUNTED, GONE, UNCOUNTED, Entry
+from zanon_net.count.commits import ALL_PRESENT, COUNTED, GONE, UNCOUNTED, Entry
 from zanon_net.count.counter import Counter
 from zanon_net.count.frames import ENDED, OTHER_SETTINGS, Refusal, VotesHeader, votes_header
 from zanon_net.count.lateness import NS_PER_S, lag_text
@@ -59,6 +59,7 @@ class Admission:
         now = clocks.seconds()
         self.last_seen: dict[int, float] = dict.fromkeys(counter.watermarks(), now)
         self._check_due = now
+        self._joined = now  # when the newest of them came
         self._behind_since: dict[int, float] = {}
         self._late_since: dict[int, float] = {}
         self._users: dict[str, _Quota] = {}
@@ -81,6 +82,7 @@ class Admission:
             self._drop_silent(admitted)
             self._drop_slow(admitted)
             self._warn_of_late(admitted)
+            self._look_who_is_there(admitted)
             self._forget_users()
         return admitted
 
@@ -124,7 +126,10 @@ class Admission:
             )
         admitted.entries.append(Entry(kind, item.message, read=header))
         admitted.sources.append(item)
-        self.last_seen[header.probe] = self._clocks.seconds()
+        now = self._clocks.seconds()
+        if header.probe not in self.last_seen:
+            self._joined = now
+        self.last_seen[header.probe] = now
 
     def _refuse(self, item: Received, refusal: Refusal, name: str, admitted: Admitted) -> None:
         self._counter.tally[name] += 1
@@ -201,6 +206,17 @@ class Admission:
         for probe, since in self._late_since.items():
             if now - since >= CATCHING_UP_S:
                 admitted.warnings[f"behind {probe}"] = lag_text(probe, behind[probe])
+
+    def _look_who_is_there(self, admitted: Admitted) -> None:
+        """A number may have taken the place of one that this counter never heard of, as it began
+        without its state. Who still speaks so long after the newest came is a probe by itself."""
+        if not self._counter.probes_missing:
+            return
+        since, ended = self._joined + self._settings.probe_timeout_s, self._counter.ended
+        there = [n for n, seen in self.last_seen.items() if seen > since and n not in ended]
+        if len(there) >= self._settings.expect_probes:
+            admitted.entries.append(Entry(ALL_PRESENT))
+            admitted.sources.append(None)
 
     def _drop(self, probe: int, reason: str, admitted: Admitted) -> None:
         if self._counter.waits_for(probe):
