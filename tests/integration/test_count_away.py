@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.certificates import Authority
 from support.cli import ENVIRONMENT, run_main
 from support.contract_runs import write
 from support.count_desk import Desk
@@ -26,6 +27,7 @@ from support.waiting import wait_until
 
 from zanon_net._core import VoteWriter, read_votes
 from zanon_net.count.frames import ENDED
+from zanon_net.count.tls import TlsFiles
 from zanon_net.keys import new_key
 
 EPOCH = MINUTE // 2
@@ -276,8 +278,8 @@ def arguments_of(capture: Path, source: str, out: Path) -> list[str]:
 class Stream:
     """A probe that reads what is written to it, piece by piece."""
 
-    def __init__(self, capture: Path, out: Path, place: str) -> None:
-        counting = ["--count-at", place, "--probe", "p", "--count-leases", "no"]
+    def __init__(self, capture: Path, out: Path, place: str, *more: str) -> None:
+        counting = ["--count-at", place, "--probe", "p", "--count-leases", "no", *more]
         patience = ["--count-hold", "1s", "--count-wait", "2s", "--flush", "100ms"]
         command = [*arguments_of(capture, "-", out), *counting, *patience]
         self._said = out.with_suffix(".said").open("w+b")
@@ -323,7 +325,7 @@ def started(place: str, *more: object) -> "subprocess.Popen[str]":
     about.unlink(missing_ok=True)
     process = start_counter(place, *SETTINGS, "--expect-probes", 1, "--probe-timeout", "1s", *more)
     assert process.stderr is not None
-    if place.startswith("tcp"):
+    if place.startswith("tls"):
         assert "counting on port" in process.stderr.readline()
     else:
         wait_until(about.exists)
@@ -338,20 +340,34 @@ def logs(folder: Path, name: str) -> Counter[bytes]:
     return Counter((folder / f"{name}.jsonl").read_bytes().splitlines())
 
 
-@pytest.mark.parametrize("scheme", ["tcp", "file"])
-@pytest.mark.parametrize("keeps_state", [True, False])
+def tls_options(tls: TlsFiles, prefix: str) -> list[str]:
+    files = (("cert", tls.cert), ("key", tls.key), ("ca", tls.ca))
+    return [text for name, path in files for text in (prefix + name, str(path))]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "keeps_state"), [("tls", True), ("file", False)], ids=["tls, state", "file, none"]
+)
 def test_a_run_goes_on_when_its_counter_is_back(
     capture: Path, tmp_path: Path, scheme: str, keeps_state: bool
 ) -> None:
     """Names are released again, and the counter has one probe, whether it knew it or not."""
     assert run_main(*arguments_of(capture, str(capture / "p0.pcap"), tmp_path / "one"), "-q") == 0
-    place = f"tcp://127.0.0.1:{free_port()}" if scheme == "tcp" else f"file:{tmp_path / 'votes'}"
-    state = ["--state", tmp_path / "state", "--state-key-file", key_file(tmp_path)]
-    more = ["--until-done", "--json", *(state if keeps_state else [])]
+    place, more, own = f"file:{tmp_path / 'votes'}", ["--until-done", "--json"], []
+    if scheme == "tls":
+        place, authority = f"tls://127.0.0.1:{free_port()}", Authority(tmp_path)
+        tls = authority.certify("p")
+        own = tls_options(tls, "--count-tls-")
+        more += tls_options(authority.certify("counter"), "--tls-")
+    if keeps_state:
+        files = ("--state", tmp_path / "state", "--state-key-file", key_file(tmp_path))
+        more += map(str, files)
     process = started(place, *more)
-    probe = Stream(capture, tmp_path / "p0", place)
+    probe = Stream(capture, tmp_path / "p0", place, *own)
     try:
         probe.write(30)
+        if scheme == "tls":
+            tls.key.unlink()  # as where the run may not read it any more
         process.kill()
         process.communicate()
         probe.write_until("the counter has not answered for so long")
