@@ -162,7 +162,7 @@ static void renew(harness *h)
     require(zn_asker_is_due(&h->asker, 0));
 }
 
-/* Gives up all messages, too: the first ones of the next number say so, and come after all marks. */
+/* Gives up all messages, too: the first ones of the next number say so. */
 static void abandon(harness *h, bytes *in)
 {
     uint64_t probe = h->asker.probe + 1;

@@ -233,6 +233,17 @@ def test_probes_of_other_numbers_are_there_once_they_speak_long_enough() -> None
     assert desk.service.is_done
 
 
+def test_probes_that_have_little_to_say_are_there_too() -> None:
+    """A probe that waits for its counter speaks every ten seconds."""
+    desk = Desk(expect_probes=2, probe_timeout_s=2.0)
+    for sequence in (1, 2):
+        for probe in (1, 2):
+            desk.wait(5)
+            desk.put(message(desk, probe, sequence, desk.now_s))
+    desk.wait(1)
+    assert desk.service.facts().probes_missing == 0
+
+
 def test_two_numbers_of_one_probe_are_not_two_probes() -> None:
     desk = Desk(expect_probes=2)
     talk(desk, [1], 20)

@@ -59,7 +59,7 @@ class Admission:
         now = clocks.seconds()
         self.last_seen: dict[int, float] = dict.fromkeys(counter.watermarks(), now)
         self._check_due = now
-        self._joined = now  # when the newest of them came
+        self._joined, self._speakers = now, set[int]()
         self._behind_since: dict[int, float] = {}
         self._late_since: dict[int, float] = {}
         self._users: dict[str, _Quota] = {}
@@ -105,6 +105,7 @@ class Admission:
             self._refuse(item, Refusal(text, is_final=False), "refused_future", admitted)
         else:
             admitted.sequences[place] = header.sequence
+            self._note_speaker(header.probe, is_new=before is None)
             self._admit(item, header, admitted)
 
     def _misfit(self, header: VotesHeader) -> str:
@@ -126,10 +127,7 @@ class Admission:
             )
         admitted.entries.append(Entry(kind, item.message, read=header))
         admitted.sources.append(item)
-        now = self._clocks.seconds()
-        if header.probe not in self.last_seen:
-            self._joined = now
-        self.last_seen[header.probe] = now
+        self.last_seen[header.probe] = self._clocks.seconds()
 
     def _refuse(self, item: Received, refusal: Refusal, name: str, admitted: Admitted) -> None:
         self._counter.tally[name] += 1
@@ -207,17 +205,6 @@ class Admission:
             if now - since >= CATCHING_UP_S:
                 admitted.warnings[f"behind {probe}"] = lag_text(probe, behind[probe])
 
-    def _look_who_is_there(self, admitted: Admitted) -> None:
-        """A number may have taken the place of one that this counter never heard of, as it began
-        without its state. Who still speaks so long after the newest came is a probe by itself."""
-        if not self._counter.probes_missing:
-            return
-        since, ended = self._joined + self._settings.probe_timeout_s, self._counter.ended
-        there = [n for n, seen in self.last_seen.items() if seen > since and n not in ended]
-        if len(there) >= self._settings.expect_probes:
-            admitted.entries.append(Entry(ALL_PRESENT))
-            admitted.sources.append(None)
-
     def _drop(self, probe: int, reason: str, admitted: Admitted) -> None:
         if self._counter.waits_for(probe):
             admitted.entries.append(Entry(GONE, probe=probe))
@@ -225,6 +212,26 @@ class Admission:
             admitted.warnings[f"gone {probe} {self._clocks.seconds()}"] = (
                 f"probe {probe:016x} is gone: {reason}; decisions go on without it"
             )
+
+    # ---- probes that are there -------------------------------------------------------------------
+
+    def _note_speaker(self, probe: int, *, is_new: bool) -> None:
+        """Notes who speaks although the newest number came long ago: so that one did not take its
+        place."""
+        if is_new:
+            self._joined = self._clocks.seconds()
+            self._speakers.clear()
+        elif self._clocks.seconds() - self._joined > self._settings.probe_timeout_s:
+            self._speakers.add(probe)
+
+    def _look_who_is_there(self, admitted: Admitted) -> None:
+        """A number may have taken the place of one that this counter never heard of, as it began
+        without its state; so who speaks for long is a probe by itself."""
+        if not self._counter.probes_missing:
+            return
+        if len(self._speakers - self._counter.ended) >= self._settings.expect_probes:
+            admitted.entries.append(Entry(ALL_PRESENT))
+            admitted.sources.append(None)
 
 
 class _Quota:
