@@ -102,9 +102,7 @@ def servers(flows: list[dict[str, Any]]) -> Counter[str]:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("leases", [True, False])
-def test_no_more_is_shown_than_by_one_run(
-    chosen: dict[str, Any], seed: int, leases: bool
-) -> None:
+def test_no_more_is_shown_than_by_one_run(chosen: dict[str, Any], seed: int, leases: bool) -> None:
     """Given up twice, of which the counter hears once; all is whole again two epochs later.
 
     While it takes a probe for gone it may show clients of that one as servers, two epochs later.
