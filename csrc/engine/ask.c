@@ -377,12 +377,14 @@ bool zn_engine_asks_too_much(const zn_engine *e)
 
 void zn_engine_count_mute(zn_engine *e, bool muted)
 {
-    e->asker.muted = muted || e->asker.abandoned;
+    e->asker.muted = muted;
 }
 
-void zn_engine_count_abandon(zn_engine *e)
+int zn_engine_count_abandon(zn_engine *e, zn_error *err)
 {
-    zn_asker_abandon(&e->asker);
+    uint64_t probe;
+    int rc = make_probe(e, &probe, err);
+    return rc == 0 ? zn_asker_abandon(&e->asker, probe, now_of(e), err) : rc;
 }
 
 void zn_engine_stop_waiting(zn_engine *e, bool all)

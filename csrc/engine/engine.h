@@ -97,9 +97,10 @@ uint64_t zn_engine_count_waiting(const zn_engine *e);
 /* With `muted`, votes are given up before they are sent, while the counter is away for long; of
  * clients it is told all the same. */
 void zn_engine_count_mute(zn_engine *e, bool muted);
-/* Makes no more messages: all votes are given up from now on, and clients are not told of. What
- * waits is to be given up, too. */
-void zn_engine_count_abandon(zn_engine *e);
+/* Gives up what waits and every message that has no answer, and goes on under another number, which
+ * zn_engine_count_probe then returns; after the last messages there is none. Returns 0, or a
+ * negative zn_err. */
+int zn_engine_count_abandon(zn_engine *e, zn_error *err);
 /* Suppresses what was asked more than config.count_hold_ns of packet time ago and is not answered
  * yet, or, where that leaves too much or with `all`, everything. Returns 1 when the outputs are to
  * be taken, 0, or a negative zn_err. */

@@ -14,6 +14,7 @@
 struct zn_sent {
     zn_sent *after;
     uint64_t sequence;
+    uint64_t marks; /* of clients, with those of the messages before it that are not known */
     uint32_t n;
     uint64_t step[];
 };
@@ -103,6 +104,7 @@ static bool note_sent(zn_asker *a, zn_asked_shard *shard, uint32_t n)
     if (sent == NULL)
         return false;
     sent->sequence = shard->sequence;
+    sent->marks = shard->marks;
     sent->n = n;
     for (uint32_t i = 0; i < n; i++)
         sent->step[i] = shard->steps[a->order[i]];
@@ -112,7 +114,19 @@ static bool note_sent(zn_asker *a, zn_asked_shard *shard, uint32_t n)
         shard->last->after = sent;
     shard->last = sent;
     shard->sent_count++;
+    shard->marks = 0;
     return true;
+}
+
+/* Keeps the number of unanswered messages that are known small. */
+static void bound_sent(zn_asked_shard *shard)
+{
+    uint64_t marks;
+    if (shard->sent_count < SENT_MOST)
+        return;
+    marks = shard->first->marks;
+    forget_first(shard);
+    shard->first->marks += marks;
 }
 
 /* Appends the rows of the message that was just made, in its order. */
@@ -154,8 +168,7 @@ static void cut_shard(zn_asker *a, unsigned number)
     bool ends = a->watermark_ns == ZN_VOTE_WATERMARK_END;
     size_t most = zn_vote_writer_bytes(&shard->writer), n;
     uint8_t *at = (uint8_t *)zn_text_reserve(&a->ready, LENGTH_BYTES + most);
-    if (shard->sent_count == SENT_MOST)
-        forget_first(shard);
+    bound_sent(shard);
     if (at == NULL) {
         a->failed = true;
         return;
@@ -174,15 +187,13 @@ static void cut_shard(zn_asker *a, unsigned number)
 bool zn_asker_is_due(const zn_asker *a, int64_t now_ns)
 {
     int64_t interval_ns = a->muted ? MUTED_INTERVALS * a->interval_ns : a->interval_ns;
-    if (a->shard_count == 0 || a->abandoned || a->watermark_ns == ZN_VOTE_WATERMARK_END)
+    if (a->shard_count == 0 || a->watermark_ns == ZN_VOTE_WATERMARK_END)
         return false;
     return a->cut_ns == INT64_MIN || now_ns < a->cut_ns || now_ns - a->cut_ns >= interval_ns;
 }
 
 int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *err)
 {
-    if (a->abandoned)
-        return 0;
     a->cut_ns = now_ns;
     if (watermark_ns > a->watermark_ns)
         a->watermark_ns = watermark_ns;
@@ -192,24 +203,59 @@ int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *er
     return !a->failed ? 0 : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message of votes");
 }
 
+/* Goes on under another number, to which messages of the one before mean nothing. */
+static void take_number(zn_asker *a, uint64_t probe)
+{
+    for (unsigned i = 0; i < a->shard_count; i++) {
+        zn_asked_shard *shard = &a->shards[i];
+        while (shard->first != NULL)
+            forget_first(shard);
+        shard->sequence = 1;
+        shard->was_known |= shard->answered != 0;
+        shard->answered = 0;
+    }
+    a->probe = probe;
+    a->renewed = true;
+}
+
 int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err)
 {
     int rc;
     a->goes_on = true;
     rc = zn_asker_cut(a, now_ns, ZN_VOTE_WATERMARK_END, err);
     a->goes_on = false;
-    a->renewed = true;
-    for (unsigned i = 0; i < a->shard_count; i++) {
-        while (a->shards[i].first != NULL)
-            forget_first(&a->shards[i]);
-        a->shards[i].sequence = 1;
-        a->shards[i].was_known |= a->shards[i].answered;
-        a->shards[i].answered = false;
-    }
-    a->probe = probe;
+    take_number(a, probe);
     a->watermark_ns = 0;
     a->cut_ns = INT64_MIN;
     return rc;
+}
+
+/* Returns how many marks were sent to a shard that may not have counted them: it counts a message
+ * after all before it. */
+static uint64_t marks_unanswered(const zn_asked_shard *shard)
+{
+    uint64_t marks = 0;
+    for (const zn_sent *sent = shard->first; sent != NULL; sent = sent->after)
+        if (sent->sequence > shard->answered)
+            marks += sent->marks;
+    return marks;
+}
+
+int zn_asker_abandon(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err)
+{
+    zn_asker_give_up(a, INT64_MAX);
+    a->ready.n = 0;
+    for (unsigned i = 0; i < a->shard_count; i++) {
+        a->stats->n[ZN_STAT_MARKS_DROPPED] += marks_unanswered(&a->shards[i]);
+        a->shards[i].was_known = true; /* it may have counted what it did not answer */
+    }
+    if (a->watermark_ns == ZN_VOTE_WATERMARK_END)
+        return 0;
+    take_number(a, probe);
+    if (now_ns > a->watermark_ns)
+        a->watermark_ns = now_ns; /* of the first message, even if leases fill it */
+    zn_own_votes_advance(&a->own, ZN_VOTE_WATERMARK_END);
+    return zn_asker_cut(a, now_ns, a->watermark_ns, err);
 }
 
 /* Puts a vote into the message of its shard. */
@@ -228,6 +274,7 @@ static void add_vote(zn_asker *a, const zn_counted_vote *vote, uint64_t step)
         shard->row_end[shard->writer.votes] = (uint32_t)shard->rows.n;
     }
     a->failed |= !zn_vote_writer_add(&shard->writer, vote);
+    shard->marks += vote->kind == ZN_COUNTED_CLIENT;
     a->stats->n[ZN_STAT_QUESTIONS]++;
 }
 
@@ -237,7 +284,7 @@ static void tell(void *to, const zn_counted_vote *vote)
     zn_asker *a = to;
     uint64_t step =
         vote->kind == ZN_COUNTED_LEASE ? vote->id.lo | ZN_STEP_OF_LEASE : ZN_STEP_OF_NONE;
-    if (a->shard_count != 0 && !a->abandoned)
+    if (a->shard_count != 0)
         add_vote(a, vote, step);
 }
 
@@ -290,6 +337,7 @@ static zn_sent *take_sent(zn_asked_shard *shard, uint64_t sequence)
 
 int zn_asker_answer(zn_asker *a, zn_span message, zn_error *err)
 {
+    zn_asked_shard *shard;
     zn_vote_header header;
     zn_span bits;
     zn_sent *sent;
@@ -300,8 +348,10 @@ int zn_asker_answer(zn_asker *a, zn_span message, zn_error *err)
         header.shard >= a->shard_count || header.sequence == 0 ||
         header.sequence >= a->shards[header.shard].sequence)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "the counter answers what this probe did not ask");
-    a->shards[header.shard].answered = true;
-    sent = take_sent(&a->shards[header.shard], header.sequence);
+    shard = &a->shards[header.shard];
+    if (header.sequence > shard->answered)
+        shard->answered = header.sequence;
+    sent = take_sent(shard, header.sequence);
     if (sent == NULL) {
         a->stats->n[ZN_STAT_ANSWERS_LATE] += header.votes;
         return 0;
@@ -384,15 +434,8 @@ void zn_asker_count(zn_asker *a, zn_counted_kind kind, const zn_observation *vot
 void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id)
 {
     zn_counted_vote mark = {.t_ns = t_ns, .id = id, .kind = ZN_COUNTED_CLIENT};
-    if (a->abandoned)
-        a->stats->n[ZN_STAT_MARKS_DROPPED]++;
-    else if (a->shard_count != 0)
+    if (a->shard_count != 0)
         add_vote(a, &mark, ZN_STEP_OF_NONE);
-}
-
-void zn_asker_abandon(zn_asker *a)
-{
-    a->muted = a->abandoned = true;
 }
 
 /* Returns whether a step waits for its answer. */

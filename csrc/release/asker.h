@@ -62,9 +62,10 @@ typedef struct zn_sent zn_sent;
 typedef struct zn_asked_shard {
     zn_vote_writer writer; /* of the message that gathers */
     uint64_t *steps;       /* the step of each of its votes; ZN_STEP_OF_NONE: nobody waits */
+    uint64_t marks;        /* of clients, among them */
     uint64_t sequence;     /* of that message */
-    bool answered;         /* the counter knows this number of the probe */
-    bool was_known;        /* and knew one before it */
+    uint64_t answered;     /* the last one with an answer; 0: none of this number of the probe */
+    bool was_known;        /* the counter knew a number before this one, or may have */
     zn_text rows;          /* of its votes, where rows go with them */
     uint32_t *row_end;     /* of each vote: where its row ends there */
     zn_sent *first, *last; /* its unanswered messages */
@@ -94,9 +95,8 @@ typedef struct zn_asker {
     const zn_release *row; /* of the vote that is asked about next; NULL: it has none */
     bool renewed;          /* this is not the probe's first number */
     bool goes_on;          /* another one follows */
-    bool muted;     /* the answers to votes and questions are given up, and nothing is sent */
-    bool abandoned; /* the same for good, and no message follows */
-    bool failed;    /* no memory for a message */
+    bool muted;  /* the answers to votes and questions are given up, and nothing is sent */
+    bool failed; /* no memory for a message */
 } zn_asker;
 
 /* Makes an empty queue for `most` steps, a power of two; probe, settings, rules, interval_ns and
@@ -132,10 +132,6 @@ void zn_asker_count(zn_asker *a, zn_counted_kind kind, const zn_observation *vot
 /* Tells the counter of a client at t_ns. */
 void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id);
 
-/* Ends the messages of a probe whose counter is away for too long to tell it of all clients: to the
- * counter it is a probe that is gone, whose marks may be missing. */
-void zn_asker_abandon(zn_asker *a);
-
 /* Returns whether an interval has passed since the last messages. */
 bool zn_asker_is_due(const zn_asker *a, int64_t now_ns);
 /* Makes a message for each shard of what is to be asked, at now_ns of the clock. Watermarks never
@@ -150,6 +146,14 @@ int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *er
  * for the times that were wrong, and has refused or not read others.
  */
 int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err);
+/*
+ * Gives up all messages that have no answer, as a counter that is away for long would be told of
+ * too many clients, and what waits for the answers. Then begins another number, whose first message
+ * is ready at once and says that marks may be missing: its watermark, that of now_ns, is not before
+ * any of them. To the counter the number before is a probe that is gone. Leases end; after the last
+ * messages of all, no number follows. Returns 0, or -ZN_ERR_CAPACITY with *err filled.
+ */
+int zn_asker_abandon(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err);
 /* Takes an answer message. Returns 0, or -ZN_ERR_FORMAT with *err filled when it is none, or not to
  * a message of this probe. An answer to what was given up comes too late, and is dropped. */
 int zn_asker_answer(zn_asker *a, zn_span message, zn_error *err);

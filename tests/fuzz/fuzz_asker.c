@@ -162,6 +162,25 @@ static void renew(harness *h)
     require(zn_asker_is_due(&h->asker, 0));
 }
 
+/* Gives up all messages, too: the first ones of the next number say so. */
+static void abandon(harness *h, bytes *in)
+{
+    uint64_t probe = h->asker.probe + 1;
+    unsigned first = h->count;
+    int64_t now_ns = next_byte(in);
+    if (h->count + h->asker.shard_count > MESSAGES)
+        return;
+    require(zn_asker_abandon(&h->asker, probe, now_ns, NULL) == 0);
+    require(zn_asker_waits_since(&h->asker) == INT64_MAX);
+    take_messages(h);
+    require(h->count == first + h->asker.shard_count);
+    for (unsigned n = first; n < h->count; n++) {
+        const zn_vote_header *header = &h->messages[n].header;
+        require(header->probe == probe && header->sequence == 1);
+        require(header->marks_missing && header->renewed && header->watermark_ns >= now_ns);
+    }
+}
+
 static void act(harness *h, bytes *in)
 {
     uint8_t how;
@@ -189,6 +208,10 @@ static void act(harness *h, bytes *in)
         how = next_byte(in);
         if (how == UINT8_MAX) {
             renew(h);
+            break;
+        }
+        if (how == UINT8_MAX - 1) {
+            abandon(h, in);
             break;
         }
         h->asker.muted = how % 8 == 0;

@@ -348,12 +348,14 @@ def test_a_journal_is_bounded_while_nothing_is_decided(
 
 
 class Away(CountClient):
-    """A counter that was there once."""
+    """A counter that was there once. all: the clients of all numbers."""
 
-    def __init__(self, probe: int) -> None:
+    def __init__(self, probe: int, all: "list[Away]") -> None:
         super().__init__(Hello(probe, 7))
         self.sent = 0
         self.closed = False
+        self.all = all
+        all.append(self)
 
     is_connected = False
 
@@ -367,7 +369,7 @@ class Away(CountClient):
         self.sent += 1
 
     def as_another(self, probe: int) -> "Away":
-        return Away(probe)
+        return Away(probe, self.all)
 
     def receive(self, timeout: float) -> list[bytes]:
         del timeout
@@ -386,37 +388,38 @@ def chosen(tmp_path: Path) -> dict[str, Any]:
 def test_marks_for_a_counter_that_stays_away_are_bounded(
     chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Marks that are missing could show a client as a server, so nothing follows them."""
+    """They are given up again and again, each time under another number, and spoken of once."""
     monkeypatch.setattr(counting, "MUTE_BYTES", 2000)
     monkeypatch.setattr(counting, "SPEAK_BYTES", 1000)
     monkeypatch.setattr(counting, "ABANDON_BYTES", 15_000)
     monkeypatch.setattr(counting, "SIZE_S", 0.0)
     engine = make_engine(**chosen, count_probe="probe")
     engine.count_begin(1)
-    taker, client = Taker(engine), Away(engine.count_probe[0])
+    numbers: list[Away] = []
+    taker, client = Taker(engine), Away(engine.count_probe[0], numbers)
     config = Config(count_at="tcp://127.0.0.1:9", probe="p", key_file="x", z=5)
-    numbers = ProbeNumbers(client, shards=1, patience_s=1.0)
-    one = Counting(engine, numbers, NothingAttached(), config, is_live=True)
+    probe = ProbeNumbers(client, shards=1, patience_s=1.0)
+    one = Counting(engine, probe, NothingAttached(), config, is_live=True)
     most = 0
-    for epoch in range(60):
+    for epoch in range(120):
         t_ns = START + epoch * chosen["rotate_ns"]
         visits = [visit(user(n), b"a.example", t_ns + n * SECOND // 2) for n in range(20)]
         feed(engine, merged(visits))
         one.exchange()
         engine.flush()
         taker.take()
-        most = max(most, client.unanswered_bytes)
-    assert client.closed
+        most = max(most, probe.unanswered_bytes)
+    assert len(numbers) > 2
+    assert [client.closed for client in numbers] == [True] * (len(numbers) - 1) + [False]
+    assert {client.hello.probe for client in numbers[1:]}.isdisjoint({numbers[0].hello.probe})
     assert 12_000 < most <= 15_000
-    assert client.unanswered_bytes == 0
-    assert caplog.text.count("the counter is away for so long") == 1
-    assert "start this run again" in caplog.text
+    assert not any(client.unanswered_bytes for client in numbers[:-1])
+    assert caplog.text.count("the counter has not answered for so long") == 1
     while engine.finish():
         taker.take()
-    assert engine.count_messages() == []
     outcome = taker.outcome()
     assert outcome.stats["marks_dropped"] > 300
-    assert len(outcome.flows) == 1200
+    assert len(outcome.flows) == 2400
     assert b"203.0.113" not in outcome.everything()
     assert not any(flow["server"] for flow in outcome.flows)
 

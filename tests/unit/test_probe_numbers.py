@@ -151,6 +151,28 @@ def test_two_steps_at_once_lose_no_message(numbers: Numbers) -> None:
     assert len(numbers.clients[NEW].sent) == 2 * SHARDS
 
 
+def test_what_is_given_up_is_sent_under_no_number(numbers: Numbers) -> None:
+    """Not what waits for an answer, and not the end of the number before."""
+    numbers.probe.abandon(NEWER)
+    old, new, newer = (numbers.clients[number] for number in (OLD, NEW, NEWER))
+    assert old.closed
+    assert new.closed
+    assert not numbers.probe.unanswered_bytes
+    numbers.say(NEWER, 20, NEWER)
+    newer.answer()
+    assert len(numbers.probe.receive(0.0)) == SHARDS
+    assert len(old.sent) == SHARDS
+
+
+def test_what_is_given_up_behind_the_end_has_no_other_number() -> None:
+    numbers = Numbers()
+    numbers.say(OLD, ENDED, OLD)
+    numbers.probe.abandon(OLD)
+    assert list(numbers.clients) == [OLD]
+    assert not numbers.probe.unanswered_bytes
+    assert numbers.probe.receive(0.0) == []
+
+
 def test_the_end_of_a_run_is_said_at_once() -> None:
     numbers = Numbers()
     numbers.say(OLD, ENDED, OLD)

@@ -403,11 +403,15 @@ cdef class PacketEngine:
         self.guard.leave()
 
     def count_abandon(self):
-        """Makes no more messages: what is asked from now on is given up, and what waits is to be,
-        by give_up(True)."""
+        """Gives up all messages that have no answer, and what waits for one, which flush then does.
+        The probe goes on under another number, that of count_probe, unless it has ended."""
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
         self._enter()
-        zn_engine_count_abandon(self.engine)
-        self.guard.leave()
+        try:
+            check(zn_engine_count_abandon(self.engine, &err), &err)
+        finally:
+            self.guard.leave()
 
     @property
     def count_waiting(self):

@@ -12,7 +12,7 @@ import numpy as np
 from zanon_net._core import read_votes, vote_rules_difference
 from zanon_net.config.parse import format_duration
 from zanon_net.count.attachments import plain_message
-from zanon_net.count.commits import COUNTED, GONE, UNCOUNTED, Entry
+from zanon_net.count.commits import ALL_PRESENT, COUNTED, GONE, UNCOUNTED, Entry
 from zanon_net.count.counter import Counter
 from zanon_net.count.frames import ENDED, OTHER_SETTINGS, Refusal, VotesHeader, votes_header
 from zanon_net.count.lateness import NS_PER_S, lag_text
@@ -59,6 +59,7 @@ class Admission:
         now = clocks.seconds()
         self.last_seen: dict[int, float] = dict.fromkeys(counter.watermarks(), now)
         self._check_due = now
+        self._joined, self._speakers = now, set[int]()
         self._behind_since: dict[int, float] = {}
         self._late_since: dict[int, float] = {}
         self._users: dict[str, _Quota] = {}
@@ -81,6 +82,7 @@ class Admission:
             self._drop_silent(admitted)
             self._drop_slow(admitted)
             self._warn_of_late(admitted)
+            self._look_who_is_there(admitted)
             self._forget_users()
         return admitted
 
@@ -103,6 +105,7 @@ class Admission:
             self._refuse(item, Refusal(text, is_final=False), "refused_future", admitted)
         else:
             admitted.sequences[place] = header.sequence
+            self._note_speaker(header.probe, is_new=before is None)
             self._admit(item, header, admitted)
 
     def _misfit(self, header: VotesHeader) -> str:
@@ -209,6 +212,26 @@ class Admission:
             admitted.warnings[f"gone {probe} {self._clocks.seconds()}"] = (
                 f"probe {probe:016x} is gone: {reason}; decisions go on without it"
             )
+
+    # ---- probes that are there -------------------------------------------------------------------
+
+    def _note_speaker(self, probe: int, *, is_new: bool) -> None:
+        """Notes who speaks although the newest number came long ago: so that one did not take its
+        place."""
+        if is_new:
+            self._joined = self._clocks.seconds()
+            self._speakers.clear()
+        elif self._clocks.seconds() - self._joined > self._settings.probe_timeout_s:
+            self._speakers.add(probe)
+
+    def _look_who_is_there(self, admitted: Admitted) -> None:
+        """A number may have taken the place of one that this counter never heard of, as it began
+        without its state; so who speaks for long is a probe by itself."""
+        if not self._counter.probes_missing:
+            return
+        if len(self._speakers - self._counter.ended) >= self._settings.expect_probes:
+            admitted.entries.append(Entry(ALL_PRESENT))
+            admitted.sources.append(None)
 
 
 class _Quota:

@@ -13,11 +13,12 @@ from typing import NamedTuple
 from zanon_net.count.frames import VotesHeader, votes_header
 from zanon_net.errors import FormatError
 
-COUNTED, UNCOUNTED, GONE = "counted", "uncounted", "gone"
+COUNTED, UNCOUNTED, GONE, ALL_PRESENT = "counted", "uncounted", "gone", "all present"
 
 
 class Entry(NamedTuple):
-    """A step: a message that is counted; one whose votes are not; or a probe that is gone.
+    """A step: a message that is counted; one whose votes are not; a probe that is gone; or that as
+    many probes as are expected are there, whatever their numbers took the place of.
 
     read: the message's header, where it was read already.
     """

@@ -16,7 +16,7 @@ import numpy as np
 
 from zanon_net._core import VOTE_KINDS, VoteShard, VoteWriter, read_votes
 from zanon_net.count.attachments import new_store
-from zanon_net.count.commits import GONE, UNCOUNTED, Commit, Entry
+from zanon_net.count.commits import ALL_PRESENT, GONE, UNCOUNTED, Commit, Entry
 from zanon_net.count.frames import ENDED, VotesHeader
 from zanon_net.count.settings import CounterSettings
 from zanon_net.errors import CapacityError, FormatError, ZanonError
@@ -64,6 +64,10 @@ class Counter:
             if entry.kind == GONE:
                 touched |= dict.fromkeys(self._forget(entry.probe))
                 self.tally["probe_gone"] += 1
+                continue
+            if entry.kind == ALL_PRESENT:
+                self._expect_no_more()
+                touched |= dict.fromkeys(range(len(self._shards)))
                 continue
             header = entry.header
             try:
@@ -115,6 +119,12 @@ class Counter:
         for number in shards:
             self._shards[number].forget_probe(probe)
         return shards
+
+    def _expect_no_more(self) -> None:
+        """Takes no more numbers for those of other probes than leave as many as are expected."""
+        for shard, came in enumerate(self._came):
+            others = max(came - self._settings.expect_probes, 0)
+            self._renewed[shard] = min(self._renewed[shard], others)
 
     def _note_probe(self, header: VotesHeader) -> None:
         """Counts a probe that a shard did not know before this message."""

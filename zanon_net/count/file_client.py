@@ -74,7 +74,9 @@ class FileClient(CountClient):
 
     def as_another(self, probe: int) -> "FileClient":
         """See CountClient."""
-        return FileClient(self._path, Hello(probe, self.hello.settings))
+        another = FileClient(self._path, Hello(probe, self.hello.settings))
+        another._welcome = self._welcome
+        return another
 
     def close(self) -> None:
         """See CountClient."""

@@ -39,9 +39,18 @@ _log = logging.getLogger("zanon_net")
 
 
 class StreamClient(CountClient):
-    """See CountClient. A thread connects, and again after each loss."""
+    """See CountClient. A thread connects, and again after each loss.
 
-    def __init__(self, place: Place, hello: Hello, tls: ssl.SSLContext | None) -> None:
+    said: problems that need not be said again before there is a connection.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        hello: Hello,
+        tls: ssl.SSLContext | None,
+        said: frozenset[str] = frozenset(),
+    ) -> None:
         super().__init__(hello)
         self._place, self._tls = place, tls
         self._answers: SimpleQueue[bytes | None] = SimpleQueue()
@@ -49,7 +58,7 @@ class StreamClient(CountClient):
         self._welcome: Welcome | None = None
         self._answered = Event()  # by a welcome or a refusal, once
         self._refusal: str | None = None
-        self._said: set[str] = set()  # problems since there was a connection
+        self._said = set(said)  # problems since there was a connection
         self._thread = LoopThread("counting")
         self._thread.start(self._run())
 
@@ -82,7 +91,8 @@ class StreamClient(CountClient):
 
     def as_another(self, probe: int) -> "StreamClient":
         """See CountClient."""
-        return StreamClient(self._place, Hello(probe, self.hello.settings), self._tls)
+        hello, said = Hello(probe, self.hello.settings), frozenset(self._said)
+        return StreamClient(self._place, hello, self._tls, said)
 
     def close(self) -> None:
         """See CountClient."""

@@ -14,6 +14,7 @@ from zanon_net.config.settings import Config
 from zanon_net.errors import FormatError, ZanonError
 from zanon_net.pipeline.probe_numbers import ProbeNumbers
 from zanon_net.pipeline.vote_sealing import VoteSealer, sealer_of
+from zanon_net.system.log_levels import NOTICE
 from zanon_net.system.signals import Interruption
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ ALIVE_S = 1.0  # between two messages of a probe that reads nothing, as it waits
 SIZE_S = 1.0  # between two looks at how much is unanswered
 MUTE_BYTES = 64 << 20  # unanswered messages from which on no more votes are sent
 SPEAK_BYTES = 32 << 20  # and below which they are again
-ABANDON_BYTES = 256 << 20  # of marks of clients, mostly: from which on the counter is given up
+ABANDON_BYTES = 256 << 20  # of marks of clients, mostly: from which on they are given up
 
 _log = logging.getLogger("zanon_net")
 
@@ -94,6 +95,7 @@ class Counting:
         self._hold_s, self._wait_s = config.count.hold_s, config.count.wait_s
         self._heard = self._sent = self._looked = time.monotonic()
         self._muted = self._given_up = False
+        self._is_away = False  # the counter: messages were given up, and none has an answer since
 
     def close(self) -> None:
         """Ends the connection; again is fine."""
@@ -112,6 +114,7 @@ class Counting:
         if answers:
             self._heard, self._given_up = time.monotonic(), False
             self._engine.flush()
+            self._note_counter()
         if now - self._looked >= SIZE_S:
             self._look(now)
 
@@ -127,23 +130,34 @@ class Counting:
         unanswered = self._numbers.unanswered_bytes
         if unanswered > ABANDON_BYTES:
             self._abandon()
-            return
-        muted = unanswered > (SPEAK_BYTES if self._muted else MUTE_BYTES)
+        self._mute(self._is_away or unanswered > (SPEAK_BYTES if self._muted else MUTE_BYTES))
+
+    def _mute(self, muted: bool) -> None:
         if muted != self._muted:
             self._muted = muted
             self._engine.count_mute(muted)
 
     def _abandon(self) -> None:
-        """A counter that lacks marks of clients must not count this probe's votes: to it the probe
-        is gone, as if it were killed, and to the probe the counter is."""
-        _log.warning(
-            "warning: the counter is away for so long that the clients to tell it of fill %d MiB;"
-            " from now on no name is asked for: start this run again when it is back",
-            ABANDON_BYTES >> 20,
-        )
-        self._numbers.abandon()
+        """A counter that lacks marks of clients must not count on under the same number: to it the
+        probe is gone, as if it were killed, and another one begins."""
+        if not self._is_away:
+            _log.warning(
+                "warning: the counter has not answered for so long that the clients to tell it of"
+                " fill %d MiB; they are given up, and no name is asked for until it answers",
+                ABANDON_BYTES >> 20,
+            )
+        self._is_away = True
         self._engine.count_abandon()
         self._engine.give_up(True)
+        self._numbers.abandon(self._engine.count_probe[0])
+
+    def _note_counter(self) -> None:
+        """Notes that the counter has answered."""
+        if self._is_away:
+            _log.log(
+                NOTICE, "the counter answers again; for it this probe is another one from here on"
+            )
+        self._is_away = False
 
     def tick(self, drain: Callable[[], None], reader: Interrupted) -> None:
         """After a batch: exchanges messages, and where answers are missing for too long, waits for

@@ -7,7 +7,8 @@ says that the counter may lack marks of clients, so that it suppresses what they
 before ends once the counter has heard of its successor in every shard: so there is no time in which
 the counter decides without the probe. Where that cannot be, as its connection is lost, or as the
 counter refuses a message of it that is of the future, it is left alone: the counter takes it for a
-probe that is gone, and suppresses what it may have had to say of clients.
+probe that is gone, and suppresses what it may have had to say of clients. So it does with a number
+that was given up, as the counter did not answer for too long.
 """
 
 import logging
@@ -74,10 +75,14 @@ class ProbeNumbers:
         self._leave_former()
         self._client.close()
 
-    def abandon(self) -> None:
-        """Ends the connections, and forgets the messages that have no answer."""
+    def abandon(self, present: int) -> None:
+        """Forgets all messages that have no answer, and what waits for its turn. present: the
+        probe's number from now on; the same where no message follows."""
         self._leave_former()
+        self._last = []
         self._client.abandon()
+        if present != self._client.hello.probe:
+            self._client = self._client.as_another(present)
 
     def _renew(self, number: int) -> None:
         _log.warning(

@@ -180,7 +180,7 @@ cdef extern from "engine/engine.h" nogil:
     void zn_engine_count_sent(zn_engine *e)
     int zn_engine_count_answer(zn_engine *e, zn_span message, zn_error *err)
     void zn_engine_count_mute(zn_engine *e, bint muted)
-    void zn_engine_count_abandon(zn_engine *e)
+    int zn_engine_count_abandon(zn_engine *e, zn_error *err)
     bint zn_engine_asks_too_much(const zn_engine *e)
     uint64_t zn_engine_count_waiting(const zn_engine *e)
     int zn_engine_give_up(zn_engine *e, bint all, zn_error *err)
