@@ -19,20 +19,24 @@ from support.cli import run_main
 from support.counting import Votes, counter, counts_of, key_file, start_counter
 from support.ports import free_port
 
-from zanon_net._core import VoteWriter, read_answers
+from zanon_net._core import VoteWriter, read_answers, write_answers
 from zanon_net.count.client import CountClient, connect
+from zanon_net.count.commits import Commit
 from zanon_net.count.frames import (
     Hello,
     Key,
     Refusal,
     Welcome,
     framed,
+    probe_of,
     write_hello,
     write_refusal,
     write_welcome,
 )
-from zanon_net.count.listener import PROBES_MAX, _owner
+from zanon_net.count.listener import PROBES_MAX, Listener, _owner
 from zanon_net.count.tls import TlsFiles
+from zanon_net.count.transport import Received
+from zanon_net.count.url import read_place
 from zanon_net.errors import ConfigError, UnopenedError, ZanonError
 
 Answers = dict[tuple[int, Key], list[bool]]
@@ -286,6 +290,34 @@ def test_a_probe_that_begins_anew_leaves_its_former_number_at_once(
             time.sleep(0.2)
         process.terminate()
         assert counts_of(process)["probe_gone"] == 1
+
+
+def test_a_probe_that_is_refused_twice_costs_others_no_answer(authority: Authority) -> None:
+    """Answers go to all that are connected, and one that was closed twice still is for a moment."""
+    settings = 7
+    place = read_place("SOURCE", f"tls://127.0.0.1:{free_port()}")
+    listener = Listener(place, Welcome(1, settings), authority.certify("counter"))
+    clients: dict[int, CountClient] = {}
+    try:
+        listener.start("series")
+        for probe in (1, 2):
+            files, url = authority.certify(f"twice{probe}"), f"tls://127.0.0.1:{listener.port}"
+            clients[probe] = connect(url, probe=probe, settings=settings, tls=files)
+            assert clients[probe].welcome(30) is not None
+            clients[probe].send(bytes(VoteWriter(probe, 0, settings).finish(1)))
+        received: list[Received] = []
+        while len(received) < 2:
+            received += listener.take(30)
+        refused = next(item for item in received if probe_of(item.message) == 1)
+        for _time in range(2):
+            listener.refuse(refused, Refusal("its clock is ahead", is_final=False))
+        answers = [write_answers(0, probe, 1, settings, []) for probe in (1, 2)]
+        listener.publish(Commit(0, []), answers)
+        assert clients[2].receive(30)
+    finally:
+        for client in clients.values():
+            client.close()
+        listener.close()
 
 
 def test_noise_on_the_port_ends_nothing(votes: Votes) -> None:

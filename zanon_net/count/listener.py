@@ -63,10 +63,13 @@ class _Connection:
         self._writer = writer
 
     def send(self, message: bytes) -> None:
-        """Sends a message; a client that does not read is cut off, and has it when it is back."""
+        """Sends a message, unless it has ended; a client that does not read is cut off, and has it
+        when it is back."""
+        if self._writer.is_closing():  # one of TLS that was closed twice raises whatever one asks
+            return
         if self._writer.transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
             self._writer.transport.abort()
-        elif not self._writer.is_closing():
+        else:
             self._writer.write(framed(message))
 
     def end(self, refusal: Refusal | None = None) -> None:
