@@ -56,10 +56,12 @@ _log = logging.getLogger("zanon_net")
 
 
 class _Connection:
-    """A probe's connection, in the thread of the event loop."""
+    """A probe's connection, in the thread of the event loop; `unheard`, the shards that have no
+    message of it yet, is the caller's."""
 
-    def __init__(self, hello: Hello, owner: str, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, hello: Hello, owner: str, writer: asyncio.StreamWriter, shards: int) -> None:
         self.probe, self.owner = hello.probe, owner
+        self.unheard = set(range(shards))
         self._writer = writer
 
     def send(self, message: bytes) -> None:
@@ -162,6 +164,8 @@ class Listener(Transport):
                 received.append(self._inbox.get_nowait())
         if received:
             self._thread.call(self._taken, sum(len(item.message) for item in received))
+        for item in received:
+            self._note_heard(item)
         return received
 
     def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
@@ -231,6 +235,27 @@ class Listener(Transport):
         kept = self._retained.setdefault(header.probe, _Retained())
         self._counts["answers_dropped"] += kept.add(header.key, message)
 
+    def _note_heard(self, received: Received) -> None:
+        """When a probe that began anew was heard of in every shard, nothing is decided without it
+        any more, and its number before is waited for no longer."""
+        connection = received.origin
+        if isinstance(connection, _Connection) and connection.unheard:
+            connection.unheard.discard(votes_header(received.message).shard)
+            if not connection.unheard:
+                self._leave_former(connection)
+
+    def _leave_former(self, connection: _Connection) -> None:
+        """The numbers of a certificate that are not connected will not come back."""
+        with self._lock:
+            former = [
+                probe
+                for probe, owner in self._owners.items()
+                if owner == connection.owner and owner and probe not in self._connections
+            ]
+            for probe in former:
+                self._forget(probe)
+            self._lost += former
+
     def _forget_long_gone(self) -> None:
         """A probe that was not connected for so long suppressed what it waited for."""
         now = time.monotonic()
@@ -285,7 +310,7 @@ class Listener(Transport):
         self._thread.warn(f"a client is refused: {reason}")
 
     def _accept(self, hello: Hello, writer: asyncio.StreamWriter) -> _Connection | None:
-        connection = _Connection(hello, _owner(writer), writer)
+        connection = _Connection(hello, _owner(writer), writer, self._welcome.shards)
         if problem := self._problem(hello, connection.owner):
             _log.warning("warning: probe %016x is refused: %s", hello.probe, problem.text)
             connection.end(problem)
@@ -293,7 +318,6 @@ class Listener(Transport):
         if hello.probe in self._connections:  # the system has not noticed yet that it is lost
             self._connections[hello.probe].end()
         self._connections[hello.probe] = connection
-        self._replace_former(connection)
         connection.send(write_welcome(self._welcome))
         with self._lock:
             retained = self._retained.get(hello.probe, _Retained()).messages()
@@ -324,18 +348,6 @@ class Listener(Transport):
                 return Refusal("it came with another certificate before", True)
             self._bound_owners()
         return None
-
-    def _replace_former(self, connection: _Connection) -> None:
-        """A probe that began anew has another number, and the one before will not come back."""
-        with self._lock:
-            former = [
-                probe
-                for probe, owner in self._owners.items()
-                if owner == connection.owner and owner and probe not in self._connections
-            ]
-            for probe in former:
-                self._forget(probe)
-            self._lost += former
 
     def _take_in(self, message: bytes, connection: _Connection) -> None:
         if message[:4] == RECEIPT:
