@@ -14,7 +14,7 @@ from zanon_net.flink import early_messages, last_numbers, logged_shard
 from zanon_net.flink.count_settings import CountSettings
 from zanon_net.flink.early_messages import EarlyMessages
 from zanon_net.flink.last_numbers import LastNumbers
-from zanon_net.flink.logged_shard import LoggedShard, probe_gone
+from zanon_net.flink.logged_shard import ALL_PRESENT, LoggedShard, probe_gone
 from zanon_net.flink.probe_watch import ProbeWatch
 
 WINDOW = 600 * SECOND
@@ -381,3 +381,30 @@ def test_a_probe_that_stays_behind_is_late_if_it_sends() -> None:
         late.append(list(watch.late()))
     assert late == [[], [2], [2], [2], [2], [2], [], [], []]
     assert watch.lags == {}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_number_whose_former_one_nobody_heard_of_begins_by_and_by(restarts: bool) -> None:
+    """A job that begins without state cannot tell whose place a number took, until it is clear that
+    nobody else comes."""
+    now, timeout = [0], 10
+    shard = LoggedShard(settings(expect_probes=1), 0)
+    watch = ProbeWatch(shard, timeout, lambda: now[0])
+    log = [message(1, 1, 1, ((0, 10, 1), (0.5, 11, 1)), renewed=True)]
+    assert take(shard, log[0]) == []
+    for step in range(1, 4):
+        watch.hear(1)
+        assert not watch.speakers
+        log.append(message(1, step + 1, step + 1))
+        assert take(shard, log[-1]) == []
+        now[0] += 5
+    watch.hear(1)
+    assert watch.speakers == {1}
+    if restarts:
+        shard = LoggedShard.restore(settings(expect_probes=1), 0, None, log)
+    assert not shard.has_begun
+    assert bits(take(shard, ALL_PRESENT)) == [False, True]
+    again = LoggedShard.restore(settings(expect_probes=1), 0, *shard.snapshot())
+    assert again.has_begun
+    watch.hear(2)
+    assert not watch.speakers

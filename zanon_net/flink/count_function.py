@@ -22,6 +22,7 @@ from zanon_net.errors import FormatError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
 from zanon_net.flink.last_numbers import LastNumbers
 from zanon_net.flink.logged_shard import (
+    ALL_PRESENT,
     EARLY_BYTES_MAX,
     PROBES_MAX,
     LoggedShard,
@@ -84,6 +85,8 @@ class CountFunction(KeyedProcessFunction):
         watch = self._watches[number]
         for probe in watch.silent():
             yield from self._take(shard, probe_gone(probe))
+        if not shard.has_begun and len(watch.speakers) >= self._settings.expect_probes:
+            yield from self._take(shard, ALL_PRESENT)
         for probe, lag_ns in watch.late().items():
             if probe not in self._said_late:
                 self._said_late.add(probe)

@@ -50,6 +50,9 @@ _SEQUENCE = 0  # in what a shard says of a probe
 _SNAPSHOT_MAGIC = b"ZNVF"
 _GONE = struct.Struct("<4sQ")
 _GONE_MAGIC = b"ZNVG"
+ALL_PRESENT = b"ZNVP"
+"""The entry that says: as many probes as are expected are there, whatever their numbers took the
+place of."""
 
 
 def probe_gone(probe: int) -> bytes:
@@ -77,10 +80,10 @@ class Refused(NamedTuple):
 class LoggedShard:
     """A shard that begins empty.
 
-    An entry is messages of votes in frames, or `probe_gone`. Messages of a probe may come in any
-    order, as files are read side by side; what is early waits for its turn. Nothing is decided
-    before expect_probes probes have been there: who begins later than the others would else be
-    late. A probe that counts users otherwise than the first one is refused.
+    An entry is messages of votes in frames, `probe_gone` or ALL_PRESENT. Messages of a probe may
+    come in any order, as files are read side by side; what is early waits for its turn. Nothing is
+    decided before expect_probes probes have been there: who begins later than the others would else
+    be late. A probe that counts users otherwise than the first one is refused.
 
     Each start of a probe is a new number, so what is kept of numbers is bounded: by PROBES_MAX, by
     EARLY_BYTES_MAX, and by the length of LastNumbers for those of which nothing counts. Who is
@@ -127,6 +130,11 @@ class LoggedShard:
         return logged
 
     @property
+    def has_begun(self) -> bool:
+        """Whether as many probes as are expected have come."""
+        return self._has_begun
+
+    @property
     def probes(self) -> set[int]:
         """The probes that are waited for, and those whose messages wait."""
         waited_for = self._shard.probes.items()
@@ -147,6 +155,8 @@ class LoggedShard:
         self._log_bytes += len(entry)
         if entry[: len(_GONE_MAGIC)] == _GONE_MAGIC:
             self._take_gone(entry)
+        elif entry == ALL_PRESENT:
+            self._has_begun = True
         else:
             for message in messages_in(entry):
                 self._take_message(message)

@@ -16,6 +16,8 @@ class ProbeWatch:
     late, of which it knows a limited number.
 
     lags: by how many nanoseconds probes were behind in the last look that sent, though.
+    speakers: the probes that send though the newest came long ago. A number may have taken the
+    place of one that the shard never heard of, as its job began without state; none of these did.
     """
 
     def __init__(
@@ -24,14 +26,23 @@ class ProbeWatch:
         self.lags: Mapping[int, int] = {}
         self._shard, self._timeout_ns, self._clock = shard, timeout_ns, clock
         self._heard: dict[int, int] = {}
+        self._joined = clock()  # when the newest of them came
+        self.speakers = set[int]()
 
     def __len__(self) -> int:
         return len(self._heard)
 
     def hear(self, probe: int) -> None:
         """Notes that messages of a probe came; those that wait for a missing one are no sign."""
-        if probe not in self._heard or not self._shard.is_stuck(probe):
-            self._heard[probe] = self._clock()
+        now, is_new = self._clock(), probe not in self._heard
+        if not is_new and self._shard.is_stuck(probe):
+            return
+        self._heard[probe] = now
+        if is_new:
+            self._joined = now
+            self.speakers.clear()
+        elif now - self._joined > self._timeout_ns:
+            self.speakers.add(probe)
 
     def silent(self) -> list[int]:
         """The probes that are waited for and have been silent too long, each once in that time."""
@@ -43,6 +54,7 @@ class ProbeWatch:
         ]
         for probe in gone:
             del self._heard[probe]
+            self.speakers.discard(probe)
         return gone
 
     def late(self) -> Mapping[int, int]:
@@ -51,6 +63,7 @@ class ProbeWatch:
         behind, heard_after = self._shard.lags(), self._clock() - self._timeout_ns
         known = self._shard.probes | behind.keys()
         self._heard = {probe: at for probe, at in self._heard.items() if probe in known}
+        self.speakers.intersection_update(self._heard)
         before = self.lags
         self.lags = {
             probe: by_ns
