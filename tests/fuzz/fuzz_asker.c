@@ -227,7 +227,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     h->asker.probe = 7;
     h->asker.settings = 9;
-    h->asker.rules = zn_vote_rules_pack(&(zn_vote_rules){32, 56, false, 0, false});
+    h->asker.rules = zn_vote_rules_pack(&(zn_vote_rules){32, 56, false, 0, false, 7});
     h->asker.interval_ns = 1;
     h->asker.stats = &h->stats;
     require(zn_asker_init(&h->asker, STEPS, NULL) == 0);

@@ -92,7 +92,7 @@ static void put(run *r, const uint8_t *step)
     uint8_t out[1024];
     size_t seen = r->n;
     bool taken;
-    zn_vote_rules rules = {32, 56, step[1] == OTHER_RULES_STEP, 0, false};
+    zn_vote_rules rules = {32, 56, step[1] == OTHER_RULES_STEP, 0, false, 7};
     header.settings = SETTINGS;
     header.rules = zn_vote_rules_pack(&rules);
     header.watermark_ns = step[1] == 255 ? ZN_VOTE_WATERMARK_END : step[1] * UNIT;
