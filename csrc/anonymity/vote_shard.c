@@ -186,8 +186,8 @@ bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t id)
     zn_vote_probe *p = find_probe(s, id);
     if (p == NULL)
         return false;
-    if (p->watermark_ns != ZN_VOTE_WATERMARK_END && p->state != ZN_PROBE_GONE) {
-        s->stats.probe_gone++;
+    if (p->watermark_ns != ZN_VOTE_WATERMARK_END) {
+        s->stats.probe_gone += p->state != ZN_PROBE_GONE;
         p->gone_epoch = zn_vote_clients_epoch(&s->clients, s->newest_ns);
         zn_shard_note_gone(s);
     }

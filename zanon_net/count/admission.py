@@ -97,12 +97,14 @@ class Admission:
         elif before is not None and header.sequence != before + 1:
             text = f"its message {header.sequence} came after {before}: those between are missing"
             self._refuse(item, Refusal(text, is_final=False), "refused_gap", admitted)
+            self._note_unknown(header.probe, admitted)
         elif lead := self._lead_ns(item, header):
             text = (
                 f"its clock is {format_duration(lead - lead % NS_PER_S)} ahead of the counter's,"
                 " more than --max-skew; set both clocks by NTP"
             )
             self._refuse(item, Refusal(text, is_final=False), "refused_future", admitted)
+            self._note_unknown(header.probe, admitted)
         else:
             admitted.sequences[place] = header.sequence
             self._note_speaker(header.probe, is_new=before is None)
@@ -213,6 +215,15 @@ class Admission:
                 f"probe {probe:016x} is gone: {reason}; decisions go on without it"
             )
 
+    def _note_unknown(self, probe: int, admitted: Admitted) -> None:
+        """Has a probe that nobody waits for be gone anew, as what it tells of clients now is not
+        known."""
+        if self._counter.is_known(probe) and not self._counter.waits_for(probe):
+            entry = Entry(GONE, probe=probe)
+            if entry not in admitted.entries:
+                admitted.entries.append(entry)
+                admitted.sources.append(None)
+
     # ---- probes that are there -------------------------------------------------------------------
 
     def _note_speaker(self, probe: int, *, is_new: bool) -> None:
@@ -226,10 +237,10 @@ class Admission:
 
     def _look_who_is_there(self, admitted: Admitted) -> None:
         """A number may have taken the place of one that this counter never heard of, as it began
-        without its state; so who speaks for long is a probe by itself."""
+        without its state; so who speaks for long, or has ended, is a probe by itself."""
         if not self._counter.probes_missing:
             return
-        if len(self._speakers - self._counter.ended) >= self._settings.expect_probes:
+        if len(self._speakers | self._counter.ended) >= self._settings.expect_probes:
             admitted.entries.append(Entry(ALL_PRESENT))
             admitted.sources.append(None)
 

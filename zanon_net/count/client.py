@@ -18,11 +18,11 @@ class CountClient(ABC):
 
     One thread at a time may call it; nothing waits for the counter but `welcome` and `receive`.
 
-    probe: the number of this probe. settings: what stands in its messages.
+    hello: what this probe says of itself. welcome: what the counter said to a number before this.
     """
 
-    def __init__(self, hello: Hello) -> None:
-        self.hello = hello
+    def __init__(self, hello: Hello, welcome: Welcome | None = None) -> None:
+        self.hello, self._welcome = hello, welcome
         self._unanswered: dict[Key, bytes] = {}
         self._unanswered_bytes = 0
 
@@ -67,6 +67,17 @@ class CountClient(ABC):
     def _refused(text: str) -> ZanonError:
         """What is raised where the counter refuses this probe for good."""
         return ZanonError(f"the counter refuses this probe: {text}")
+
+    def _problem_of(self, welcome: Welcome) -> str:
+        """Why a counter cannot be asked that has begun anew meanwhile; empty: it can. What this
+        probe tells of clients would not come to all of its shards."""
+        before = self._welcome
+        if before is None or before.shards == welcome.shards:
+            return ""
+        return (
+            f"the counter has {welcome.shards} shards by now and had {before.shards}:"
+            " start this run again"
+        )
 
     def abandon(self) -> None:
         """Ends it, and forgets the messages that have no answer."""

@@ -62,8 +62,8 @@ class Counter:
         touched: dict[int, None] = {}
         for place, entry in enumerate(commit.entries):
             if entry.kind == GONE:
+                self.tally["probe_gone"] += self.waits_for(entry.probe)
                 touched |= dict.fromkeys(self._forget(entry.probe))
-                self.tally["probe_gone"] += 1
                 continue
             if entry.kind == ALL_PRESENT:
                 self._expect_no_more()
@@ -156,6 +156,10 @@ class Counter:
         """vote_rules() of all its probes, as the first message has them; None: none was counted."""
         return self._shards[0].rules
 
+    def is_known(self, probe: int) -> bool:
+        """Whether a message of a probe was counted, and it is not forgotten."""
+        return any(shard.probe(probe) is not None for shard in self._shards)
+
     def waits_for(self, probe: int) -> bool:
         """Whether decisions wait for the votes of a probe."""
         return any(
@@ -217,8 +221,9 @@ class Counter:
 
     @property
     def is_done(self) -> bool:
-        """Whether all probes that are expected have ended."""
-        return self.tally["ended"] >= max(self._settings.expect_probes, 1)
+        """Whether all probes that are expected have ended, and all votes are decided."""
+        has_ended = self.tally["ended"] >= max(self._settings.expect_probes, 1)
+        return has_ended and self.probes_missing == 0
 
     def stats(self) -> Mapping[str, int]:
         """The counts of all shards together, and the tally."""

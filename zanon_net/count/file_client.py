@@ -25,15 +25,14 @@ POLL_S = 0.05
 class FileClient(CountClient):
     """See CountClient. A message is a file until it is answered, so nothing is sent again."""
 
-    def __init__(self, folder: str, hello: Hello) -> None:
-        super().__init__(hello)
+    def __init__(self, folder: str, hello: Hello, welcome: Welcome | None = None) -> None:
+        super().__init__(hello, welcome)
         self._path = folder
         self._folder = CounterFolder(Path(folder))
         self._votes = self._folder.votes_of(hello.probe)
         self._incoming = self._folder.answers_of(hello.probe)
         with explained("make", self._votes):
             self._votes.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
-        self._welcome: Welcome | None = None
 
     @property
     def is_connected(self) -> bool:
@@ -58,6 +57,7 @@ class FileClient(CountClient):
 
     def send(self, message: bytes) -> None:
         """See CountClient. Raises OutputError where the file cannot be written."""
+        self._check_counter()
         key = self._keep(message)
         with explained("make", self._votes):  # the counter removes a folder that is long empty
             self._votes.mkdir(exist_ok=True, mode=FOLDER_MODE)
@@ -74,9 +74,7 @@ class FileClient(CountClient):
 
     def as_another(self, probe: int) -> "FileClient":
         """See CountClient."""
-        another = FileClient(self._path, Hello(probe, self.hello.settings))
-        another._welcome = self._welcome
-        return another
+        return FileClient(self._path, Hello(probe, self.hello.settings), self._welcome)
 
     def close(self) -> None:
         """See CountClient."""
@@ -85,6 +83,13 @@ class FileClient(CountClient):
         self._unanswered.clear()
         with suppress(OSError):
             self._votes.rmdir()  # the other is the counter's, which may be about to write there
+
+    def _check_counter(self) -> None:
+        welcome = None
+        with suppress(OSError):  # for now; a file that cannot be written is said
+            welcome = self._folder.read_welcome()
+        if welcome is not None and (problem := self._problem_of(welcome)):
+            raise self._refused(problem)
 
     def _read_answers(self) -> list[bytes]:
         expected = []

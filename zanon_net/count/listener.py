@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any
 
-from zanon_net.count.commits import Commit
+from zanon_net.count.commits import COUNTED, UNCOUNTED, Commit
 from zanon_net.count.frames import (
     FRAME_MAX,
     HELLO_BYTES,
@@ -24,6 +24,7 @@ from zanon_net.count.frames import (
     Hello,
     Key,
     Refusal,
+    VotesHeader,
     Welcome,
     answers_header,
     framed,
@@ -56,8 +57,10 @@ _log = logging.getLogger("zanon_net")
 
 
 class _Connection:
-    """A probe's connection, in the thread of the event loop; `unheard`, the shards that have no
-    message of it yet, is the caller's."""
+    """A probe's connection, in the thread of the event loop.
+
+    unheard: the shards in which no message was counted since; the caller's.
+    """
 
     def __init__(self, hello: Hello, owner: str, writer: asyncio.StreamWriter, shards: int) -> None:
         self.probe, self.owner = hello.probe, owner
@@ -164,13 +167,13 @@ class Listener(Transport):
                 received.append(self._inbox.get_nowait())
         if received:
             self._thread.call(self._taken, sum(len(item.message) for item in received))
-        for item in received:
-            self._note_heard(item)
         return received
 
     def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
         """See Transport."""
-        del commit
+        for entry in commit.entries:
+            if entry.kind in (COUNTED, UNCOUNTED):
+                self._note_heard(entry.header)
         with self._lock:
             for message in answers:
                 self._retain(message)
@@ -235,26 +238,14 @@ class Listener(Transport):
         kept = self._retained.setdefault(header.probe, _Retained())
         self._counts["answers_dropped"] += kept.add(header.key, message)
 
-    def _note_heard(self, received: Received) -> None:
-        """When a probe that began anew was heard of in every shard, nothing is decided without it
-        any more, and its number before is waited for no longer."""
-        connection = received.origin
-        if isinstance(connection, _Connection) and connection.unheard:
-            connection.unheard.discard(votes_header(received.message).shard)
+    def _note_heard(self, header: VotesHeader) -> None:
+        """When messages of a probe that began anew were counted in every shard, nothing is decided
+        without it any more, and its number before is waited for no longer."""
+        connection = self._connections.get(header.probe)
+        if connection is not None and connection.unheard:
+            connection.unheard.discard(header.shard)
             if not connection.unheard:
-                self._leave_former(connection)
-
-    def _leave_former(self, connection: _Connection) -> None:
-        """The numbers of a certificate that are not connected will not come back."""
-        with self._lock:
-            former = [
-                probe
-                for probe, owner in self._owners.items()
-                if owner == connection.owner and owner and probe not in self._connections
-            ]
-            for probe in former:
-                self._forget(probe)
-            self._lost += former
+                self._thread.call(self._leave_former, connection.probe, connection.owner)
 
     def _forget_long_gone(self) -> None:
         """A probe that was not connected for so long suppressed what it waited for."""
@@ -348,6 +339,19 @@ class Listener(Transport):
                 return Refusal("it came with another certificate before", True)
             self._bound_owners()
         return None
+
+    def _leave_former(self, present: int, owner: str) -> None:
+        """The numbers that a certificate came with before this one will not come back, unless they
+        are connected."""
+        if not owner:
+            return
+        with self._lock:
+            numbers = [probe for probe, its in self._owners.items() if its == owner]
+            before = numbers[: numbers.index(present)] if present in numbers else []
+            former = [probe for probe in before if probe not in self._connections]
+            for probe in former:
+                self._forget(probe)
+            self._lost += former
 
     def _take_in(self, message: bytes, connection: _Connection) -> None:
         if message[:4] == RECEIPT:

@@ -50,12 +50,12 @@ class StreamClient(CountClient):
         hello: Hello,
         tls: ssl.SSLContext | None,
         said: frozenset[str] = frozenset(),
+        welcome: Welcome | None = None,
     ) -> None:
-        super().__init__(hello)
+        super().__init__(hello, welcome)
         self._place, self._tls = place, tls
         self._answers: SimpleQueue[bytes | None] = SimpleQueue()
         self._writer: asyncio.StreamWriter | None = None
-        self._welcome: Welcome | None = None
         self._answered = Event()  # by a welcome or a refusal, once
         self._refusal: str | None = None
         self._said = set(said)  # problems since there was a connection
@@ -92,7 +92,7 @@ class StreamClient(CountClient):
     def as_another(self, probe: int) -> "StreamClient":
         """See CountClient."""
         hello, said = Hello(probe, self.hello.settings), frozenset(self._said)
-        return StreamClient(self._place, hello, self._tls, said)
+        return StreamClient(self._place, hello, self._tls, said, self._welcome)
 
     def close(self) -> None:
         """See CountClient."""
@@ -145,8 +145,10 @@ class StreamClient(CountClient):
             if message[:4] == ANSWERS:
                 writer.write(framed(write_receipts([answers_header(message).key])))
                 self._answers.put(message)
+            elif problem := self._problem_of(welcome := read_welcome(message)):
+                return self._stop(problem)
             else:
-                self._begin(read_welcome(message), writer)
+                self._begin(welcome, writer)
 
     def _begin(self, welcome: Welcome, writer: asyncio.StreamWriter) -> None:
         self._welcome, self._writer = welcome, writer
@@ -164,14 +166,17 @@ class StreamClient(CountClient):
     def _be_refused(self, message: bytes) -> None:
         refusal = read_refusal(message)
         if refusal.is_final:
-            self._refusal = refusal.text
-            self._answered.set()
-            self._answers.put(None)  # ends a wait for answers
+            self._stop(refusal.text)
         else:
             self._thread.warn(
                 f"the counter refuses this probe for now: {refusal.text}; names stay suppressed",
                 subject="refusal",  # it has another figure each time
             )
+
+    def _stop(self, refusal: str) -> None:
+        self._refusal = refusal
+        self._answered.set()
+        self._answers.put(None)  # ends a wait for answers
 
     def _say(self, problem: str) -> None:
         """Warns once of each problem, however often it comes again before there is a counter."""

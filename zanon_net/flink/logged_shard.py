@@ -83,7 +83,7 @@ class LoggedShard:
     An entry is messages of votes in frames, `probe_gone` or ALL_PRESENT. Messages of a probe may
     come in any order, as files are read side by side; what is early waits for its turn. Nothing is
     decided before expect_probes probes have been there: who begins later than the others would else
-    be late. A probe that counts users otherwise than the first one is refused.
+    be late. A probe of another key than the first one, or that counts users otherwise, is refused.
 
     Each start of a probe is a new number, so what is kept of numbers is bounded: by PROBES_MAX, by
     EARLY_BYTES_MAX, and by the length of LastNumbers for those of which nothing counts. Who is
@@ -199,6 +199,9 @@ class LoggedShard:
         header = votes_header(message)
         if header.probe in self._refused or self._refuses(header):
             return
+        if header.probe in self._given_up:
+            self._forget_known(header.probe)  # what it tells of clients is missing, too
+            return
         following = self._following(header.probe)
         if header.sequence == following and self._put(header, message):
             self._early.remove(header.probe, following)
@@ -229,7 +232,7 @@ class LoggedShard:
             following += 1
 
     def _refuses(self, header: VotesHeader) -> bool:
-        """Whether the probe of a message counts users otherwise than those before it."""
+        """Whether the probe of a message has another key, or counts users otherwise."""
         rules = self._shard.rules
         if rules in (None, header.rules):
             return False
@@ -259,13 +262,17 @@ class LoggedShard:
         """Goes on without a probe; or begins one in the midst of its sequence. Behind a gap nothing
         of a probe counts any more: until it starts again, what it asks is suppressed."""
         if probe in self._shard.probes:
-            self._shard.forget_probe(probe)
+            self._forget_known(probe)
         first = self._early.first_of(probe)
         if first is not None and self._shard.probe(probe) is None:
             self._put_early(probe, first)
         elif first is not None:
             self._early.drop(probe)
             self._given_up.add(probe)
+
+    def _forget_known(self, probe: int) -> None:
+        if self._shard.probe(probe) is not None:
+            self._shard.forget_probe(probe)
 
     def _give_up_largest(self) -> None:
         """Frees what waits of the probe of which most does, as if it had been silent too long."""
@@ -299,7 +306,8 @@ class LoggedShard:
             _SNAPSHOT_MAGIC, SNAPSHOT_VERSION, self._has_begun, self._came, len(self._given_up)
         ) + b"".join(map(_NUMBER.pack, self._given_up))
         dump = self._shard.dump()
-        self._log_bytes_max = max(LOG_BYTES_MIN, self._log_bytes + len(dump) // LOG_PART)
+        room = max(LOG_BYTES_MIN, self._log_bytes, len(dump) // LOG_PART)
+        self._log_bytes_max = self._log_bytes + room
         return head + dump, log
 
     def _load(self, snapshot: bytes) -> None:

@@ -8,7 +8,7 @@ time does so for a day, and the job fails then: somebody has to look at it.
 
 from collections.abc import Container, Mapping
 
-TYPE = "restart-strategy.type"
+TYPE, TYPE_BEFORE = "restart-strategy.type", "restart-strategy"  # Flink takes both
 _PREFIX = "restart-strategy.exponential-delay"
 NEVER: Mapping[str, str] = {TYPE: "none"}
 FOR_A_DAY: Mapping[str, str] = {
@@ -23,6 +23,6 @@ FOR_A_DAY: Mapping[str, str] = {
 def restart_strategy(users: Container[str]) -> Mapping[str, str]:
     """Settings for Flink, beside those that its user has made: a strategy of theirs is taken as it
     is, and single settings of this one replace what is here."""
-    if TYPE in users:
+    if TYPE in users or TYPE_BEFORE in users:
         return {}
     return {key: value for key, value in FOR_A_DAY.items() if key not in users}

@@ -32,7 +32,7 @@ public final class FrameFormat implements BulkFormat<Row, FileSourceSplit> {
     private static final int LENGTH_BYTES = 4;
     private static final int SHARD_AT = LENGTH_BYTES + 6;
     private static final int BUFFER_BYTES = 1 << 16;
-    private static final int MESSAGE_MIN = 72;
+    private static final int MESSAGE_MIN = 77;
     private static final int MESSAGE_MAX = 1 << 26;
     /** Bytes that are read before the records are handed on. */
     private static final int BATCH_BYTES = 1 << 20;
