@@ -405,3 +405,28 @@ def test_a_run_goes_on_when_its_counter_is_back(
     assert about["marks_dropped"] > 0
     if scheme == "file":
         assert not list((tmp_path / "votes").rglob("*.znv"))
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_probes_that_ended_are_there_for_a_counter_without_state(others: int) -> None:
+    """A number that took the place of one that nobody knows decides nothing, until it is clear that
+    the others that are expected have ended, as it may have itself."""
+    desk = Desk(expect_probes=1 + others)
+    for probe in range(others):
+        desk.send(10 + probe, {}, ENDED)
+    renewed = VoteWriter(1, 0, desk.settings.number, renewed=True, marks_missing=True)
+    desk.put(bytes(renewed.finish(START)))
+    last = VoteWriter(1, 0, desk.settings.number, sequence=2)
+    assert desk.answers == {}
+    if not others:
+        desk.put(bytes(last.finish(ENDED)))
+        assert not desk.service.counter.is_done
+        desk.wait(2)
+        assert desk.service.counter.is_done
+    else:
+        for sequence in range(2, 12):
+            again = VoteWriter(1, 0, desk.settings.number, sequence=sequence)
+            desk.now_s += 10
+            desk.put(bytes(again.finish(START + sequence)))
+    assert (1, 1) in desk.answers
+    assert desk.service.counter.probes_missing == 0

@@ -3,6 +3,7 @@
 """A counter and its probes over TLS: kills, a network that is cut, strangers."""
 
 import contextlib
+import gc
 import logging
 import random
 import resource
@@ -21,7 +22,8 @@ from support.ports import free_port
 
 from zanon_net._core import VoteWriter, read_answers, write_answers
 from zanon_net.count.client import CountClient, connect
-from zanon_net.count.commits import Commit
+from zanon_net.count.commits import COUNTED, Commit, Entry
+from zanon_net.count.folders import CounterFolder
 from zanon_net.count.frames import (
     Hello,
     Key,
@@ -319,6 +321,108 @@ def test_a_probe_that_is_refused_twice_costs_others_no_answer(authority: Authori
         for client in clients.values():
             client.close()
         listener.close()
+
+
+@pytest.fixture
+def of_one_certificate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
+    monkeypatch.setattr("zanon_net.count.listener._owner", lambda _writer: "the same")
+    place = read_place("SOURCE", f"tcp://127.0.0.1:{free_port()}")
+    listener = Listener(place, Welcome(1, 7), None)
+    listener.start("series")
+    yield listener
+    listener.close()
+
+
+def count(listener: Listener, probe: int, sequence: int) -> None:
+    """As the service does that has counted a message."""
+    message = bytes(VoteWriter(probe, 0, 7, sequence=sequence).finish(1))
+    answer = write_answers(0, probe, sequence, 7, [])
+    listener.publish(Commit(0, [Entry(COUNTED, message)]), [answer])
+
+
+def test_a_probe_is_not_its_own_former_number(of_one_certificate: Listener) -> None:
+    """Its connection is lost before its message is counted, and the answers wait for it."""
+    url = f"tcp://127.0.0.1:{of_one_certificate.port}"
+    for sequence in (1, 2):
+        client = connect(url, probe=5, settings=7)
+        assert client.welcome(30) is not None
+        client.close()
+        time.sleep(0.2)
+        count(of_one_certificate, 5, sequence)
+    time.sleep(0.2)
+    assert of_one_certificate.take_lost() == []
+    kept = of_one_certificate._retained[5].messages()
+    assert 2 in [read_answers(answer)["sequence"] for answer in kept]
+
+
+def test_a_number_that_is_heard_late_leaves_none_that_came_after_it(
+    of_one_certificate: Listener,
+) -> None:
+    url = f"tcp://127.0.0.1:{of_one_certificate.port}"
+    clients = []
+    for probe in (5, 6):
+        clients.append(connect(url, probe=probe, settings=7))
+        assert clients[-1].welcome(30) is not None
+    clients[1].close()
+    time.sleep(0.2)
+    count(of_one_certificate, 5, 1)
+    time.sleep(0.2)
+    assert of_one_certificate.take_lost() == []
+    clients[0].close()
+    time.sleep(0.2)
+    again = connect(url, probe=6, settings=7)
+    assert again.welcome(30) is not None
+    count(of_one_certificate, 6, 1)
+    time.sleep(0.2)
+    again.close()
+    assert of_one_certificate.take_lost() == [5]
+
+
+def test_a_client_that_waits_for_a_slow_counter_is_no_garbage() -> None:
+    """An event loop knows its tasks weakly, and so does a stream of asyncio its reader."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = connect(f"tcp://127.0.0.1:{server.getsockname()[1]}", probe=5, settings=7)
+        link, _address = server.accept()
+        with link:
+            assert link.recv(len(framed(write_hello(Hello(5, 7)))))
+            gc.collect()
+            link.sendall(framed(write_welcome(Welcome(1, 7))))
+            assert client.welcome(10) == Welcome(1, 7)
+        client.close()
+
+
+def ask_for_long(client: CountClient) -> None:
+    for sequence in range(1, 1000):
+        client.send(bytes(VoteWriter(1, 0, 7, sequence=sequence).finish(1)))
+        client.receive(0.05)
+
+
+@pytest.mark.parametrize("renews", [False, True])
+def test_a_counter_that_comes_back_with_other_shards_is_not_asked(
+    tmp_path: Path, renews: bool
+) -> None:
+    """What a probe tells of clients would not come to each of them."""
+    problem = "the counter has 4 shards by now and had 1: start this run again"
+    folder = CounterFolder(tmp_path)
+    folder.write_welcome(Welcome(1, 7))
+    by_file = connect(f"file:{tmp_path}", probe=1, settings=7)
+    place = read_place("SOURCE", f"tcp://127.0.0.1:{free_port()}")
+    listener = Listener(place, Welcome(1, 7), None)
+    listener.start("series")
+    by_tcp = connect(f"tcp://127.0.0.1:{listener.port}", probe=1, settings=7)
+    for client in (by_file, by_tcp):
+        assert client.welcome(30) is not None
+    listener.close()
+    folder.write_welcome(Welcome(4, 7))
+    listener = Listener(place, Welcome(4, 7), None)
+    listener.start("series")
+    clients = [client.as_another(2) if renews else client for client in (by_file, by_tcp)]
+    for client in clients:
+        with pytest.raises(ZanonError, match=problem):
+            ask_for_long(client)
+    for client in (*clients, by_file, by_tcp):
+        client.close()
+    listener.close()
 
 
 def test_noise_on_the_port_ends_nothing(votes: Votes) -> None:

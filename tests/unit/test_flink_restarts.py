@@ -17,6 +17,7 @@ def test_a_job_that_always_fails_begins_again_for_a_day() -> None:
 def test_the_users_own_strategy_is_taken_as_it_is() -> None:
     assert restart_strategy({TYPE}) == {}
     assert restart_strategy({TYPE, ATTEMPTS}) == {}
+    assert restart_strategy({"restart-strategy"}) == {}  # the key's former name
 
 
 def test_one_setting_of_the_user_replaces_one() -> None:

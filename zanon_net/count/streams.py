@@ -8,6 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from threading import Thread
 from typing import Any
@@ -55,6 +56,7 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._warned: dict[str, float] = {}
+        self._tasks: list[Future[Any]] = []  # a loop knows its tasks weakly
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._say)
         self._thread = Thread(target=self._loop.run_forever, name=name, daemon=True)
@@ -67,8 +69,8 @@ class LoopThread:
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def start(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Starts a task in the thread."""
-        asyncio.run_coroutine_threadsafe(work, self._loop)
+        """Starts a task in the thread, which lives until it ends."""
+        self._tasks.append(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def wait_for(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
         """Runs a task in the thread, and returns its result. Raises TimeoutError."""
