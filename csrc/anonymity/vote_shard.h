@@ -110,8 +110,9 @@ size_t zn_vote_shard_leases(const zn_vote_shard *s);
 const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n);
 void zn_vote_shard_clear_releases(zn_vote_shard *s);
 
-/* Stops waiting for a probe until it comes back; false when it is not known. What it tells of clients
- * is missing up to now, also where it was gone before and a message of it could not be taken. */
+/* Stops waiting for a probe until it comes back; false when it is not known. What it tells of
+ * clients is missing up to now, also where it was gone before and a message of it could not be
+ * taken. */
 bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t probe);
 const zn_vote_probe *zn_vote_shard_probes(const zn_vote_shard *s, size_t *n);
 
