@@ -19,6 +19,7 @@ from support.certificates import Authority
 from support.cli import run_main
 from support.counting import Votes, counter, counts_of, key_file, start_counter
 from support.ports import free_port
+from support.waiting import wait_until
 
 from zanon_net._core import VoteWriter, read_answers, write_answers
 from zanon_net.count.client import CountClient, connect
@@ -340,16 +341,20 @@ def count(listener: Listener, probe: int, sequence: int) -> None:
     listener.publish(Commit(0, [Entry(COUNTED, message)]), [answer])
 
 
+def leave(client: CountClient, listener: Listener) -> None:
+    client.close()
+    wait_until(lambda: client.hello.probe not in listener._connections)
+
+
 def test_a_probe_is_not_its_own_former_number(of_one_certificate: Listener) -> None:
     """Its connection is lost before its message is counted, and the answers wait for it."""
     url = f"tcp://127.0.0.1:{of_one_certificate.port}"
     for sequence in (1, 2):
         client = connect(url, probe=5, settings=7)
         assert client.welcome(30) is not None
-        client.close()
-        time.sleep(0.2)
+        leave(client, of_one_certificate)
         count(of_one_certificate, 5, sequence)
-    time.sleep(0.2)
+    time.sleep(0.2)  # for what must not come
     assert of_one_certificate.take_lost() == []
     kept = of_one_certificate._retained[5].messages()
     assert 2 in [read_answers(answer)["sequence"] for answer in kept]
@@ -363,19 +368,16 @@ def test_a_number_that_is_heard_late_leaves_none_that_came_after_it(
     for probe in (5, 6):
         clients.append(connect(url, probe=probe, settings=7))
         assert clients[-1].welcome(30) is not None
-    clients[1].close()
-    time.sleep(0.2)
+    leave(clients[1], of_one_certificate)
     count(of_one_certificate, 5, 1)
-    time.sleep(0.2)
+    time.sleep(0.2)  # for what must not come
     assert of_one_certificate.take_lost() == []
-    clients[0].close()
-    time.sleep(0.2)
+    leave(clients[0], of_one_certificate)
     again = connect(url, probe=6, settings=7)
     assert again.welcome(30) is not None
     count(of_one_certificate, 6, 1)
-    time.sleep(0.2)
+    wait_until(lambda: of_one_certificate._lost == [5])
     again.close()
-    assert of_one_certificate.take_lost() == [5]
 
 
 def test_a_client_that_waits_for_a_slow_counter_is_no_garbage() -> None:
