@@ -216,8 +216,8 @@ class Admission:
             )
 
     def _note_unknown(self, probe: int, admitted: Admitted) -> None:
-        """Has a probe that nobody waits for be gone anew, as what it tells of clients now is not
-        known."""
+        """Notes again that a probe is gone for which nobody waits: what it tells of clients now is
+        not known either."""
         if self._counter.is_known(probe) and not self._counter.waits_for(probe):
             entry = Entry(GONE, probe=probe)
             if entry not in admitted.entries:

@@ -59,7 +59,7 @@ _log = logging.getLogger("zanon_net")
 class _Connection:
     """A probe's connection, in the thread of the event loop.
 
-    unheard: the shards in which no message was counted since; the caller's.
+    unheard: the shards in which no message of it was counted yet. Only the main thread uses it.
     """
 
     def __init__(self, hello: Hello, owner: str, writer: asyncio.StreamWriter, shards: int) -> None:

@@ -200,7 +200,8 @@ class LoggedShard:
         if header.probe in self._refused or self._refuses(header):
             return
         if header.probe in self._given_up:
-            self._forget_known(header.probe)  # what it tells of clients is missing, too
+            if self._shard.probe(header.probe) is not None:
+                self._shard.forget_probe(header.probe)  # what it tells of clients is missing, too
             return
         following = self._following(header.probe)
         if header.sequence == following and self._put(header, message):
@@ -262,17 +263,13 @@ class LoggedShard:
         """Goes on without a probe; or begins one in the midst of its sequence. Behind a gap nothing
         of a probe counts any more: until it starts again, what it asks is suppressed."""
         if probe in self._shard.probes:
-            self._forget_known(probe)
+            self._shard.forget_probe(probe)
         first = self._early.first_of(probe)
         if first is not None and self._shard.probe(probe) is None:
             self._put_early(probe, first)
         elif first is not None:
             self._early.drop(probe)
             self._given_up.add(probe)
-
-    def _forget_known(self, probe: int) -> None:
-        if self._shard.probe(probe) is not None:
-            self._shard.forget_probe(probe)
 
     def _give_up_largest(self) -> None:
         """Frees what waits of the probe of which most does, as if it had been silent too long."""
