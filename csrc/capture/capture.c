@@ -34,6 +34,7 @@ static const struct known_magic {
     {0xfd377a58, 0xffffffff, "compressed with xz: unpack it first (xz -d)"},
     {0x425a6800, 0xffffff00, "compressed with bzip2: unpack it first (bzip2 -d)"},
     {0x04224d18, 0xffffffff, "compressed with lz4: unpack it first (lz4 -d)"},
+    {0x02214c18, 0xffffffff, "compressed with lz4: unpack it first (lz4 -d)"},
     {0x504b0304, 0xffffffff, "a ZIP archive: unpack it first (unzip)"},
     {0x474d4255, 0xffffffff, "a Network Monitor capture; convert it with editcap -F pcap"},
     {0x52545353, 0xffffffff, "a Network Monitor capture; convert it with editcap -F pcap"},

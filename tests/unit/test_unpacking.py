@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import lz4.block
 import lz4.frame
 import pytest
 import zstandard
@@ -50,10 +52,15 @@ def zstd_of_unknown_size(data: bytes) -> bytes:
     return stream.compress(data) + stream.flush()
 
 
+def lzma_alone(data: bytes) -> bytes:
+    return lzma.compress(data, lzma.FORMAT_ALONE)
+
+
 PACKERS: dict[str, Pack] = {
     "gzip": gzip.compress,
     "bzip2": bz2.compress,
     "xz": lzma.compress,
+    "lzma": lzma_alone,
     "lz4": lz4.frame.compress,
     "zstd": zstd,
 }
@@ -108,6 +115,158 @@ def test_zstd_of_unknown_size_and_with_a_skippable_frame(tmp_path: Path) -> None
     assert read_file(tmp_path / "z") == (FRAMES, None)
 
 
+def skippable(size: int, kind: int = 0) -> bytes:
+    return bytes((0x50 + kind, 0x2A, 0x4D, 0x18)) + size.to_bytes(4, "little") + os.urandom(size)
+
+
+@pytest.mark.parametrize("name", ["lz4", "zstd"])
+def test_skippable_frames_anywhere_are_skipped(name: str, tmp_path: Path) -> None:
+    """The frame behind skippable frames says which compression it is."""
+    parts = [PACKERS[name](PCAP[:5000]), PACKERS[name](PCAP[5000:])]
+    between = [skippable(0), skippable(3, 15) + skippable(70_000, 7), skippable(8192 - 8)]
+    for before in between:
+        for middle in (b"", *between):
+            path = tmp_path / "x"
+            path.write_bytes(before + parts[0] + middle + parts[1] + before)
+            assert read_file(path) == (FRAMES, None)
+            with ExitStack() as stack:
+                [source] = open_sources([path], Config(), stack)
+                read_all(source.capture)
+                assert source.facts().compression == name
+    (tmp_path / "cut").write_bytes(parts[0] + parts[1] + skippable(70_000)[:-1])
+    frames, warning = read_file(tmp_path / "cut")
+    assert frames == FRAMES
+    assert f"the {name} data ends early" in (warning or "")
+
+
+def test_skippable_frames_alone_are_no_capture(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(skippable(10) + skippable(20))
+    with pytest.raises(FormatError, match="x "):
+        read_file(tmp_path / "x")
+
+
+@pytest.mark.parametrize("size", [0, 4, 8, 12, 512, 8192, 100_000])
+def test_padding_of_xz_streams_is_part_of_the_format(size: int, tmp_path: Path) -> None:
+    streams = [lzma.compress(PCAP[:5000]), lzma.compress(b""), lzma.compress(PCAP[5000:])]
+    (tmp_path / "between").write_bytes(bytes(size).join(streams))
+    assert read_file(tmp_path / "between") == (FRAMES, None)
+    (tmp_path / "behind").write_bytes(b"".join(streams) + bytes(size))
+    assert read_file(tmp_path / "behind") == (FRAMES, None)
+    report = run(tmp_path / "behind", Config(), out=tmp_path / "out")
+    assert report.manifest["complete"] is True
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 4097])
+def test_padding_of_xz_that_is_no_multiple_of_four_is_told(size: int, tmp_path: Path) -> None:
+    """As xz -d does: the first stream's data and an error."""
+    streams = [lzma.compress(PCAP), lzma.compress(PCAP[24:])]
+    for packed in (bytes(size).join(streams), streams[0] + bytes(size)):
+        (tmp_path / "x").write_bytes(packed)
+        frames, warning = read_file(tmp_path / "x")
+        assert frames == FRAMES
+        assert "the xz data is damaged" in (warning or "")
+
+
+def test_bzip2_has_no_padding(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(bz2.compress(PCAP) + bytes(4) + bz2.compress(PCAP[24:]))
+    frames, warning = read_file(tmp_path / "x")
+    assert frames == FRAMES
+    assert "the bzip2 data is damaged" in (warning or "")
+
+
+def lz4_legacy(data: bytes) -> bytes:
+    """As `lz4 -l` writes: blocks of 8 MiB, and nothing that says where they end."""
+    packed = b"\x02\x21\x4c\x18"
+    for at in range(0, len(data), 8 << 20):
+        block = lz4.block.compress(data[at : at + (8 << 20)], store_size=False)
+        packed += len(block).to_bytes(4, "little") + block
+    return packed
+
+
+def test_lz4_legacy(tmp_path: Path) -> None:
+    """Alone, several, mixed with frames, cut, damaged, with other bytes behind."""
+    first, rest = PCAP[:5000], PCAP[5000:]
+    whole = [
+        lz4_legacy(PCAP),
+        lz4_legacy(first) + lz4_legacy(rest),
+        lz4_legacy(first) + lz4.frame.compress(rest),
+        lz4.frame.compress(first) + lz4_legacy(rest),
+        skippable(9) + lz4_legacy(first) + skippable(9) + lz4_legacy(b"") + lz4_legacy(rest),
+    ]
+    for packed in whole:
+        (tmp_path / "x").write_bytes(packed)
+        assert read_file(tmp_path / "x") == (FRAMES, None)
+    packed = lz4_legacy(first) + lz4_legacy(rest)
+    second = len(lz4_legacy(first))
+    for size in (second + 5, second + 20, len(packed) - 1):
+        (tmp_path / "x").write_bytes(packed[:size])
+        frames, warning = read_file(tmp_path / "x")
+        assert frames == FRAMES[: len(frames)]
+        assert frames
+        assert "the lz4 data ends early" in (warning or "")
+    for behind in (b"no more packets", bytes(4), b"xy", bytes(9)):
+        (tmp_path / "x").write_bytes(lz4_legacy(PCAP) + behind)
+        frames, warning = read_file(tmp_path / "x")
+        assert frames == FRAMES
+        assert warning is not None
+
+
+def test_lz4_legacy_of_several_blocks(tmp_path: Path) -> None:
+    record = pcap_record("<", 1, 0, os.urandom(1000) + bytes(60_000))
+    (tmp_path / "x").write_bytes(lz4_legacy(pcap_header() + 300 * record))
+    frames, warning = read_file(tmp_path / "x")
+    assert (len(frames), warning) == (300, None)
+
+
+@pytest.mark.skipif(shutil.which("xz") is None, reason="needs xz")
+def test_lzma_files_as_xz_writes_them(tmp_path: Path) -> None:
+    """With any preset, of known and of unknown size."""
+    for level in ("-0", "-6", "-9e"):
+        packed = subprocess.run(
+            ["xz", "--format=lzma", level, "-c"], input=PCAP, capture_output=True, check=True
+        ).stdout
+        known = packed[:5] + len(PCAP).to_bytes(8, "little") + packed[13:]
+        for each in (packed, known):
+            assert compression_of(each) == "lzma"
+            (tmp_path / "x").write_bytes(each)
+            assert read_file(tmp_path / "x") == (FRAMES, None)
+
+
+def test_captures_are_not_taken_for_lzma() -> None:
+    for magic in ("a1b2c3d4", "d4c3b2a1", "4d3cb2a1", "a1b23c4d", "34cdb2a1", "0a0d0d0a"):
+        for version in (bytes.fromhex("00020004"), bytes.fromhex("02000400"), bytes(4)):
+            assert compression_of(bytes.fromhex(magic) + version + bytes(5)) is None
+    assert compression_of(b"snoop\0\0\0" + bytes(5)) is None
+    assert compression_of(bytes(13)) is None
+
+
+PROGRAMS = {"xz": ["xz", "-dc"], "bzip2": ["bzip2", "-dc"], "lz4": ["lz4", "-dc"]}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_what_follows_a_stream_is_read_as_the_program_reads_it(
+    program: str, tmp_path: Path
+) -> None:
+    """The same bytes, and a warning where the program has one."""
+    if shutil.which(program) is None:
+        pytest.skip(f"needs {program}")
+    first, rest = PACKERS[program](PCAP[:5000]), PACKERS[program](PCAP[5000:])
+    legacy = [lz4_legacy(PCAP[5000:])] if program == "lz4" else []
+    for second in [rest, *legacy]:
+        for between in [bytes(n) for n in (0, 1, 3, 4, 8, 510)] + [b"abcd", skippable(5)]:
+            for behind in (b"", bytes(3), bytes(4), b"BZ", b"\xfd7zXZ\0" + bytes(9)):
+                packed = first + between + second + behind
+                done = subprocess.run(
+                    PROGRAMS[program], input=packed, capture_output=True, check=False
+                )
+                (tmp_path / "plain").write_bytes(done.stdout)
+                (tmp_path / "packed").write_bytes(packed)
+                frames, warning = read_file(tmp_path / "packed")
+                assert frames == read_file(tmp_path / "plain")[0], (between, behind)
+                complains = bool(done.returncode or done.stderr)
+                assert complains == (warning is not None and "data" in warning), (between, behind)
+
+
 def test_pcapng_is_unpacked_too(tmp_path: Path) -> None:
     blocks = b"".join(enhanced("<", i, data) for i, data in enumerate(RECORDS))
     (tmp_path / "ng").write_bytes(gzip.compress(section() + interface() + blocks))
@@ -154,10 +313,10 @@ def test_a_damaged_place_is_no_traceback(name: str, tmp_path: Path) -> None:
         damaged[at] ^= 0x55
         (tmp_path / "damaged").write_bytes(damaged)
         _frames, said = read_or_refuse(tmp_path / "damaged")
-        assert said or name in ("lz4", "zstd")  # which have no sums by default
+        assert said or name in ("lz4", "zstd", "lzma")  # which have no sums by default
 
 
-@packed_by
+@pytest.mark.parametrize("name", [name for name in PACKERS if name != "lzma"])  # has no checksum
 def test_a_wrong_checksum_at_the_end_is_told(name: str, tmp_path: Path) -> None:
     if name == "zstd":
         packed = zstandard.ZstdCompressor(write_checksum=True).compress(PCAP)
@@ -175,12 +334,15 @@ def test_a_wrong_checksum_at_the_end_is_told(name: str, tmp_path: Path) -> None:
     assert "damaged" in warning or "ends early" in warning
 
 
-def test_rubbish_behind_the_packed_data_is_told_or_left(tmp_path: Path) -> None:
+def test_rubbish_behind_the_packed_data_is_told(tmp_path: Path) -> None:
     for name, pack in PACKERS.items():
-        (tmp_path / name).write_bytes(pack(PCAP) + b"no more packets")
-        frames, warning = read_file(tmp_path / name)
-        assert frames == FRAMES
-        assert (warning is None) == (name in ("xz", "bzip2"))
+        for behind in (b"no more packets", b"x", b"\x00" * 3 + b"x", pack(PCAP)[2:]):
+            (tmp_path / name).write_bytes(pack(PCAP) + behind)
+            frames, warning = read_file(tmp_path / name)
+            assert frames == FRAMES
+            assert warning == (
+                f"the {name} data is damaged behind byte {len(PCAP)} of what it unpacks to"
+            )
 
 
 @packed_by

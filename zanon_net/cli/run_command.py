@@ -36,8 +36,8 @@ def run_command(
 ) -> int:
     """Turn captures or live traffic into anonymized flow logs.
 
-    SOURCE is a pcap, pcapng or snoop file, also compressed (.gz .zst .xz .lz4 .bz2), a folder of
-    them, or - for standard input. Several are read as one stream, in the order of their
+    SOURCE is a pcap, pcapng or snoop file, also compressed (.gz .zst .xz .lzma .lz4 .bz2), a folder
+    of them, or - for standard input. Several are read as one stream, in the order of their
     first packets' times. Or it is one or more network interfaces, read until SIGINT or SIGTERM.
     """
     set_verbosity(quiet=quiet, verbose=verbose)

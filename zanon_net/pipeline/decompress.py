@@ -15,35 +15,44 @@ import threading
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+import lz4.block
 import lz4.frame
 import zstandard
 
-MAGIC_BYTES = 6
+MAGIC_BYTES = 13  # the header of a .lzma file, which has no magic number
 RATIO_MAX = 200
 UNBOUNDED_BYTES = 1 << 30
 """Without --max-bytes, a source may unpack to RATIO_MAX times its size, and always to this size."""
 
 STEP_MIN, STEP_MAX = 256, 1 << 17
+PACKED_STEP = 1 << 13  # packed bytes that a decoder gets together
 ZSTD_STEP = 1 << 10  # packed bytes, which can be 32 MiB of one repeated byte
 HEADER_BYTES = 64  # reads of so few bytes are for headers, which must come whole
 PIPE_BYTES = 1 << 20
+
+_LZ4_LEGACY = b"\x02\x21\x4c\x18"
+_LEGACY_BLOCK = 8 << 20  # bytes that a block of lz4's legacy format unpacks to, at most
+_LEGACY_PACKED = _LEGACY_BLOCK + _LEGACY_BLOCK // 255 + 16  # the size of a packed block, at most
 
 _MAGICS = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\xfd7zXZ\0": "xz",
     b"\x04\x22\x4d\x18": "lz4",
+    _LZ4_LEGACY: "lz4",
     b"BZh": "bzip2",
 }
+_SKIPPABLE = "zstd or lz4"  # until a frame follows that is not skippable
 _DAMAGE = (
     OSError,
     EOFError,
     zlib.error,
     lzma.LZMAError,
     zstandard.ZstdError,
-    RuntimeError,  # lz4's
+    RuntimeError,  # of lz4 frames
+    lz4.block.LZ4BlockError,
     ValueError,
 )
 
@@ -61,9 +70,26 @@ def compression_of(start: bytes) -> str | None:
     for magic, name in _MAGICS.items():
         if start.startswith(magic):
             return name
-    # Output of pzstd begins with a skippable frame.
-    skippable = start[1:4] == b"\x2a\x4d\x18" and 0x50 <= start[0] <= 0x5F
-    return "zstd" if skippable else None
+    if _is_skippable(start):
+        return _SKIPPABLE
+    return "lzma" if _is_lzma_alone(start) else None
+
+
+def _is_skippable(start: bytes) -> bool:
+    """Returns true for a frame that zstd and lz4 skip. Output of pzstd begins with such a frame."""
+    return start[1:4] == b"\x2a\x4d\x18" and 0x50 <= start[0] <= 0x5F
+
+
+def _is_lzma_alone(start: bytes) -> bool:
+    """Returns true if xz takes `start` for the header of a .lzma file: valid properties, a
+    dictionary of 2^n or 2^n + 2^(n-1) bytes, and an unknown size or less than 256 GiB."""
+    if len(start) < MAGIC_BYTES or start[0] >= 9 * 5 * 5 or start[0] % 9 + start[0] // 9 % 5 > 4:
+        return False
+    dictionary = int.from_bytes(start[1:5], "little")
+    size = int.from_bytes(start[5:13], "little")
+    lowest = dictionary & -dictionary
+    known = dictionary in (lowest, 3 * lowest, 0xFFFFFFFF) and dictionary > 0
+    return known and (size < 1 << 38 or size == (1 << 64) - 1)
 
 
 class _Counted:
@@ -91,40 +117,177 @@ class _Counted:
         return data
 
 
-class _Zstd:
-    """Unpacks zstd frames. The library's own reader takes a cut frame for a whole one."""
+class _Decoder(Protocol):
+    """Decoder of one stream or frame, as Python's bz2 and lzma modules have it."""
 
-    def __init__(self, packed: _Counted) -> None:
-        self._packed = packed
-        self._frame: zstandard.ZstdDecompressionObj | None = None
+    @property
+    def eof(self) -> bool:
+        """True when the stream or frame has ended."""
+        ...
+
+    @property
+    def needs_input(self) -> bool:
+        """True if only further packed bytes give further unpacked bytes."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """The packed bytes behind the end."""
+        ...
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Returns the next unpacked bytes."""
+        ...
+
+
+class _ZstdFrame:
+    """Decoder of a zstd frame. The library's own reader takes a cut frame for a whole one."""
+
+    def __init__(self) -> None:
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
         self._rest = b""
+        self.eof = False
+        self.unused_data = b""
 
-    def read1(self, _size: int) -> bytes:
-        """Unpacked bytes; none at the end."""
-        unpacked = b""
-        while not unpacked:
-            packed = self._rest or self._packed.read(ZSTD_STEP)
-            if not packed and self._frame is not None:
-                raise EOFError
-            if not packed:
-                break
-            if self._frame is None:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-            # Feeds the last four bytes apart: a wrong checksum must not cost the data before it.
-            packed, self._rest = packed[:-4] or packed, packed[-4:] if len(packed) > 4 else b""
-            unpacked = self._frame.decompress(packed)
-            if self._frame.eof:
-                self._rest, self._frame = self._frame.unused_data + self._rest, None
+    @property
+    def needs_input(self) -> bool:
+        return not self._rest
+
+    def decompress(self, data: bytes, _max_length: int) -> bytes:
+        """Unpacks at most ZSTD_STEP bytes; the bytes behind them wait for the next call."""
+        packed = self._rest + data
+        # Feeds the last four bytes apart: a wrong checksum must not cost the data before it.
+        size = min(ZSTD_STEP, max(len(packed) - 4, 4))
+        unpacked = self._frame.decompress(packed[:size])
+        self._rest = packed[size:]
+        if self._frame.eof:
+            self.eof, self.unused_data = True, self._frame.unused_data + self._rest
         return unpacked
 
 
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "gzip": lambda packed: gzip.GzipFile(fileobj=packed, mode="rb"),
-    "bzip2": bz2.BZ2File,
-    "xz": lzma.LZMAFile,
-    "lz4": lz4.frame.LZ4FrameFile,
-    "zstd": _Zstd,
+class _Lz4Legacy:
+    """Decoder of a frame in lz4's legacy format (`lz4 -l`): a magic number and blocks that have
+    their size before them. The frame ends with the file, or where a size is a magic number."""
+
+    def __init__(self) -> None:
+        self._packed = bytearray()
+        self._begun = False
+        self.eof = False
+        self.unused_data = b""
+
+    @property
+    def may_end(self) -> bool:
+        """True if the file may end here."""
+        return self._begun and not self._packed
+
+    @property
+    def needs_input(self) -> bool:
+        return len(self._packed) < 4 or len(self._packed) < 4 + self._size()
+
+    def decompress(self, data: bytes, _max_length: int) -> bytes:
+        """Unpacks the next block if it is complete."""
+        self._packed += data
+        if not self._begun:
+            del self._packed[: len(_LZ4_LEGACY)]
+            self._begun = True
+        if len(self._packed) < 4:
+            return b""
+        size = self._size()
+        if size > _LEGACY_PACKED:
+            self.eof, self.unused_data = True, bytes(self._packed)
+            return b""
+        if len(self._packed) < 4 + size:
+            return b""
+        block = bytes(self._packed[4 : 4 + size])
+        del self._packed[: 4 + size]
+        unpacked: bytes = lz4.block.decompress(block, uncompressed_size=_LEGACY_BLOCK)
+        return unpacked
+
+    def _size(self) -> int:
+        return int.from_bytes(self._packed[:4], "little")
+
+
+_DECODERS: dict[str, Callable[[], Any]] = {
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ),
+    "lzma": lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE),
+    "lz4": lz4.frame.LZ4FrameDecompressor,
+    "zstd": _ZstdFrame,
 }
+
+
+class _Members:
+    """Unpacks streams or frames of one compression that follow one another.
+
+    Between them may be what the format allows: padding of xz, skippable frames of zstd and lz4.
+    Raises EOFError for a cut stream and ValueError for other bytes behind a stream.
+    """
+
+    def __init__(self, packed: _Counted) -> None:
+        self._packed = packed
+        self._decoder: _Decoder | None = None
+        self._ahead = b""  # packed bytes that no decoder has
+        self.compression: str | None = None
+
+    def read1(self, size: int) -> bytes:
+        """Returns about `size` unpacked bytes; none at the end."""
+        unpacked = b""
+        while not unpacked:
+            if self._decoder is None and not self._begin():
+                break
+            decoder = self._decoder
+            assert decoder is not None
+            packed = b""
+            if decoder.needs_input:
+                packed, self._ahead = self._ahead or self._packed.read(PACKED_STEP), b""
+                if not packed:
+                    if getattr(decoder, "may_end", False):
+                        break
+                    raise EOFError
+            unpacked = decoder.decompress(packed, size)
+            if decoder.eof:
+                self._ahead, self._decoder = decoder.unused_data or b"", None
+        return unpacked
+
+    def _begin(self) -> bool:
+        """Makes the decoder of the next stream; returns false at the end of the file."""
+        self._skip()
+        self._look(MAGIC_BYTES)
+        if not self._ahead:
+            return False
+        found = compression_of(self._ahead)
+        if found is None or self.compression not in (None, found):
+            raise ValueError("other bytes behind a stream")
+        self.compression = found
+        legacy = self._ahead.startswith(_LZ4_LEGACY)
+        self._decoder = _Lz4Legacy() if legacy else _DECODERS[found]()
+        return True
+
+    def _skip(self) -> None:
+        """Skips padding of xz, or skippable frames of zstd and lz4."""
+        if self.compression == "xz":
+            while self._look(4) and self._ahead[:4] == bytes(4):
+                zeros = len(self._ahead) - len(self._ahead.lstrip(b"\0"))
+                self._ahead = self._ahead[zeros & ~3 :]
+        while self.compression in (None, "zstd", "lz4") and self._look(8):
+            if not _is_skippable(self._ahead):
+                break
+            self._take(8 + int.from_bytes(self._ahead[4:8], "little"))
+
+    def _look(self, size: int) -> bool:
+        """Reads ahead until `size` bytes are there; returns false if the file has fewer."""
+        while len(self._ahead) < size and (more := self._packed.read(PACKED_STEP)):
+            self._ahead += more
+        return len(self._ahead) >= size
+
+    def _take(self, size: int) -> None:
+        """Skips `size` bytes."""
+        while size > len(self._ahead):
+            size -= len(self._ahead)
+            self._ahead = self._packed.read(PACKED_STEP)
+            if not self._ahead:
+                raise EOFError
+        self._ahead = self._ahead[size:]
 
 
 class Unpacker:
@@ -197,9 +360,12 @@ class Unpacker:
         return f"behind byte {self.unpacked_bytes} of what it unpacks to"
 
     def _unpack(self) -> None:
-        reader = _READERS[self.compression](self._packed)
+        members = None if self.compression == "gzip" else _Members(self._packed)
+        reader = members or gzip.GzipFile(fileobj=cast(Any, self._packed), mode="rb")
         # A damaged place costs at most a sixteenth of the data before it.
         while data := reader.read1(min(max(self.unpacked_bytes // 16, STEP_MIN), STEP_MAX)):
+            if members is not None:
+                self.compression = members.compression or self.compression
             room = self._bound() - self.unpacked_bytes
             self._write(data[:room])
             if room < len(data):
