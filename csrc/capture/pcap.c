@@ -158,6 +158,32 @@ static int pcap_open(zn_reader *r, zn_error *err)
     return 0;
 }
 
+static bool is_zero(zn_span bytes)
+{
+    uint8_t seen = 0;
+    for (size_t i = 0; i < bytes.n; i++)
+        seen |= zn_header_u8(bytes, i);
+    return seen == 0;
+}
+
+/*
+ * Judges a record without a frame, whose header ends at `at`. The end of a file is zeros if its
+ * host lost power while a program wrote it, and the zeros may begin inside a header. ZN_STEP_NONE:
+ * the record is an empty frame.
+ */
+static zn_step judge_empty_record(zn_reader *r, zn_cursor at, bool time_is_zero)
+{
+    zn_span next;
+    if (!time_is_zero && zn_cursor_left(&at) < r->record_bytes &&
+        zn_byte_source_may_grow(&r->source))
+        return zn_reader_want(r, 2 * r->record_bytes);
+    next = zn_span_first(zn_cursor_rest(&at), r->record_bytes);
+    if (time_is_zero || (next.n != 0 && is_zero(next)))
+        return zn_reader_end(
+            r, "zeros where a record should be, as in a file that was not written to its end");
+    return ZN_STEP_NONE;
+}
+
 static zn_step pcap_step(zn_reader *r, zn_frame *frame)
 {
     zn_cursor at = r->source.pending;
@@ -180,6 +206,11 @@ static zn_step pcap_step(zn_reader *r, zn_frame *frame)
     }
     if (captured > ZN_FRAME_MAX)
         return zn_reader_end(r, "a frame of %u bytes, more than %u", captured, ZN_FRAME_MAX);
+    if (captured == 0 && wire == 0) {
+        zn_step step = judge_empty_record(r, at, seconds == 0 && fraction == 0);
+        if (step != ZN_STEP_NONE)
+            return step;
+    }
     data = zn_cursor_take(&at, captured);
     if (!zn_cursor_ok(&at))
         return zn_reader_want(r, r->record_bytes + captured);
@@ -193,7 +224,7 @@ static zn_step pcap_step(zn_reader *r, zn_frame *frame)
 }
 
 /* Reads a record as nearly all files have it from the start of *rest, and moves that past it; false
- * for any other record. */
+ * for any other record, among them a record without bytes. */
 static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *frame)
 {
     zn_span header = *rest, data;
@@ -203,7 +234,7 @@ static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *fr
     captured = zn_header_le32(header, 8);
     wire = zn_header_le32(header, 12);
     data = zn_span_after(header, RECORD_BYTES);
-    if (captured > ZN_FRAME_MAX || captured > data.n)
+    if (captured - 1 >= ZN_FRAME_MAX || captured > data.n)
         return false;
     *rest = zn_span_after(data, captured);
     frame->data = data.p;

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 from support.capture_bytes import (
+    PCAP_MICROSECONDS,
     PCAP_NANOSECONDS,
     TSOFFSET,
     TSRESOL,
+    Frames,
     block,
     enhanced,
     interface,
@@ -88,13 +90,76 @@ def test_pcap_without_records_is_a_capture_without_frames() -> None:
 
 def test_pcap_empty_and_largest_frames() -> None:
     frames = [b"", bytes(FRAME_MAX), b"x"]
-    data = pcap_header() + b"".join(pcap_record("<", 0, 0, frame) for frame in frames)
+    data = pcap_header() + b"".join(pcap_record("<", 1, 0, frame) for frame in frames)
     got, warning = read_bytes(data)
     assert [frame for *_, frame in got] == frames
     assert warning is None
 
 
 # ---- where a capture ends -----------------------------------------------------------------------
+
+
+ZEROS = "zeros where a record should be, as in a file that was not written to its end"
+
+
+def read_both(data: bytes, path: Path) -> tuple[Frames, str | None]:
+    """Reads a mapped file, memory and a stream, which must agree."""
+    path.write_bytes(data)
+    with _core.Capture(str(path)) as capture:
+        mapped = read_all(capture)
+    fd = os.open(path, os.O_RDONLY)
+    with _core.Capture(fd=fd, name="x") as capture:
+        streamed = read_all(capture)
+    os.close(fd)
+    assert streamed == mapped == read_bytes(data) == read_bytes(data, 1)
+    return mapped
+
+
+@pytest.mark.parametrize("magic", [PCAP_MICROSECONDS, PCAP_NANOSECONDS])
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("zeros", [16, 17, 31, 32, 4096, 1 << 20])
+def test_pcap_ends_where_zeros_follow(order: str, magic: int, zeros: int, tmp_path: Path) -> None:
+    """The end of a file is zeros if its host lost power while a program wrote it."""
+    head = pcap_header(order, magic=magic)
+    record = pcap_record(order, 5, 7, DATA)
+    for count in (0, 1, 3, 70):
+        frames, warning = read_both(head + count * record + bytes(zeros), tmp_path / "x")
+        assert [data for *_, data in frames] == count * [DATA]
+        at = len(head) + count * len(record)
+        assert warning == f"record {count + 1} at byte {at}: {ZEROS}"
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("kept", range(1, 9))
+def test_pcap_ends_where_zeros_begin_inside_a_header(order: str, kept: int, tmp_path: Path) -> None:
+    """Zeros that begin inside the time of a record."""
+    head = pcap_header(order) + pcap_record(order, 5, 7, DATA)
+    record = pcap_record(order, 0x01020304, 0x00050607, DATA)
+    frames, warning = read_both(head + record[:kept] + bytes(500), tmp_path / "x")
+    assert [data for *_, data in frames] == [DATA]
+    assert warning == f"record 2 at byte {len(head)}: {ZEROS}"
+
+
+def test_pcap_zeros_inside_a_frame_are_of_the_frame(tmp_path: Path) -> None:
+    record = pcap_record("<", 5, 7, b"x" * 300)
+    data = pcap_header() + record + record[:100] + bytes(1000)
+    frames, warning = read_both(data, tmp_path / "x")
+    assert [data for *_, data in frames] == [b"x" * 300, b"x" * 84 + bytes(216)]
+    assert warning is not None
+    assert warning.endswith(ZEROS)
+
+
+def test_pcap_records_at_time_zero_and_without_bytes_are_records(tmp_path: Path) -> None:
+    records = [
+        pcap_record("<", 0, 0, DATA),
+        pcap_record("<", 0, 0, bytes(60)),
+        pcap_record("<", 0, 0, b"", wire=60),
+        pcap_record("<", 1, 0, b"", wire=0),
+        pcap_record("<", 0, 1, b"", wire=0),
+    ]
+    data = pcap_header() + b"".join(records) * 2
+    frames, warning = read_both(data, tmp_path / "x")
+    assert (len(frames), warning) == (10, None)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
