@@ -98,9 +98,9 @@ static void note_header(const zn_layers *l)
         [ZN_HEADER_GTP] = ZN_LAYER_GTP,           [ZN_HEADER_L2TP] = ZN_LAYER_L2TP,
         [ZN_HEADER_CAPWAP] = ZN_LAYER_CAPWAP,     [ZN_HEADER_LISP] = ZN_LAYER_LISP,
         [ZN_HEADER_UDP] = ZN_LAYER_UDP,           [ZN_HEADER_TRANSPORT] = ZN_LAYER_NONE};
-    bool covers = l->next == ZN_HEADER_MACSEC || l->next == ZN_HEADER_TRILL ||
-                  l->next == ZN_HEADER_NSH || l->next == ZN_HEADER_PPPOE ||
-                  l->next == ZN_HEADER_MPLS;
+    bool covers = l->next == ZN_HEADER_MACSEC || l->next == ZN_HEADER_ARISTA ||
+                  l->next == ZN_HEADER_TRILL || l->next == ZN_HEADER_NSH ||
+                  l->next == ZN_HEADER_PPPOE || l->next == ZN_HEADER_MPLS;
     zn_layer_kind kind = (zn_layer_kind)kinds[l->next];
     if (l->next == ZN_HEADER_ETHERTYPE || l->next == ZN_HEADER_MPLS_UDP ||
         l->next == ZN_HEADER_TEREDO || (l->stack->n == 0 && !covers))

@@ -136,6 +136,7 @@ static const struct announced {
     {0x6558, 0, ZN_HEADER_ETHERNET, ZN_STAT_COUNT},          /* transparent bridging (RFC 1701) */
     {0x894f, 0, ZN_HEADER_NSH, ZN_STAT_COUNT},               /* RFC 8300 */
     {0x88e5, 0, ZN_HEADER_MACSEC, ZN_STAT_COUNT},            /* 802.1AE */
+    {0xd28b, 0, ZN_HEADER_ARISTA, ZN_STAT_COUNT},            /* TAP aggregation switches */
     {0x22f3, 0, ZN_HEADER_TRILL, ZN_STAT_COUNT},             /* RFC 6325 */
     {0x8903, 2, ZN_HEADER_ETHERNET, ZN_STAT_IN_FABRIC},      /* Cisco FabricPath */
     {0x8926, 4, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_SWITCH_TAG}, /* Cisco VN-Tag */

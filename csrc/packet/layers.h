@@ -43,6 +43,7 @@
     X(PPI, ppi)                                                                                    \
     X(PKTAP, pktap)                                                                                \
     X(MACSEC, macsec)                                                                              \
+    X(ARISTA, arista) /* Arista's own, after its EtherType */                                      \
     X(TRILL, trill)                                                                                \
     X(MPLS, mpls)                                                                                  \
     X(GRE, gre)                                                                                    \

@@ -182,6 +182,20 @@ zn_stat zn_peel_macsec(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_ETHERTYPE);
 }
 
+/* The time at which a switch of Arista received the frame, between the MAC addresses and the frame's
+ * own EtherType. The version says the clock, TAI or UTC, and the length of the time. */
+zn_stat zn_peel_arista(zn_layers *l)
+{
+    uint16_t subtype = zn_cursor_be16(&l->c);
+    uint16_t version = zn_cursor_be16(&l->c);
+    uint16_t length = version & 0xfe; /* 0x10, 0x11, 0x20, 0x21, also with 0x100 for UTC */
+    if (subtype != 1 || version >> 9 != 0 || (length != 0x10 && length != 0x20))
+        return ZN_STAT_DROP_NOT_IP;
+    zn_layers_saw(l, ZN_STAT_IN_SWITCH_TAG);
+    zn_cursor_skip(&l->c, length == 0x10 ? 8 : 6);
+    return zn_layers_go(l, ZN_HEADER_ETHERTYPE);
+}
+
 zn_stat zn_peel_trill(zn_layers *l)
 {
     uint16_t first = zn_cursor_be16(&l->c); /* version, flags, words of options, hop count */

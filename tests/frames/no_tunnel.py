@@ -60,6 +60,9 @@ NO_TUNNEL: dict[str, bytes] = {
 
 DROPPED: dict[str, tuple[str, bytes]] = {
     "macsec-encrypted": ("drop_encrypted", RAW_MACS + b"\x88\xe5\x2c\0\0\0\0\1" + bytes(60)),
+    "arista-other-subtype": ("drop_not_ip", RAW_MACS + b"\xd2\x8b\0\2\0\x20" + bytes(6) + T4),
+    "arista-other-version": ("drop_not_ip", RAW_MACS + b"\xd2\x8b\0\1\0\x30" + bytes(6) + T4),
+    "arista-cut": ("drop_link_truncated", RAW_MACS + b"\xd2\x8b\0\1\0\x10" + bytes(8)),
     "esp": ("drop_encrypted", in_ip(50, bytes(40), T4, "").frame),
     "pptp-encrypted": (
         "drop_encrypted",

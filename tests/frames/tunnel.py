@@ -21,7 +21,7 @@ from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet, Raw
 
 from frames.link import DATA as WIFI_DATA
-from frames.link import ETHER4, MACS, RAW_MACS, SWAPPED, T4, T6, U4, U6, Case
+from frames.link import ETHER4, MACS, RAW_MACS, SNAP4, SWAPPED, T4, T6, U4, U6, Case
 
 E = Ether(**MACS)
 O4 = IP(src="203.0.113.1", dst="203.0.113.2")
@@ -58,6 +58,8 @@ VIRTUAL_MACS = bytes.fromhex("525400000002525400140001")
 M3 = bytes(MPLS(label=7, s=0) / MPLS(label=8, s=0) / MPLS(label=9, s=1))
 PPPOE = bytes(PPPoE(sessionid=7, len=2 + len(T4)) / PPP(proto=0x21))
 PPPOE6 = bytes(PPPoE(sessionid=7, len=2 + len(T6)) / PPP(proto=0x57))
+ARISTA48 = b"\0\1\0\x20" + bytes(6)
+ARISTA64 = b"\0\1\0\x10" + bytes(8)
 NSH_BASE = struct.pack(">HBBI", 0x0FC2, 2, 1, 0xFF)
 
 LAYER2 = {
@@ -121,6 +123,27 @@ LAYER2 = {
     "hsr": on_ethernet(0x892F, b"\x00\x40\0\7\x08\x00" + T4, T4, "switch_tag"),
     "sgt": on_ethernet(0x8909, b"\1\1\0\1\0\x63\x08\x00" + T4, T4, "switch_tag"),
     "edsa-ethertype": on_ethernet(0xDADA, b"\0\0\x40\x08\0\1\x08\x00" + T4, T4, "switch_tag"),
+    "arista-48": on_ethernet(0xD28B, ARISTA48 + b"\x08\0" + T4, T4, "switch_tag"),
+    "arista-64": on_ethernet(0xD28B, ARISTA64 + b"\x86\xdd" + T6, T6, "switch_tag"),
+    **{
+        f"arista-version-{version:x}": on_ethernet(
+            0xD28B,
+            struct.pack(">HH", 1, version) + bytes(size) + b"\x08\0" + T4,
+            T4,
+            "switch_tag",
+        )
+        for version, size in ((0x11, 8), (0x110, 8), (0x21, 6), (0x120, 6))
+    },
+    "arista-before-vlan": on_ethernet(
+        0xD28B, ARISTA64 + tags(0x8100) + b"\x08\0" + T4, T4, "vlan switch_tag"
+    ),
+    "arista-behind-vlan": on_ethernet(
+        0x8100, b"\0\7\xd2\x8b" + ARISTA48 + b"\x08\0" + T4, T4, "vlan switch_tag"
+    ),
+    "arista-802.3": on_ethernet(
+        0xD28B, ARISTA48 + struct.pack(">H", 8 + len(T4)) + SNAP4 + T4, T4, "llc switch_tag"
+    ),
+    "arista-mpls": on_ethernet(0xD28B, ARISTA64 + b"\x88\x47" + M1 + T4, T4, "mpls switch_tag"),
     "fabricpath": on_ethernet(0x8903, b"\0\x20" + ETHER4, T4, "fabric"),
     "trill": on_ethernet(0x22F3, b"\x00\x0f\0\1\0\2" + ETHER4, T4, "fabric"),
     "trill-options": on_ethernet(0x22F3, b"\x00\x4f\0\1\0\2" + bytes(4) + ETHER4, T4, "fabric"),
