@@ -24,13 +24,15 @@ static bool quoted_field(zn_csv_fields *f, zn_span *out)
         if (quote == NULL)
             return false;
         n = (size_t)(quote - f->p);
-        if (to != f->p)
+        if (to != f->p && !f->keep)
             memmove(to, f->p, n);
         to += n;
         f->p = quote + 1;
         if (f->p == f->end || *f->p != '"')
             break;
-        *to++ = '"';
+        if (!f->keep)
+            *to = '"';
+        to++;
         f->p++;
     }
     out->p = start;
@@ -41,27 +43,32 @@ static bool quoted_field(zn_csv_fields *f, zn_span *out)
 bool zn_csv_next(zn_csv_fields *f, zn_span *out)
 {
     const uint8_t *start = f->p;
-    if (f->p != f->end && *f->p == '"') {
+    if (f->quotes && f->p != f->end && *f->p == '"') {
         f->p++;
         return quoted_field(f, out);
     }
     for (; f->p != f->end && *f->p != f->delimiter; f->p++)
-        if (*f->p == '"' || *f->p == '\r')
+        if (*f->p == '\r' || (f->quotes && *f->p == '"'))
             return false;
     out->p = start;
     out->n = (size_t)(f->p - start);
     return end_field(f);
 }
 
-zn_row_fault zn_csv_begin(zn_csv_fields *f, uint8_t delimiter, uint8_t *row, size_t n)
+/* Sets the fields of a row, without the carriage return at its end. */
+static void set_row(zn_csv_fields *f, uint8_t *row, size_t n)
 {
-    zn_span text = {row, n};
     if (n != 0 && row[n - 1] == '\r')
         n--;
     f->p = row;
     f->end = n == 0 ? row : row + n;
-    f->delimiter = delimiter;
     f->more = true;
+}
+
+zn_row_fault zn_csv_begin(zn_csv_fields *f, uint8_t *row, size_t n)
+{
+    zn_span text = {row, n};
+    set_row(f, row, n);
     switch (zn_utf8_check(text)) {
     case ZN_UTF8_INVALID:
         return ZN_FAULT_UTF8;
@@ -88,8 +95,8 @@ zn_row_fault zn_csv_header(zn_csv_layout *layout, uint8_t *row, size_t n,
                            const zn_row_columns *wanted, size_t *which)
 {
     size_t found[ZN_ROW_COLUMNS_MAX] = {0};
-    zn_csv_fields f;
-    zn_row_fault fault = zn_csv_begin(&f, layout->delimiter, row, n);
+    zn_csv_fields f = {.delimiter = layout->delimiter, .quotes = layout->quotes};
+    zn_row_fault fault = zn_csv_begin(&f, row, n);
     if (fault != ZN_FAULT_GOOD)
         return fault;
     for (layout->columns = 0; f.more; layout->columns++) {
@@ -109,10 +116,22 @@ zn_row_fault zn_csv_header(zn_csv_layout *layout, uint8_t *row, size_t n,
     return check_layout(found, wanted->count, which);
 }
 
+zn_row_fault zn_csv_check(const zn_csv_layout *layout, uint8_t *row, size_t n)
+{
+    zn_csv_fields f = {.delimiter = layout->delimiter, .quotes = layout->quotes, .keep = true};
+    size_t columns = 0;
+    zn_span field;
+    set_row(&f, row, n);
+    for (; f.more; columns++)
+        if (!zn_csv_next(&f, &field))
+            return ZN_FAULT_QUOTES;
+    return columns == layout->columns ? ZN_FAULT_GOOD : ZN_FAULT_COLUMNS;
+}
+
 zn_row_fault zn_csv_row(const zn_csv_layout *layout, uint8_t *row, size_t n, zn_row *out)
 {
-    zn_csv_fields f;
-    zn_row_fault fault = zn_csv_begin(&f, layout->delimiter, row, n);
+    zn_csv_fields f = {.delimiter = layout->delimiter, .quotes = layout->quotes};
+    zn_row_fault fault = zn_csv_begin(&f, row, n);
     size_t column;
     if (fault != ZN_FAULT_GOOD)
         return fault;

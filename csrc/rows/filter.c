@@ -36,6 +36,7 @@ static int open_reader(zn_row_filter *s, const zn_row_filter_config *config, siz
         .format = config->format,
         .unit = config->unit,
         .delimiter = config->delimiter,
+        .quotes = config->quotes,
         .columns = config->columns,
         .required =
             ladder ? ZN_ROW_ATTRIBUTE : ZN_ROW_PASS, /* a hierarchy may know missing values */
@@ -65,6 +66,7 @@ int zn_row_filter_open(zn_row_filter **out, const zn_row_filter_config *config, 
     s->to = config->to;
     s->ladder = gate.ladder.column_count != 0;
     s->style.delimiter = config->delimiter;
+    s->style.quotes = config->quotes;
     s->style.unit = config->unit;
     s->style.with_user = config->gate.with_user;
     s->style.columns = &s->reader.config.columns;

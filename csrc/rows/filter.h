@@ -27,6 +27,7 @@ typedef struct zn_row_filter_config {
     zn_row_format to;     /* ZN_ROWS_AUTO: as the input */
     zn_time_unit unit;
     uint8_t delimiter;      /* CSV's, an ASCII character */
+    bool quotes;            /* CSV's fields can be quoted */
     zn_row_columns columns; /* names in UTF-8, all different; copied */
     zn_span header;         /* for CSV without a header: the line it would have; copied */
     bool strict;            /* the first row that cannot be read is an error */

@@ -42,8 +42,8 @@ static int take_line(lines *l, uint8_t *bytes, size_t n, zn_error *err)
 {
     zn_span label[ZN_TAXONOMY_LEVELS_MAX];
     size_t levels = 0, line = l->count + 1;
-    zn_csv_fields f;
-    zn_row_fault fault = zn_csv_begin(&f, l->delimiter, bytes, n);
+    zn_csv_fields f = {.delimiter = l->delimiter, .quotes = true};
+    zn_row_fault fault = zn_csv_begin(&f, bytes, n);
     int rc;
     if (fault != ZN_FAULT_GOOD)
         return fail_line(err, line, zn_row_fault_text(fault));

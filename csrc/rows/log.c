@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows/log.h"
 
+static const char DIGITS[] = "0123456789abcdef";
+
 /* Returns whether a reader without quotes would cut this field, or trim it. */
 static bool needs_quotes(const zn_row_style *style, zn_span field)
 {
@@ -13,8 +15,26 @@ static bool needs_quotes(const zn_row_style *style, zn_span field)
     return false;
 }
 
+/* Writes a field without quotes: two digits replace each byte that would end the field. */
+static void put_bare_field(zn_text *out, const zn_row_style *style, zn_span field)
+{
+    for (size_t i = 0; i < field.n; i++) {
+        uint8_t byte = field.p[i];
+        if (byte == style->delimiter || byte == '\r' || byte == '\n') {
+            zn_text_literal(out, "\\x");
+            zn_text_char(out, DIGITS[byte >> 4]);
+            zn_text_char(out, DIGITS[byte & 15]);
+        } else
+            zn_text_char(out, (char)byte);
+    }
+}
+
 static void put_field(zn_text *out, const zn_row_style *style, zn_span field)
 {
+    if (!style->quotes) {
+        put_bare_field(out, style, field);
+        return;
+    }
     if (!needs_quotes(style, field)) {
         zn_text_span(out, field);
         return;
@@ -45,7 +65,6 @@ static size_t plain_bytes(zn_span text)
 /* Writes the character that is not plain at the beginning of `text`; returns its bytes. */
 static size_t put_escaped(zn_text *out, zn_span text)
 {
-    static const char digits[] = "0123456789abcdef";
     uint8_t byte = text.p[0];
     if (byte == 0xe2) {
         bool line_end = text.n >= 3 && text.p[1] == 0x80 && (text.p[2] | 1) == 0xa9;
@@ -62,8 +81,8 @@ static size_t put_escaped(zn_text *out, zn_span text)
         return 1;
     }
     zn_text_literal(out, "u00");
-    zn_text_char(out, digits[byte >> 4]);
-    zn_text_char(out, digits[byte & 15]);
+    zn_text_char(out, DIGITS[byte >> 4]);
+    zn_text_char(out, DIGITS[byte & 15]);
     return 1;
 }
 

@@ -3,7 +3,8 @@
 /*
  * Gated rows as lines of CSV (RFC 4180, with line feeds) or JSON Lines. Whatever a value holds, a
  * line parses back to the same columns: CSV fields are quoted where a reader could take them apart,
- * JSON strings escape every character that some reader takes for an end of line.
+ * JSON strings escape every character that some reader takes for an end of line. Without quoting, a
+ * delimiter, a carriage return or a line feed in a value is written as Zeek writes it: \x09, \x0a.
  */
 #ifndef ZN_ROWS_LOG_H
 #define ZN_ROWS_LOG_H
@@ -15,6 +16,7 @@
 typedef struct zn_row_style {
     zn_row_format format; /* not ZN_ROWS_AUTO */
     uint8_t delimiter;    /* CSV's, an ASCII character */
+    bool quotes;          /* CSV's fields can be quoted */
     zn_time_unit unit;
     bool with_user;
     const zn_row_columns *columns; /* their names; borrowed */

@@ -73,6 +73,7 @@ static int open_reader(zn_publisher *p, const zn_publisher_config *config, zn_er
         .format = config->format,
         .unit = config->unit,
         .delimiter = config->delimiter,
+        .quotes = config->quotes,
         .columns = config->columns,
         .required = p->quasi_at,
         .with_user = p->with_user,
@@ -150,6 +151,7 @@ int zn_publisher_open(zn_publisher **out, const zn_publisher_config *config, zn_
     p->sensitive_at = p->quasi_at + p->quasi_count;
     p->passed_at = p->sensitive_at + p->sensitive_count;
     p->style.delimiter = config->delimiter;
+    p->style.quotes = config->quotes;
     p->style.unit = config->unit;
     p->style.columns = &p->reader.config.columns;
     rc = open_parts(p, config, err);

@@ -28,6 +28,7 @@ typedef struct zn_publisher_config {
     zn_row_format to;        /* ZN_ROWS_AUTO: as the input */
     zn_time_unit unit;
     uint8_t delimiter; /* CSV's, an ASCII character */
+    bool quotes;       /* CSV's fields can be quoted */
     /* Names in UTF-8, all different; copied: the time, with window.with_user the user, then the
      * quasi-identifiers, the sensitive columns, and those passed on. */
     zn_row_columns columns;

@@ -64,6 +64,7 @@ int zn_row_reader_init(zn_row_reader *r, const zn_row_reader_config *config, zn_
     r->config = *config;
     r->line = 1;
     r->splitter.delimiter = r->layout.delimiter = config->delimiter;
+    r->layout.quotes = config->quotes;
     return copy_names(r, err);
 }
 
@@ -216,46 +217,88 @@ static int take_row(zn_row_reader *r, uint8_t *bytes, size_t n, zn_row *row, zn_
 
 /* ---- the input ---- */
 
-/*
- * Gives up the bytes of a row that is too long, but the last one, by which the splitter sees where
- * a field begins. Within quotes it is not known where the next row begins.
- */
-static int skip_long(zn_row_reader *r, zn_error *err)
+/* Moves behind the next n bytes, and behind the `lines` line feeds in them. */
+static void advance(zn_row_reader *r, size_t n, size_t lines)
 {
+    r->at += n;
+    r->line += lines;
+    r->single -= n < r->single ? n : r->single;
+    zn_row_splitter_reset(&r->splitter);
+}
+
+/* Number of bytes up to the last line feed, with it. */
+static size_t whole_lines(zn_span text)
+{
+    while (text.n != 0 && text.p[text.n - 1] != '\n')
+        text.n--;
+    return text.n;
+}
+
+/*
+ * Drops the first line of a row of several lines, `seen` so far. The lines behind it have a row
+ * each up to the last one, in which another quoted field may begin.
+ */
+static int drop_first_line(zn_row_reader *r, zn_span seen, zn_row_fault fault, zn_error *err)
+{
+    const uint8_t *first = memchr(seen.p, '\n', seen.n);
+    int rc;
+    r->stats.rows++;
+    rc = count_fault(r, fault, err);
+    r->single = whole_lines(seen);
+    advance(r, (size_t)(first - seen.p) + 1, 1);
+    return rc;
+}
+
+/* Drops what is there of a row that is too long, n bytes. */
+static int skip_long(zn_row_reader *r, size_t n, zn_error *err)
+{
+    zn_row_fault fault = r->splitter.inside ? ZN_FAULT_QUOTES : ZN_FAULT_LONG;
     int rc = 0;
-    if (r->splitter.inside)
-        return zn_fail(err, ZN_ERR_FORMAT, 0,
-                       "line %llu: a quoted field does not end within 1 MiB; nothing after it can "
-                       "be read",
-                       (unsigned long long)r->line);
     if (!r->laid_out)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "line %llu: the header is longer than 1 MiB",
                        (unsigned long long)r->line);
+    if (r->splitter.lines != 0)
+        return drop_first_line(r, (zn_span){r->buffer + r->at, n}, fault, err);
     if (!r->skipping) {
         r->stats.rows++;
         rc = count_fault(r, ZN_FAULT_LONG, err);
     }
     r->skipping = true;
-    r->at += ZN_ROW_BYTES_MAX - 1;
-    r->splitter.at = 1;
+    advance(r, n, 0);
     return rc;
 }
 
-/* Takes the row being read; *done when it is not all there. */
-static int step(zn_row_reader *r, zn_row *row, zn_row_found *what, bool *done, zn_error *err)
+/* Takes the row being read, the last one of a source when `final`; *done when it is not all there.
+ */
+static int step(zn_row_reader *r, bool final, zn_row *row, zn_row_found *what, bool *done,
+                zn_error *err)
 {
     size_t left = r->n - r->at, bytes, lines;
     zn_span rest = {r->buffer + r->at, left < ZN_ROW_BYTES_MAX ? left : ZN_ROW_BYTES_MAX};
+    zn_row_fault fault = ZN_FAULT_GOOD;
+    bool ended;
     int rc = 0;
-    if (!zn_row_splitter_next(&r->splitter, rest, &bytes, &lines)) {
-        *done = rest.n < ZN_ROW_BYTES_MAX;
-        return *done ? 0 : skip_long(r, err);
+    r->splitter.quotes =
+        r->layout.quotes && r->config.format == ZN_ROWS_CSV && r->single == 0 && !r->skipping;
+    ended = zn_row_splitter_next(&r->splitter, rest, &bytes, &lines);
+    if (!ended && rest.n == ZN_ROW_BYTES_MAX)
+        return skip_long(r, rest.n, err);
+    if (!ended && (!final || rest.n == 0)) {
+        *done = true;
+        return 0;
     }
+    if (!ended) {
+        bytes = rest.n;
+        lines = r->splitter.lines + 1;
+    }
+    if (lines > 1 && r->laid_out)
+        fault = zn_csv_check(&r->layout, r->buffer + r->at, bytes - ended);
+    if (fault != ZN_FAULT_GOOD)
+        return drop_first_line(r, (zn_span){rest.p, bytes - ended}, fault, err);
     if (!r->skipping)
-        rc = take_row(r, r->buffer + r->at, bytes - 1, row, what, err);
+        rc = take_row(r, r->buffer + r->at, bytes - ended, row, what, err);
     r->skipping = false;
-    r->at += bytes;
-    r->line += lines;
+    advance(r, bytes, lines);
     return rc;
 }
 
@@ -299,7 +342,6 @@ static int begin(zn_row_reader *r, uint8_t first, zn_row_found *what, zn_error *
                        "jq -c '.[]' makes them");
     if (config->format == ZN_ROWS_AUTO)
         config->format = first == '{' ? ZN_ROWS_JSONL : ZN_ROWS_CSV;
-    r->splitter.quotes = config->format == ZN_ROWS_CSV;
     r->begun = true;
     r->laid_out = config->format == ZN_ROWS_JSONL;
     if (r->laid_out)
@@ -329,11 +371,7 @@ int zn_row_reader_next(zn_row_reader *r, bool final, zn_row *row, zn_row_found *
         rc = begin(r, first, what, err);
     }
     while (rc == 0 && !done && *what == ZN_FOUND_NONE)
-        rc = step(r, row, what, &done, err);
-    if (rc == 0 && done && final && !r->skipping && r->at != r->n) {
-        rc = take_row(r, r->buffer + r->at, r->n - r->at, row, what, err);
-        r->at = r->n;
-    }
+        rc = step(r, final, row, what, &done, err);
     return rc;
 }
 
@@ -363,7 +401,7 @@ void zn_row_reader_end(zn_row_reader *r)
 {
     zn_row_splitter_reset(&r->splitter);
     r->marked = r->begun = r->laid_out = r->skipping = false;
-    r->at = r->n = r->blanks = 0;
+    r->at = r->n = r->blanks = r->single = 0;
     r->line = 1;
 }
 

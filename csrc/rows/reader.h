@@ -5,6 +5,11 @@
  * one by one. A row that cannot be read is counted, with its line, and passed over; with `strict`
  * it is an error. Memory is bounded by the longest row and the largest portion.
  *
+ * A row of several lines whose quotes or columns are wrong, or that does not end within 1 MiB or at
+ * the end of its source, costs its first line only: a quote opened a field by mistake. The lines
+ * behind the first, up to the one where the mistake showed, are then read as a row each. So no byte
+ * is looked at more than a few times.
+ *
  * Rows borrow the reader's buffer, until the next portion. No message holds a byte of the input but
  * names of columns that its owner gave.
  */
@@ -22,6 +27,7 @@ typedef struct zn_row_reader_config {
     zn_row_format format; /* ZN_ROWS_AUTO: JSON Lines where the first byte is '{', else CSV */
     zn_time_unit unit;
     uint8_t delimiter;      /* CSV's, an ASCII character */
+    bool quotes;            /* CSV's fields can be quoted, and then span lines */
     zn_row_columns columns; /* names in UTF-8, all different, that of the time first; copied */
     size_t required;        /* the first columns, which hold a value in every row; at least 1 */
     bool with_user;         /* the second column is the user's: a text or a whole number */
@@ -49,7 +55,8 @@ typedef struct zn_row_reader {
     bool marked;   /* this source's byte order mark is passed, or it has none */
     bool begun;    /* its format is known */
     bool laid_out; /* its columns are known */
-    bool skipping; /* a row that is too long */
+    bool skipping; /* a line that is too long */
+    size_t single; /* bytes from `at` on in which each line is a row */
     uint8_t *buffer;
     size_t at, n, cap; /* the row being read, the end of what is there, and of the buffer */
     size_t blanks;     /* bytes at the source's start that are blank, until `begun` */

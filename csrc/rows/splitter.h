@@ -12,7 +12,7 @@
 #include "util/cursor.h"
 
 typedef struct zn_row_splitter {
-    bool quotes;       /* CSV */
+    bool quotes;       /* fields can be quoted; may change between rows */
     uint8_t delimiter; /* CSV's, an ASCII character */
     bool inside;       /* in a quoted field */
     size_t at;         /* bytes of the row looked at */

@@ -44,6 +44,7 @@ static zn_publisher *open_publisher(uint8_t choice)
         .to = (zn_row_format)(choice >> 4 & 1),
         .unit = ZN_TIME_S,
         .delimiter = ',',
+        .quotes = (choice & 64) == 0,
         .columns = {{NAME("t"), NAME("u"), NAME("q"), NAME("r"), NAME("s"), NAME("p")}, 6, 0},
         .unknown = (choice & 32) != 0 ? ZN_UNKNOWN_TOP : ZN_UNKNOWN_SUPPRESS,
         .max_memory = 1 << 23};

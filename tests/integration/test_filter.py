@@ -139,6 +139,33 @@ def test_rows_that_cannot_be_read(capsys: Captured) -> None:
     assert "hush" not in said.out + said.err
 
 
+LEAK = """\
+time\tuser\tattribute\tagent
+1\t10.0.0.1\ta.example\tone
+2\t10.0.0.66\ta.example\t"begin
+3\t10.0.0.3\tclinic.example\tone
+4\t10.0.0.66\ta.example\tend"
+5\t10.0.0.2\ta.example\tone
+"""
+
+
+def test_a_quote_of_a_client_takes_no_line_of_another_in(capsys: Captured) -> None:
+    Path("http.tsv").write_text(LEAK)
+    options = usual("--delimiter", "tab", "--no-user", "--json", "--pass", "agent", "http.tsv")
+    assert run_main(*options) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[1:] == [
+        '2\ta.example\t"begin',
+        '4\ta.example\tend"',
+        "5\ta.example\tone",
+    ]
+    manifest = json.loads(said.err[said.err.index("{") :])
+    assert manifest["rows"]["read"] == 5
+    assert manifest["configuration"]["quote"] == "none"
+    assert run_main(*options[:-1], "--quote", "csv", "http.tsv") == 0
+    assert "clinic.example" in capsys.readouterr().out
+
+
 def test_times_without_offset_are_warned_of(capsys: Captured) -> None:
     Path("rows.csv").write_text(HEADER + "2024-05-14,ann,x\n")
     assert run_main("-q", "rows.csv") == 0
@@ -167,6 +194,7 @@ USAGE = {
     "--delimiter ab rows.csv": "--delimiter: must be one character",
     "--delimiter a rows.csv": "--delimiter: must be one character",
     '--delimiter " rows.csv': "--delimiter: a quote cannot part columns",
+    "--quote double rows.csv": "Invalid value for '--quote'",
     "--max-tuples 0 rows.csv": "--max-tuples: must be from 1",
     "--header a,b --format jsonl rows.csv": "--header: JSON Lines name their columns",
     "--key-file rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4= x": "looks like a key itself",

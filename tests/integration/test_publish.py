@@ -336,6 +336,14 @@ def test_quotes_and_delimiters_in_values() -> None:
     assert b'10,bern,<10,"a ""b"", c\nd"\n' in out
 
 
+def test_without_quoting_a_quote_is_a_character() -> None:
+    rows = [(10, "ann", "bern", 3, '"begin', "x"), (10, "bob", "bern", 3, 'end"', "x")]
+    data = csv_bytes(rows).replace(b'"""begin"', b'"begin').replace(b'"end"""', b'end"')
+    out, publisher = publish(data.replace(b",", b"\t"), rows=2, delimiter="tab")
+    assert out.splitlines()[1:] == [b'10\tbern\t<10\t"begin', b'10\tbern\t<10\tend"']
+    assert publisher.stats["rows"] == 2
+
+
 def test_environment_of_the_command(options: list[str]) -> None:
     """No NumPy and no pyarrow for --help."""
     code = "import sys; from zanon_net.cli import main; main(['publish', '--help']);"

@@ -230,6 +230,19 @@ def test_all_of_it_is_written_or_an_error(tmp_path: Path) -> None:
         assert done.stderr.count(b"\n") == 1
 
 
+def test_a_quote_of_a_person_takes_no_line_of_another_in(tmp_path: Path, capsys: Captured) -> None:
+    lines = ['ann\ttcp\t"begin', "bob\ttcp\tsecret-clinic", 'ann\ttcp\tend"', "cat\ttcp\tone"]
+    data = tmp_path / "conn.tsv"
+    data.write_text("\n".join(["user\tproto\tagent", *lines, ""]))
+    words = [str(data), "--delimiter", "tab", "--quasi", "proto", "--sensitive", "agent"]
+    assert anonymize(*words, "--user", "user", "--k", 3, "--l", 2, "-q") == 0
+    agents = [line.split("\t")[1] for line in capsys.readouterr().out.splitlines()]
+    assert agents == ["agent", '"begin', 'end"', "one", "secret-clinic"]
+    assert main(["table", "check", *words, "--k", "4", "-q"]) == 0
+    assert main(["table", "hierarchy", str(data), "--column", "agent", "--delimiter", "tab"]) == 0
+    assert capsys.readouterr().out.count("\n") == 4
+
+
 def test_rows_of_blanks_are_rows(tmp_path: Path) -> None:
     data = tmp_path / "blanks.tsv"
     data.write_text("a\ts\n\t\n\t\n")

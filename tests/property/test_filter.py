@@ -6,11 +6,12 @@ import base64
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from oracle.ztable import ZOracle
 from support.filter import S, faults, oracle_pseudonym, sift
@@ -188,11 +189,108 @@ def test_csv_is_read_as_the_csv_module_writes_it(rows: list[list[str]], delimite
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\r\n")
     writer.writerows([["p", "attribute", "user", "time"], *([*row[:3], "1"] for row in rows)])
     out, row_filter = sift(
-        text.getvalue().encode(), delimiter=delimiter, passed=["p"], no_user=True, to="jsonl"
+        text.getvalue().encode(),
+        delimiter=delimiter,
+        quote="csv",
+        passed=["p"],
+        no_user=True,
+        to="jsonl",
     )
     assert faults(row_filter) == {}
     read = [json.loads(line) for line in out.decode().split("\n")[:-1]]
     assert [[row["p"], row["attribute"]] for row in read] == [row[:2] for row in rows]
+
+
+# ---- rows with quotes in wrong places -----------------------------------------------------------
+
+QUOTED = re.compile(rb'"(?:[^"]|"")*+"')
+FIELD = re.compile(rb'"(?:[^"]|"")*+"|[^",\n]*')
+ROWS = [b"1,ann,x\n", b'1,"ann",x\n', b'1,ann,"two\nlines"\n', b'1,ann,"say ""hi"""\n']
+DAMAGE = [b'1,ann,"\n', b'1,ann,"x\n', b'1,"ann,x\n', b'1,ann,x"\n', b'",","\n', b'1,ann,"x"y\n']
+SHREDS = [b'"', b'""', b",", b"\n", b"1,ann,", b"x"]
+
+
+def fields_of(row: bytes) -> list[bytes] | None:
+    """The fields of a row, unquoted; None where a quote is in a wrong place."""
+    fields, at = [], 0
+    while True:
+        match = FIELD.match(row, at)
+        assert match is not None
+        field = match[0]
+        fields.append(field[1:-1].replace(b'""', b'"') if field[:1] == b'"' else field)
+        if match.end() == len(row):
+            return fields
+        if row[match.end() : match.end() + 1] != b",":
+            return None
+        at = match.end() + 1
+
+
+def end_of(data: bytes, begin: int) -> int | None:
+    """The end of the row that begins there, with its line feed; None if the row does not end."""
+    at = begin
+    while True:
+        if data[at : at + 1] == b'"':
+            quoted = QUOTED.match(data, at)
+            if quoted is None:
+                return None
+            at = quoted.end()
+        while data[at : at + 1] not in (b",", b"\n", b""):
+            at += 1
+        if data[at : at + 1] != b",":
+            return at + 1 if at < len(data) else None
+        at += 1
+
+
+def rows_of(data: bytes) -> Iterator[list[bytes] | None]:
+    """The fields of each row; None: a row that is dropped.
+
+    A row of several lines that is no row costs its first line. The lines behind it, but the last
+    one, are then a row each.
+    """
+    begin = single = 0
+    while begin < len(data):
+        end = data.find(b"\n", begin) + 1 if begin < single else end_of(data, begin)
+        text = data[begin:end].removesuffix(b"\n") if end else data[begin:]
+        fields = fields_of(text)
+        if b"\n" in text and (fields is None or len(fields) != 3):
+            single = begin + text.rfind(b"\n") + 1
+            begin += text.find(b"\n") + 1
+            yield None
+        else:
+            begin = end or len(data)
+            if text:
+                yield fields if fields is not None and len(fields) == 3 and all(fields) else None
+
+
+@given(
+    st.lists(st.sampled_from(ROWS + DAMAGE) | st.sampled_from(SHREDS), max_size=12).map(b"".join),
+    st.lists(st.integers(0, 1000), max_size=5),
+)
+@example(b'1,ann,"\n1,ann,x\n1,ann,"two\nlines"\n1,ann,x\n', [])
+@example(b'1,ann,"\n1,ann,x\n1,ann,x","\n1,ann,x\n', [])
+def test_a_quote_in_a_wrong_place_costs_its_line(data: bytes, places: list[int]) -> None:
+    rows = list(rows_of(data))
+    good = [row for row in rows if row is not None and re.fullmatch(b"1{1,9}", row[0])]
+    assume(not any(row and len(row[0]) > 9 for row in rows))
+    out, row_filter = sift([b"time,user,attribute\n", *cut(data, places)], no_user=True, to="jsonl")
+    assert [json.loads(line)["attribute"].encode() for line in out.splitlines()] == [
+        row[2] for row in good
+    ]
+    assert row_filter.stats["rows"] == len(rows)
+    assert sum(faults(row_filter).values()) == len(rows) - len(good)
+
+
+@given(BYTES, st.lists(st.integers(0, 1000), max_size=5))
+def test_without_quoting_no_row_takes_another_in(data: bytes, places: list[int]) -> None:
+    lines = data.replace(b"1,", b"1\t").replace(b",x", b"\tx").split(b"\n")
+    data = b"\n".join(lines)
+    pieces = [b"time\tuser\tattribute\n", *cut(data, places)]
+    out, row_filter = sift(pieces, delimiter="tab", format="csv", no_user=True)
+    assert row_filter.stats["rows"] == sum(line not in (b"", b"\r") for line in lines)
+    known = {tuple(line.removesuffix(b"\r").split(b"\t"))[::2] for line in lines}
+    written = [tuple(line.split(b"\t")) for line in out.split(b"\n")[1:-1]]
+    assert len(written) == row_filter.stats["written"]
+    assert set(written) <= known
 
 
 JSON_VALUES = st.recursive(

@@ -85,16 +85,91 @@ def test_csv_rows_that_cannot_be_read(row: bytes, fault: str) -> None:
     assert row_filter.stats["rows"] == 3
 
 
-def test_a_quote_that_is_not_closed_takes_the_rest_with_it() -> None:
-    out, row_filter = sift(HEADER + b'1,ann,x\n2,ann,"y\n3,ann,z\n', no_user=True)
-    assert out == b"time,attribute\n1,x\n"
-    assert faults(row_filter) == {"quotes": 1}
-    assert row_filter.first_fault == (3, ROW_FAULTS["quotes"])
+@pytest.mark.parametrize(
+    ("rows", "attributes", "dropped"),
+    [
+        (b'2,ann,"y\n3,ann,z\n', ["z"], {"quotes": 1}),
+        (b'2,ann,"y\n3,ann,z', ["z"], {"quotes": 1}),
+        (b'2,ann,"y\n3,ann,z\n4,ann,"u"\n', ["z", "u"], {"quotes": 1}),
+        (b'2,ann,"y\n3,ann,z\n4,ann,u","v\n5,ann,w\n', ["z", "w"], {"quotes": 2}),
+        (b'2,ann,"y\n3,ann,z\n4,"ann\nb",u\n', ["z", "u"], {"quotes": 1}),
+        (b'2,ann,"y\n3,ann,z\n4",ann,u\n', ["z"], {"columns": 1, "quotes": 1}),
+        (b'2,"ann,y\n"3,ann,z\n4,ann,u\n', ["u"], {"quotes": 2}),
+        (b'2,ann,"y\n3,ann,"z\n4,ann,"u\n5,ann,v\n', ["v"], {"quotes": 3}),
+    ],
+)
+def test_a_quote_that_is_not_closed_costs_its_line(
+    rows: bytes, attributes: list[str], dropped: dict[str, int]
+) -> None:
+    out, row_filter = sift(HEADER + b"1,ann,x\n" + rows, no_user=True, to="jsonl")
+    assert [json.loads(line)["attribute"] for line in out.splitlines()] == ["x", *attributes]
+    assert faults(row_filter) == dropped
+    assert row_filter.first_fault is not None
+    assert row_filter.first_fault[0] == 3
 
 
-def test_a_quoted_field_without_end_ends_the_reading() -> None:
-    with pytest.raises(FormatError, match="line 3: a quoted field does not end within 1 MiB"):
-        sift(HEADER + b'1,ann,x\n2,ann,"' + b"y\n" * 600_000)
+@pytest.mark.parametrize("quoted", [b'"', b'a,"'])
+def test_a_quoted_field_without_end_costs_its_line(quoted: bytes) -> None:
+    rows = b"".join(b"%d,ann,%s\n" % (n, b"y" * 100) for n in range(30_000))
+    data = HEADER + b"1,ann,x\n2,ann," + quoted + b"\n" + rows + b"bad\n"
+    pieces = [data[i : i + 65_536] for i in range(0, len(data), 65_536)]
+    for cut in ([data], pieces):
+        out, row_filter = sift(cut, no_user=True)
+        assert out.count(b"\n") == 30_002
+        assert row_filter.first_fault == (3, ROW_FAULTS["quotes"])
+        assert sum(faults(row_filter).values()) == 2
+        assert row_filter.stats["rows"] == 30_003
+
+
+def test_a_row_of_several_lines_may_hold_a_megabyte() -> None:
+    field = b"y\n" * 500_000
+    out, row_filter = sift(HEADER + b'1,ann,x\n2,ann,"' + field + b'"\n3,ann,z\n', no_user=True)
+    assert out == b'time,attribute\n1,x\n2,"' + field + b'"\n3,z\n'
+    assert faults(row_filter) == {}
+
+
+def test_quotes_in_every_line_cost_no_more_than_a_few_looks() -> None:
+    lines = b'1,ann",",ann\n' * 500_000  # a quadratic reader takes hours
+    _, row_filter = sift(HEADER + lines)
+    assert row_filter.stats["rows"] == sum(faults(row_filter).values()) == 500_000
+
+
+# ---- CSV without quoting ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value", ['"', '"begin', 'end"', '""', '"a"', "\"a' b", " a ", ",", "a\\x09b"]
+)
+def test_without_quoting_a_quote_is_a_character(value: str) -> None:
+    data = f"time\tuser\tattribute\n1\tann\t{value}\n2\tbob\tx\n".encode()
+    out, row_filter = sift(data, delimiter="tab", no_user=True)
+    assert out == f"time\tattribute\n1\t{value}\n2\tx\n".encode()
+    assert faults(row_filter) == {}
+    out, _ = sift(data.replace(b",", b";").replace(b"\t", b","), quote="none", no_user=True)
+    assert out.decode().splitlines()[1] == "1," + value.replace(",", ";")
+
+
+def test_without_quoting_every_line_is_a_row() -> None:
+    rows = b"".join(b'%d\tuser%d\t"\n' % (n, n % 7) for n in range(30_000))
+    out, row_filter = sift(b"time\tuser\tattribute\n" + rows, delimiter="tab", z=2, no_user=True)
+    assert row_filter.stats["rows"] == 30_000
+    assert faults(row_filter) == {}
+    assert out.count(b'\t"\n') == 29_999
+
+
+def test_without_quoting_a_bad_row_costs_its_line() -> None:
+    data = b"time\tuser\tattribute\n1\tann\tx\ty\n2\tann\ta\rb\n3\tann\tz\n"
+    out, row_filter = sift(data, delimiter="tab", no_user=True)
+    assert out == b"time\tattribute\n3\tz\n"
+    assert faults(row_filter) == {"columns": 1, "quotes": 1}
+
+
+def test_without_quoting_no_value_breaks_its_line() -> None:
+    rows = line(time=1, user="ann", attribute="a\tb\r\n", p='"c"')
+    out, _ = sift(rows, to="csv", delimiter="tab", no_user=True, passed=["p"])
+    assert out == b'time\tattribute\tp\n1\ta\\x09b\\x0d\\x0a\t"c"\n'
+    out, _ = sift(rows, to="csv", delimiter="tab", quote="csv", no_user=True, passed=["p"])
+    assert out == b'time\tattribute\tp\n1\t"a\tb\r\n"\t"""c"""\n'
 
 
 def test_lines_are_counted_in_the_file_not_in_rows() -> None:
@@ -184,7 +259,7 @@ def test_headers_that_cannot_be_read(header: bytes) -> None:
 @pytest.mark.parametrize(("delimiter", "sign"), [(";", b";"), ("|", b"|"), ("tab", b"\t")])
 def test_delimiters(delimiter: str, sign: bytes) -> None:
     data = b'time;user;attribute\n1;ann;a,b\n2;ann;"c;d"\n'.replace(b";", sign)
-    out, _ = sift(data, delimiter=delimiter, no_user=True)
+    out, _ = sift(data, delimiter=delimiter, quote="csv", no_user=True)
     assert out == b'time;attribute\n1;a,b\n2;"c;d"\n'.replace(b";", sign)
 
 

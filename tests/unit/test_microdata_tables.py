@@ -299,3 +299,50 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="make the folder it is to lie in first"):
         write_files({tmp_path / "a": b"", tmp_path / "none" / "b": b""})
     assert names_in(tmp_path) == []
+
+
+# ---- CSV without quoting ------------------------------------------------------------------------
+
+
+def test_without_quoting_every_line_is_a_row(read: Read) -> None:
+    data = b'"a"\tb\n"begin\tx\n"y\tz""\n\tend"\r\n"q"\t""\n'
+    rows = {'"a"': ['"begin', '"y', None, '"q"'], "b": ["x", 'z""', 'end"', '""']}
+    assert read(data, '"a"', "b", delimiter="tab") == rows
+    assert read(data.replace(b"\t", b","), '"a"', "b", quote="none") == rows
+    assert read(b'a\tb\n"x\ny"\tz\n', "a", "b", delimiter="tab", quote="csv") == {
+        "a": ["x\ny"],
+        "b": ["z"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b'a\tb\n1\t2\n"x\ny"\tz\n', "line 3: not as many columns as the header"),
+        (b'a\tb\n1\t"2\r3"\n', "line 2: a quote or a line break in the wrong place"),
+    ],
+)
+def test_without_quoting_no_field_holds_a_line_break(read: Read, data: bytes, problem: str) -> None:
+    with pytest.raises(FormatError, match=f"^table: {problem}$"):
+        read(data, "a", "b", delimiter="tab")
+
+
+bare_cells = st.one_of(st.none(), WORDS, st.sampled_from(["a\nb", "\r", "a\tb", " a ", '"', '"a"']))
+
+
+@given(st.lists(bare_cells, max_size=8), st.booleans())
+def test_without_quoting_a_table_is_read_back_or_not_written(
+    words: list[str | None], wide: bool
+) -> None:
+    columns = {"a": pa.array(words, pa.string())} | ({"b": ["x"] * len(words)} if wide else {})
+    broken = [word for word in words if word and set(word) & set("\t\r\n")]
+    unsaid = not wide and not all(words)
+    table = as_table(columns, list(columns))
+    if broken or unsaid:
+        with pytest.raises(FormatError, match=r"--quote csv$"):
+            table_bytes(table, "csv", delimiter="tab")
+        return
+    written = table_bytes(table, "csv", delimiter="tab")
+    lines = [line.split("\t") for line in written.decode().split("\n")[:-1]]
+    assert lines[0] == list(columns)
+    assert sorted(line[0] for line in lines[1:]) == sorted(word or "" for word in words)

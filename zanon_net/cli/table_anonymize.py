@@ -90,7 +90,11 @@ def table_anonymize(
     for column in plan.passed:
         warn(f"column {column!r} is written as it is: it is not protected")
     rows = read_table(
-        file, plan.read_columns, form=settings["format"], delimiter=settings["delimiter"]
+        file,
+        plan.read_columns,
+        form=settings["format"],
+        delimiter=settings["delimiter"],
+        quote=settings["quote"],
     )
     with naming_options(NAMES):
         result = anonymize_rows(
@@ -142,14 +146,14 @@ def _files(
     if target is None:
         return {}
     manifest_path = target.with_name(target.name + ".json")
-    content = table_bytes(table, form, delimiter=settings["delimiter"])
+    content = table_bytes(table, form, delimiter=settings["delimiter"], quote=settings["quote"])
     return {target: content, manifest_path: manifest_bytes(manifest)}
 
 
 def _to_stdout(form: str, settings: Mapping[str, Any], table: Any) -> None:
     from zanon_net.microdata.tables import table_bytes, write_stdout
 
-    write_stdout(table_bytes(table, form, delimiter=settings["delimiter"]))
+    write_stdout(table_bytes(table, form, delimiter=settings["delimiter"], quote=settings["quote"]))
 
 
 def _curve(path: Path, rows: Any, plan: Any, settings: Mapping[str, Any]) -> bytes:

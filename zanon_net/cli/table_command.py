@@ -145,7 +145,11 @@ def table_check(
     settings = command_settings("table check", config_file, options)
     plan = _plan(settings)
     rows = read_table(
-        file, plan.read_columns, form=settings["format"], delimiter=settings["delimiter"]
+        file,
+        plan.read_columns,
+        form=settings["format"],
+        delimiter=settings["delimiter"],
+        quote=settings["quote"],
     )
     report = check_rows(rows, plan)
     if as_json:
@@ -182,7 +186,13 @@ def table_risk(
     columns = list(plan.read_columns)
     columns += [] if settings["time"] is None else [settings["time"]]
     original, released = (
-        read_table(source, columns, form=settings["format"], delimiter=settings["delimiter"])
+        read_table(
+            source,
+            columns,
+            form=settings["format"],
+            delimiter=settings["delimiter"],
+            quote=settings["quote"],
+        )
         for source in (settings["original"], file)
     )
     report = risk_of_rows(

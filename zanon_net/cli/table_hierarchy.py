@@ -48,7 +48,13 @@ def table_hierarchy(file: str, **options: Any) -> int:
             reject("column", "name the column")
         rule = _rule(settings)
         column = settings["column"]
-        table = read_table(file, [column], form=settings["format"], delimiter=settings["delimiter"])
+        table = read_table(
+            file,
+            [column],
+            form=settings["format"],
+            delimiter=settings["delimiter"],
+            quote=settings["quote"],
+        )
     try:
         content = rule.hierarchy(table.column(0)).to_bytes()
     except ConfigError as error:

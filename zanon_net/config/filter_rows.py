@@ -27,6 +27,12 @@ STEPS = ("all", "chain")
 UNKNOWN = ("error", "suppress", "top")
 TIME_UNITS = ("s", "ms", "us", "ns", "iso")
 TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
+QUOTE = one_of(rules.QUOTES, f"must be one of {', '.join(rules.QUOTES)}")
+QUOTE_HELP = (
+    "The quoting of CSV's fields: csv as in RFC 4180, or none, with which a quote is a character of"
+    " its field and every line is a row."
+)
+QUOTE_USUAL = "none with --delimiter tab, else csv"
 
 
 _anonymity = partial(Setting, command="filter", heading="Anonymity")
@@ -223,6 +229,16 @@ _FORMATS = (
         manifest="as it is",
         core="delimiter",
         core_value=rules.core_delimiter,
+    ),
+    _formats(
+        name="quote",
+        type=QUOTE,
+        default=None,
+        help=QUOTE_HELP,
+        usual=QUOTE_USUAL,
+        manifest=rules.shown_quote,
+        core="quotes",
+        core_value=rules.core_quotes,
     ),
     _formats(
         name="header",

@@ -42,6 +42,7 @@ class FilterConfig(View):
     to: str = FILTER["to"].default
     time_unit: str = FILTER["time_unit"].default
     delimiter: str = FILTER["delimiter"].default
+    quote: str | None = FILTER["quote"].default
     header: str = FILTER["header"].default
     strict: bool = FILTER["strict"].default
     popularity: str | os.PathLike[str] | None = FILTER["popularity"].default

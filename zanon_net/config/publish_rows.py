@@ -232,7 +232,7 @@ _BUFFER = (
 )
 
 
-_SHARED = ("format", "to", "time_unit", "delimiter", "header", "strict")
+_SHARED = ("format", "to", "time_unit", "delimiter", "quote", "header", "strict")
 _FORMATS = tuple(
     replace(row, command="publish", section=SECTION)
     for row in filter_rows.ROWS

@@ -381,6 +381,7 @@ TTLS = ("class", "keep")
 ENCAPSULATIONS = ("strip", "keep")
 FINGERPRINTS = ("tested", "drop", "keep")
 SUPPRESSED = ("drop", "coarse")
+QUOTES = ("csv", "none")
 """All as the core numbers them."""
 TIMESTAMPS = {unit: UNITS_NS[unit] for unit in ("ns", "us", "ms")}
 """The units of packets' times, in ns."""
@@ -474,6 +475,22 @@ def core_columns(settings: Settings) -> list[bytes]:
 def core_delimiter(settings: Settings) -> int:
     """The byte between columns."""
     return ord("\t" if settings["delimiter"] == "tab" else settings["delimiter"])
+
+
+def quote(settings: Settings) -> str:
+    """The quoting of CSV's fields: as set, or as the delimiter has it."""
+    usual = "none" if settings["delimiter"] in ("tab", "\t") else "csv"
+    return settings["quote"] or usual
+
+
+def shown_quote(settings: Settings) -> dict[str, Any]:
+    """The quoting that applies."""
+    return {"quote": quote(settings)}
+
+
+def core_quotes(settings: Settings) -> bool:
+    """True if fields of CSV can be quoted."""
+    return quote(settings) == "csv"
 
 
 def core_header(settings: Settings) -> bytes:

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from zanon_net.config import parse
+from zanon_net.config import parse, rules
 from zanon_net.config.column_types import COLUMN_LIST, FILES, RANGES, WIDTHS, shown_files
-from zanon_net.config.filter_rows import TIME_UNITS
+from zanon_net.config.filter_rows import QUOTE, QUOTE_HELP, QUOTE_USUAL, TIME_UNITS
 from zanon_net.config.parse import reject, shown
 from zanon_net.config.rules import COUNT_MAX, Settings
 from zanon_net.config.setting import Setting
@@ -214,6 +214,16 @@ def formats(command: str) -> tuple[Setting, ...]:
             type=DELIMITER,
             default=",",
             help="The character between CSV's columns, or the word tab.",
+        ),
+        _row(
+            command,
+            heading,
+            name="quote",
+            type=QUOTE,
+            default=None,
+            help=QUOTE_HELP,
+            usual=QUOTE_USUAL,
+            manifest=rules.shown_quote,
         ),
     )
 

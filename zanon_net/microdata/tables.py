@@ -15,9 +15,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from zanon_net.config import rules
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.microdata.arrow import arrow, check_names, compute, encoded, select, texts
 from zanon_net.output.files import PARTIAL
@@ -40,6 +42,7 @@ UTF8 = "not UTF-8"
 CONTROL = "a control character"
 JSON = "not a JSON object"
 TWICE = "a column twice"
+NEEDS_QUOTES = "which CSV holds in quotes only; write another format, or choose --quote csv"
 
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 _LINE_END = re.compile("[\t\n\r\u2028\u2029]")
@@ -52,7 +55,12 @@ Source = str | os.PathLike[str]
 
 
 def read_table(
-    source: Source, columns: Iterable[str], *, form: str = "auto", delimiter: str = ","
+    source: Source,
+    columns: Iterable[str],
+    *,
+    form: str = "auto",
+    delimiter: str = ",",
+    quote: str | None = None,
 ) -> Any:
     """The columns of a file as a pyarrow.Table, in the order of `columns`.
 
@@ -61,6 +69,7 @@ def read_table(
     form: "csv", "jsonl", "parquet" or "auto": Parquet by its first bytes, JSON Lines where the
         first one is "{".
     delimiter: of CSV, a character or the word tab.
+    quote: of CSV, "csv" or "none"; None: none if the delimiter is a tab, else csv.
 
     CSV has a header line; its values are texts, and an empty one is missing. Values of JSON Lines
     are texts, whole numbers, numbers or truth values, one kind a column; null, or no member, is a
@@ -78,7 +87,7 @@ def read_table(
     data = data[len(BOM) :] if data[: len(BOM)] == BOM else data
     if form == "jsonl":
         return _read_json_lines(data, wanted, name)
-    return _read_csv(data, wanted, name, b"\t" if delimiter == "tab" else delimiter.encode())
+    return _read_csv(data, wanted, name, _Syntax.of(delimiter, quote))
 
 
 def name_of(source: Source) -> str:
@@ -171,25 +180,43 @@ def _line_that_is_no_text(data: bytes) -> int:
 # ---- CSV ----------------------------------------------------------------------------------------
 
 
-def _field_pattern(delimiter: bytes) -> bytes:
-    return rb'(?:"(?:[^"]|"")*+"|[^"\r\n' + re.escape(delimiter) + rb"]*+)"
+@dataclass(frozen=True, slots=True)
+class _Syntax:
+    """The syntax of a CSV file.
+
+    delimiter: one character.
+    quotes: true if fields can be quoted. Otherwise a quote is a character of its field.
+    """
+
+    delimiter: str
+    quotes: bool
+
+    @classmethod
+    def of(cls, delimiter: str, quote: str | None) -> "_Syntax":
+        quoting = rules.quote({"delimiter": delimiter, "quote": quote})
+        return cls("\t" if delimiter == "tab" else delimiter, quoting == "csv")
+
+    def field(self) -> bytes:
+        """The pattern of a field."""
+        end = re.escape(self.delimiter.encode())
+        if self.quotes:
+            return rb'(?:"(?:[^"]|"")*+"|[^"\r\n' + end + rb"]*+)"
+        return rb"[^\r\n" + end + rb"]*+"
+
+    def row(self) -> re.Pattern[bytes]:
+        """A row with its end, or what is left of the last one."""
+        field, part = self.field(), re.escape(self.delimiter.encode())
+        return re.compile(field + rb"(?:" + part + field + rb")*+(?:\r?\n|\Z)")
 
 
-def _row_pattern(delimiter: bytes) -> re.Pattern[bytes]:
-    """A row with its end, or what is left of the last one."""
-    field = _field_pattern(delimiter)
-    return re.compile(field + rb"(?:" + re.escape(delimiter) + field + rb")*+(?:\r?\n|\Z)")
-
-
-def _read_csv(data: bytes, wanted: Sequence[str], name: str, delimiter: bytes) -> Any:
+def _read_csv(data: bytes, wanted: Sequence[str], name: str, syntax: _Syntax) -> Any:
     pa, csv = arrow(), importlib.import_module("pyarrow.csv")
     _check_text(data, name)
-    row = _row_pattern(delimiter)
-    header, body = _header_of(data, row, name, delimiter)
+    header, body = _header_of(data, name, syntax)
     check_names(header, wanted, name)
-    quoted = b'"' in data
+    quoted = syntax.quotes and b'"' in data
     if quoted or b"\r" in data:
-        _check_rows(data, body, row, len(header), delimiter, name, quick=True)
+        _check_rows(data, body, len(header), name, syntax, quick=True)
     kind = pa.dictionary(pa.int32(), pa.string())
     if not data[body:].strip(b"\r\n"):
         return pa.table({column: pa.array([], kind) for column in wanted})
@@ -199,7 +226,11 @@ def _read_csv(data: bytes, wanted: Sequence[str], name: str, delimiter: bytes) -
             read_options=csv.ReadOptions(
                 column_names=[str(i) for i in range(len(header))], block_size=PIECE_BYTES
             ),
-            parse_options=csv.ParseOptions(delimiter=delimiter.decode(), newlines_in_values=quoted),
+            parse_options=csv.ParseOptions(
+                delimiter=syntax.delimiter,
+                quote_char='"' if syntax.quotes else False,
+                newlines_in_values=quoted,
+            ),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(map(str, range(len(header))), kind),
                 include_columns=[str(header.index(column)) for column in wanted],
@@ -209,28 +240,27 @@ def _read_csv(data: bytes, wanted: Sequence[str], name: str, delimiter: bytes) -
             ),
         )
     except pa.ArrowException:
-        _check_rows(data, body, row, len(header), delimiter, name, quick=False)
+        _check_rows(data, body, len(header), name, syntax, quick=False)
         raise FormatError(f"{name}: it cannot be read as CSV") from None
     return select(table.rename_columns(list(wanted)), wanted, name)
 
 
-def _header_of(
-    data: bytes, row: re.Pattern[bytes], name: str, delimiter: bytes
-) -> tuple[list[str], int]:
+def _header_of(data: bytes, name: str, syntax: _Syntax) -> tuple[list[str], int]:
     """The names of the columns, and where the rows begin."""
-    match = row.match(data)
+    match = syntax.row().match(data)
     if not data.strip():
         raise FormatError(f"{name}: it is empty; the first line of CSV has the columns' names")
     if match is None:
         raise _fault(name, 1, QUOTES)
-    names = [_unquoted(field).decode() for field in _fields(match[0], delimiter)]
+    fields = _fields(match[0], syntax)
+    names = [(_unquoted(field) if syntax.quotes else field).decode() for field in fields]
     return names, match.end()
 
 
-def _fields(row: bytes, delimiter: bytes) -> Iterator[bytes]:
+def _fields(row: bytes, syntax: _Syntax) -> Iterator[bytes]:
     """The fields of a row that the row pattern matches."""
     line = row.rstrip(b"\n").removesuffix(b"\r")
-    field, at = re.compile(_field_pattern(delimiter)), 0
+    field, at = re.compile(syntax.field()), 0
     while True:
         match = field.match(line, at)
         assert match is not None
@@ -245,16 +275,10 @@ def _unquoted(field: bytes) -> bytes:
 
 
 def _check_rows(
-    data: bytes,
-    at: int,
-    row: re.Pattern[bytes],
-    width: int,
-    delimiter: bytes,
-    name: str,
-    *,
-    quick: bool,
+    data: bytes, at: int, width: int, name: str, syntax: _Syntax, *, quick: bool
 ) -> None:
     """Raises FormatError at the first row that is none. quick: only quotes are looked at."""
+    row = syntax.row()
     if quick and re.compile(rb"(?:" + row.pattern + rb")*+").fullmatch(data, at):
         return
     line = data.count(b"\n", 0, at) + 1
@@ -263,7 +287,7 @@ def _check_rows(
         if match is None or match.end() == at:
             raise _fault(name, line, QUOTES)
         text = match[0]
-        if text.strip(b"\r\n") and sum(1 for _field in _fields(text, delimiter)) != width:
+        if text.strip(b"\r\n") and sum(1 for _field in _fields(text, syntax)) != width:
             raise _fault(name, line, COLUMNS)
         line += text.count(b"\n")
         at = match.end()
@@ -395,7 +419,7 @@ def as_released(table: Any) -> Any:
     """The table as it may leave: its rows in an order that tells nothing, sorted by their bytes as
     CSV, and nothing beside them: no metadata, and no word of a dictionary that no row has."""
     pa, pc = arrow(), compute()
-    order = pc.array_sort_indices(_csv_lines(table, ","))
+    order = pc.array_sort_indices(_csv_lines(table, _Syntax.of(",", None)))
     bare = {
         name: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         for name, column in zip(table.column_names, table.columns, strict=True)
@@ -403,11 +427,15 @@ def as_released(table: Any) -> Any:
     return pa.table(bare).take(order).combine_chunks()
 
 
-def table_bytes(table: Any, form: str, *, delimiter: str = ",") -> bytes:
+def table_bytes(table: Any, form: str, *, delimiter: str = ",", quote: str | None = None) -> bytes:
     """A table as the bytes of a file, its rows sorted by their bytes.
 
-    form: "csv" with a header line, "jsonl" or "parquet". Raises FormatError for a value that no
-    text format can hold: a control character, which does not come from a text that was read here.
+    form: "csv" with a header line, "jsonl" or "parquet".
+    delimiter, quote: as for `read_table`.
+
+    Raises FormatError for a value that no text format can hold: a control character, which does not
+    come from a text that was read here. Without quoting, a value with the delimiter or a line break
+    is an error, too.
     """
     if form == "parquet":
         sink = io.BytesIO()
@@ -415,9 +443,9 @@ def table_bytes(table: Any, form: str, *, delimiter: str = ",") -> bytes:
         return sink.getvalue()
     if form == "jsonl":
         return _lines_bytes(_json_lines(table))
-    part = "\t" if delimiter == "tab" else delimiter
-    header = part.join(_csv_cell(name, part) for name in table.column_names)
-    return f"{header}\n".encode() + _lines_bytes(_csv_lines(table, part))
+    syntax = _Syntax.of(delimiter, quote)
+    header = syntax.delimiter.join(_csv_cell(name, syntax) for name in table.column_names)
+    return f"{header}\n".encode() + _lines_bytes(_csv_lines(table, syntax))
 
 
 def _lines_bytes(lines: Any) -> bytes:
@@ -459,26 +487,33 @@ def _written(values: Any) -> list[Any]:
     return list(texts(values).to_pylist())
 
 
-def _csv_lines(table: Any, delimiter: str) -> Any:
+def _csv_lines(table: Any, syntax: _Syntax) -> Any:
     """Each row as a line of CSV without its end, as large_string."""
     pc = compute()
     cells = [
-        _cells(column, lambda value: _csv_cell(_as_text(value), delimiter), "")
+        _cells(column, lambda value: _csv_cell(_as_text(value), syntax), "")
         for column in table.columns
     ]
     if len(cells) == 1:  # an empty line is no row
-        return pc.if_else(pc.equal(cells[0], ""), '""', cells[0])
-    return pc.binary_join_element_wise(*cells, _as_large(delimiter))
+        empty = pc.equal(cells[0], "")
+        if not syntax.quotes and pc.any(empty).as_py():
+            raise FormatError(f"the only column has an empty value, {NEEDS_QUOTES}")
+        return pc.if_else(empty, '""', cells[0])
+    return pc.binary_join_element_wise(*cells, _as_large(syntax.delimiter))
 
 
 def _as_text(value: Any) -> str:
     return json.dumps(value) if isinstance(value, bool | float) else str(value)
 
 
-def _csv_cell(text: str, delimiter: str) -> str:
+def _csv_cell(text: str, syntax: _Syntax) -> str:
     _refuse_control(text)
+    if not syntax.quotes:
+        if syntax.delimiter in text or "\n" in text or "\r" in text:
+            raise FormatError(f"a value has the delimiter or a line break, {NEEDS_QUOTES}")
+        return text
     if text and (
-        delimiter in text or '"' in text or text != text.strip() or _LINE_END.search(text)
+        syntax.delimiter in text or '"' in text or text != text.strip() or _LINE_END.search(text)
     ):
         return '"' + text.replace('"', '""') + '"'
     return text

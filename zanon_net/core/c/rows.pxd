@@ -27,6 +27,7 @@ cdef extern from "rows/filter.h" nogil:
         zn_row_format to
         zn_time_unit unit
         uint8_t delimiter
+        c_bool quotes
         zn_row_columns columns
         zn_span header
         c_bool strict
@@ -129,6 +130,7 @@ cdef extern from "rows/publisher.h" nogil:
         zn_row_format to
         zn_time_unit unit
         uint8_t delimiter
+        c_bool quotes
         zn_row_columns columns
         zn_span header
         c_bool strict, pseudonyms
