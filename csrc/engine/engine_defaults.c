@@ -22,7 +22,7 @@ void zn_engine_config_init(zn_engine_config *out, size_t size)
     config.block_v6_bits = 128;
     config.coarse_end = ZN_COARSE_END_NONE;
     config.coarse_steps = ZN_COARSE_STEPS_4;
-    config.coarse_client = ZN_COARSE_CLIENT_PSEUDONYM;
+    config.coarse_client = ZN_COARSE_CLIENT_NONE;
     config.order = ZN_ORDER_MINUTE;
     config.hold_ns = ZN_NS_PER_S;
     config.hold_bytes = UINT64_C(256) << 20;

@@ -64,13 +64,13 @@ def test_fields(page: str) -> None:
 COARSE = {
     "ALWAYS": "as it is",
     "OWN": "as it is",
-    "CLIENT": "empty with `--coarse-client none`",
+    "CLIENT": "empty unless `--coarse-client pseudonym`",
     "ROUNDED": "up to a power of `--coarse-steps`",
     "RELEASED": "empty",
     "EXACT": "empty",
     "COMPUTED(client_port)": "0",
     "COMPUTED(server_port)": "0 unless 53, 80, 443 or 853",
-    "COMPUTED(epoch)": "0 with `--coarse-client none`, and unless `--rotate` is whole minutes",
+    "COMPUTED(epoch)": "0 unless `--coarse-client pseudonym` and `--rotate` is whole minutes",
 }
 
 

@@ -462,6 +462,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             ["pseudonyms", "order", "times"],
         ),
         (["--for", "internal", "--coarse-steps", "16"], "internal", []),
+        (["--for", "partner", "--coarse-client", "pseudonym"], "partner", ["coarse_client"]),
         (
             ["--coarse-end", "floored", "--coarse-steps", "sqrt2"],
             "partner",

@@ -34,7 +34,8 @@ def capture(tmp_path: Path) -> Path:
 
 def result(capture: Path, out: Path, key_file: str, **settings: Any) -> tuple[set[str], Any]:
     """The pseudonyms of the clients, and the manifest."""
-    chosen = {"z": 2, "format": "jsonl", "key_file": key_file} | settings
+    chosen = {"z": 2, "format": "jsonl", "key_file": key_file, "coarse_client": "pseudonym"}
+    chosen |= settings
     run(capture, Config(**chosen), out=out)
     lines = (out / "flows.jsonl").read_text("utf-8").splitlines()
     manifest = json.loads((out / "manifest.json").read_text("utf-8"))

@@ -28,7 +28,7 @@ class Detail:
 
 PRESETS = {
     "internal": Detail(True, 2**0.5, True),
-    "partner": Detail(False, 4, True),
+    "partner": Detail(False, 4, False),
     "public": Detail(False, 16, False, MINUTE, 2),
 }
 

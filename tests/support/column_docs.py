@@ -25,14 +25,14 @@ CLASSES = {
     "ALWAYS": "as it is",
     "ROUNDED": "rounded",
     "EXACT": "blank",
-    "CLIENT": "as it is; blank with `--coarse-client none`",
+    "CLIENT": "blank unless `--coarse-client pseudonym`",
     "RELEASED": "blank, also with `--exact`",
     "OWN": "only if itself released",
     "COMPUTED(client_port)": "0, also with `--exact`",
     "COMPUTED(server_port)": "0 unless 53, 80, 443 or 853; also with `--exact`",
     "COMPUTED(udp_type)": "19 for all DNS, also with `--exact`",
     "COMPUTED(fqdn)": "as `name`; with `--dn-hunter` blank, also with `--exact`",
-    "COMPUTED(epoch)": "0 with `--coarse-client none`, and unless `--rotate` is whole minutes",
+    "COMPUTED(epoch)": "0 unless `--coarse-client pseudonym` and `--rotate` is whole minutes",
 }
 TYPES = {"ms": "double", "s": "double", "time": "timestamp", None: "Tstat's logs only"}
 HEAD = """\

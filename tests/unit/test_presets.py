@@ -18,7 +18,7 @@ TABLE: dict[str, tuple[Any, Any, Any]] = {
     "dns_votes": ("own", "own", "no"),
     "coarse_end": ("floored", "none", "none"),
     "coarse_steps": ("sqrt2", "4", "16"),
-    "coarse_client": ("pseudonym", "pseudonym", "none"),
+    "coarse_client": ("pseudonym", "none", "none"),
     "order": ("minute", "minute", "minute-all"),
     "times": ("exact", "exact", MINUTE),
     "sizes": ("exact", "exact", "2"),

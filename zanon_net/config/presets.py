@@ -65,7 +65,7 @@ PRESETS = {
     "exact": Preset(False, False, False, _if_false),
     "coarse_end": Preset("floored", "none", "none", _in_order("floored", "none")),
     "coarse_steps": Preset("sqrt2", "4", "16", _in_order("sqrt2", "4", "16")),
-    "coarse_client": Preset("pseudonym", "pseudonym", "none", _in_order("pseudonym", "none")),
+    "coarse_client": Preset("pseudonym", "none", "none", _in_order("pseudonym", "none")),
     "order": Preset("minute", "minute", MINUTE_ALL, _in_order("closing", "minute", MINUTE_ALL)),
     "times": Preset("exact", "exact", UNITS_NS["m"], _by_length),
     "sizes": Preset("exact", "exact", "2", _in_order("exact", "2")),
