@@ -340,6 +340,11 @@ int zn_engine_count_cut(zn_engine *e, zn_error *err)
     return zn_asker_cut(&e->asker, now_of(e), watermark_ns, err);
 }
 
+void zn_engine_count_hold(zn_engine *e, int64_t hold_ns)
+{
+    e->count_hold_ns = hold_ns;
+}
+
 zn_span zn_engine_count_messages(const zn_engine *e)
 {
     return (zn_span){(const uint8_t *)e->asker.ready.bytes, e->asker.ready.n};

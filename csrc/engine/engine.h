@@ -84,6 +84,8 @@ int zn_engine_count_begin(zn_engine *e, unsigned shards, zn_error *err);
 /* Makes messages although none are due: the counter can decide all that was asked, and knows that
  * the probe is there. Returns 0, or a negative zn_err. */
 int zn_engine_count_cut(zn_engine *e, zn_error *err);
+/* Sets for how many ns of packet time answers are waited for, in place of config.count_hold_ns. */
+void zn_engine_count_hold(zn_engine *e, int64_t hold_ns);
 /* Returns the messages that are ready, until zn_engine_count_sent. */
 zn_span zn_engine_count_messages(const zn_engine *e);
 void zn_engine_count_sent(zn_engine *e);

@@ -32,6 +32,7 @@ from zanon_net.count.frames import (
     Welcome,
     framed,
     probe_of,
+    read_welcome,
     write_hello,
     write_refusal,
     write_welcome,
@@ -40,7 +41,7 @@ from zanon_net.count.listener import PROBES_MAX, Listener, _owner
 from zanon_net.count.tls import TlsFiles
 from zanon_net.count.transport import Received
 from zanon_net.count.url import read_place
-from zanon_net.errors import ConfigError, UnopenedError, ZanonError
+from zanon_net.errors import ConfigError, FormatError, UnopenedError, ZanonError
 
 Answers = dict[tuple[int, Key], list[bool]]
 
@@ -425,6 +426,36 @@ def test_a_counter_that_comes_back_with_other_shards_is_not_asked(
     for client in (*clients, by_file, by_tcp):
         client.close()
     listener.close()
+
+
+@pytest.mark.parametrize("scheme", ["file", "tcp"])
+def test_a_probe_hears_how_often_a_counter_answers(tmp_path: Path, scheme: str) -> None:
+    """A counter that comes back may answer more seldom."""
+    place = read_place("SOURCE", f"tcp://127.0.0.1:{free_port()}")
+    client = connect(
+        f"file:{tmp_path}" if scheme == "file" else f"tcp://{place.address}", probe=1, settings=7
+    )
+    assert client.interval_ns == 0
+    for sequence, interval_ns in enumerate((3, 86_400 * 10**9, 0), start=1):
+        welcome = Welcome(1, 7, interval_ns)
+        CounterFolder(tmp_path).write_welcome(welcome)
+        listener = Listener(place, welcome, None)
+        listener.start("series")
+        assert client.welcome(30) is not None
+        client.send(bytes(VoteWriter(1, 0, 7, sequence=sequence).finish(1)))
+        wait_until(lambda wanted=interval_ns: client.interval_ns == wanted)
+        listener.close()
+    client.close()
+
+
+def test_no_counter_says_that_it_answers_less_than_once_a_day(tmp_path: Path) -> None:
+    welcome = Welcome(1, 7, 86_400 * 10**9 + 1)
+    with pytest.raises(FormatError, match="less than once a day"):
+        read_welcome(write_welcome(welcome))
+    folder = CounterFolder(tmp_path)
+    folder.write_welcome(welcome)
+    with pytest.raises(FormatError, match="less than once a day"):
+        folder.read_welcome()
 
 
 def test_noise_on_the_port_ends_nothing(votes: Votes) -> None:

@@ -122,8 +122,10 @@ ROWS = (
         type=DURATION,
         default="5s",
         help="How long names and records of an interface wait for the counter; then they are"
-        " suppressed. Captures wait where it is away for so long.",
-        about="how long names and records wait for a counter; then they are suppressed",
+        " suppressed. They wait at least twice as long as the counter takes between two answers."
+        " Captures wait where it is away for so long.",
+        about="how long names and records wait for a counter; then they are suppressed. They wait"
+        " at least twice as long as it takes between two answers",
         manifest="nothing",
         core="count_hold_ns",
     ),

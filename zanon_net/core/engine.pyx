@@ -351,6 +351,12 @@ cdef class PacketEngine:
         finally:
             self.guard.leave()
 
+    def count_hold(self, int64_t hold_ns):
+        """Sets for how many ns of packet time answers are waited for, in place of count_hold_ns."""
+        self._enter()
+        zn_engine_count_hold(self.engine, hold_ns)
+        self.guard.leave()
+
     def count_messages(self):
         """Takes the vote messages that are ready."""
         cdef zn_span ready

@@ -32,6 +32,11 @@ class CountClient(ABC):
         return self._unanswered_bytes
 
     @property
+    def interval_ns(self) -> int:
+        """Time between two answers, as the counter said last; 0: it has said nothing yet."""
+        return 0 if self._welcome is None else self._welcome.interval_ns
+
+    @property
     @abstractmethod
     def is_connected(self) -> bool:
         """Whether there is a counter at the moment, as far as can be known."""

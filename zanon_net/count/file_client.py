@@ -88,8 +88,11 @@ class FileClient(CountClient):
         welcome = None
         with suppress(OSError):  # for now; a file that cannot be written is said
             welcome = self._folder.read_welcome()
-        if welcome is not None and (problem := self._problem_of(welcome)):
+        if welcome is None:
+            return
+        if problem := self._problem_of(welcome):
             raise self._refused(problem)
+        self._welcome = welcome
 
     def _read_answers(self) -> list[bytes]:
         expected = []

@@ -16,7 +16,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from zanon_net.count.frames import FRAME_MAX, VERSION, Key, Welcome, answers_header
+from zanon_net.count.frames import (
+    FRAME_MAX,
+    VERSION,
+    Key,
+    Welcome,
+    answers_header,
+    checked_welcome,
+)
 from zanon_net.errors import FormatError
 from zanon_net.system.durability import sync_folders
 from zanon_net.system.file_errors import explained
@@ -59,7 +66,7 @@ class CounterFolder:
 
     def write_welcome(self, welcome: Welcome) -> None:
         """Says what the counter is. Raises OutputError."""
-        about = {"version": VERSION, "shards": welcome.shards, "settings": welcome.settings}
+        about = {"version": VERSION, **welcome._asdict()}
         write_whole(self._about, json.dumps(about).encode() + b"\n")
 
     def read_welcome(self) -> Welcome | None:
@@ -68,7 +75,7 @@ class CounterFolder:
             about = json.loads(self._about.read_bytes())
             if about["version"] != VERSION:
                 raise FormatError(f"{self._about} is of another version of the counter")
-            return Welcome(int(about["shards"]), int(about["settings"]))
+            return checked_welcome(Welcome(*(int(about[name]) for name in Welcome._fields)))
         except FileNotFoundError:
             return None
         except (KeyError, TypeError, ValueError):

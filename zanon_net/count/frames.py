@@ -27,10 +27,11 @@ KEY_CHECK_AT, KEY_CHECK_HIGH_AT = 24, 56  # of its first four bytes and of the l
 _ANSWERS = struct.Struct("<4sBBHQQQI")
 _PROBE = slice(8, 16)  # of _VOTES
 _HELLO = struct.Struct("<4sBBHQQ")
-_WELCOME = struct.Struct("<4sBBHQ")
+_WELCOME = struct.Struct("<4sBBHQQ")
 _COUNT = struct.Struct("<4sBBHI")
 _RECEIPT = struct.Struct("<HQ")
 HELLO_BYTES = _HELLO.size
+INTERVAL_MAX_NS = 86_400_000_000_000  # between two answers: a day
 
 OTHER_SETTINGS = "its --z, --window, --rotate or --count-rotate are not those of the counter"
 
@@ -87,10 +88,14 @@ class Hello(NamedTuple):
 
 
 class Welcome(NamedTuple):
-    """The answer to it."""
+    """The answer to it.
+
+    interval_ns: time between two answers to a probe; it waits for an answer at least twice as long.
+    """
 
     shards: int
     settings: int
+    interval_ns: int = 0
 
 
 class Refusal(NamedTuple):
@@ -171,13 +176,20 @@ def read_hello(message: bytes) -> Hello:
 
 def write_welcome(welcome: Welcome) -> bytes:
     """The message."""
-    return _WELCOME.pack(WELCOME, VERSION, 0, welcome.shards, welcome.settings)
+    return _WELCOME.pack(WELCOME, VERSION, 0, *welcome)
 
 
 def read_welcome(message: bytes) -> Welcome:
     """Raises FormatError."""
-    _flags, shards, settings = _unpacked(_WELCOME, message, WELCOME)
-    return Welcome(shards, settings)
+    _flags, *numbers = _unpacked(_WELCOME, message, WELCOME)
+    return checked_welcome(Welcome(*numbers))
+
+
+def checked_welcome(welcome: Welcome) -> Welcome:
+    """Raises FormatError where no probe could wait for so long."""
+    if not 0 <= welcome.interval_ns <= INTERVAL_MAX_NS:
+        raise FormatError("the counter says that answers come less than once a day")
+    return welcome
 
 
 def write_receipts(keys: Iterable[Key]) -> bytes:

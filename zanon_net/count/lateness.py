@@ -8,6 +8,9 @@ NS_PER_S = 1_000_000_000
 MAX_LAG_NS = 2 * NS_PER_S
 """How far behind a probe that joins may be for decisions to wait for it. From then on all answers
 come so much later, and the probes hold what waits for them for `--count-hold`."""
+ANSWERS_NS = 2 * NS_PER_S
+"""Time between two answers to a probe. Probes send a message once a second, and up to two seconds
+after a packet where an interface is quiet; their answers follow at once."""
 
 
 def lag_text(probe: int, lag_ns: int) -> str:

@@ -17,7 +17,8 @@ from typing import Any
 from zanon_net._core import vote_settings
 from zanon_net.config.parse import reject
 from zanon_net.count.folders import FOLDER_MODE, CounterFolder
-from zanon_net.count.frames import Welcome
+from zanon_net.count.frames import INTERVAL_MAX_NS, Welcome
+from zanon_net.count.lateness import ANSWERS_NS
 from zanon_net.errors import ZanonError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
 from zanon_net.flink.java_classes import LIGHT_JIT, flink_home
@@ -96,7 +97,10 @@ def _prepared(settings: Mapping[str, Any]) -> CountSettings:
         with explained("make", path):
             path.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
     number = vote_settings(z, window, rotate, settings["count_rotate"])
-    folder.write_welcome(Welcome(settings["shards"], number))
+    interval_ns = settings["checkpoint_every"] + ANSWERS_NS  # answers appear with a checkpoint
+    if interval_ns > INTERVAL_MAX_NS:
+        reject("checkpoint_every", "must be less than a day: probes wait for answers so long")
+    folder.write_welcome(Welcome(settings["shards"], number, interval_ns))
     checkpoints = settings["checkpoints"]
     return CountSettings(
         votes=str(folder.votes),

@@ -12,6 +12,7 @@ from zanon_net.config.count_settings import CountConfig
 from zanon_net.count.attachments import SealedStore, ShareStore
 from zanon_net.count.facts import CounterFacts
 from zanon_net.count.frames import Welcome
+from zanon_net.count.lateness import ANSWERS_NS
 from zanon_net.count.releases import ReleaseFolder
 from zanon_net.count.row_folder import RowFolder
 from zanon_net.count.service import CounterService, Outputs
@@ -45,7 +46,7 @@ def count(
         state = _open_state(config, settings)
         if state is not None:
             stack.callback(state.close)
-        welcome = Welcome(settings.shards, settings.number)
+        welcome = Welcome(settings.shards, settings.number, ANSWERS_NS)
         transport = stack.enter_context(closing(open_transport(place, config, welcome)))
         observers = _Observers(metrics, service)
         outputs = Outputs(state, _open_releases(config), _open_rows(config))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from zanon_net._core import PacketEngine
+from zanon_net.config.parse import format_duration
 from zanon_net.config.settings import Config
 from zanon_net.errors import FormatError, ZanonError
 from zanon_net.pipeline.probe_numbers import ProbeNumbers
@@ -20,6 +21,7 @@ from zanon_net.system.signals import Interruption
 if TYPE_CHECKING:
     from zanon_net.count.client import CountClient
 
+INTERVALS_HELD = 2  # of the counter's answers: how long names and records wait for one at least
 WAIT_S = 0.05  # longest wait for an answer before signals and the clock are looked at
 ALIVE_S = 1.0  # between two messages of a probe that reads nothing, as it waits
 SIZE_S = 1.0  # between two looks at how much is unanswered
@@ -92,10 +94,17 @@ class Counting:
     ) -> None:
         self._engine, self._numbers, self._is_live = engine, numbers, is_live
         self._sealer = sealer
-        self._hold_s, self._wait_s = config.count.hold_s, config.count.wait_s
+        self._given_ns = self._hold_ns = self._longest_ns = int(config.count.count_hold)
+        self._wait_s = config.count.wait_s
         self._heard = self._sent = self._looked = time.monotonic()
         self._muted = self._given_up = False
         self._is_away = False  # the counter: messages were given up, and none has an answer since
+        self._follow_interval()
+
+    @property
+    def note(self) -> str | None:
+        """Says that answers were waited for longer than --count-hold; None: they were not."""
+        return None if self._longest_ns == self._given_ns else self._hold_text(self._longest_ns)
 
     def close(self) -> None:
         """Ends the connection; again is fine."""
@@ -115,8 +124,32 @@ class Counting:
             self._heard, self._given_up = time.monotonic(), False
             self._engine.flush()
             self._note_counter()
+        self._follow_interval()
         if now - self._looked >= SIZE_S:
             self._look(now)
+
+    def _follow_interval(self) -> None:
+        """Waits for answers at least twice as long as the counter takes between two of them."""
+        hold_ns = max(self._given_ns, INTERVALS_HELD * self._numbers.interval_ns)
+        if hold_ns == self._hold_ns:
+            return
+        self._hold_ns, self._longest_ns = hold_ns, max(hold_ns, self._longest_ns)
+        self._engine.count_hold(hold_ns)
+        self._numbers.patience_s = self._hold_s
+        _log.log(NOTICE, self._hold_text(hold_ns))
+
+    def _hold_text(self, hold_ns: int) -> str:
+        if hold_ns == self._given_ns:
+            return f"names and records wait for the counter for {format_duration(hold_ns)} again"
+        interval = format_duration(hold_ns // INTERVALS_HELD)
+        return (
+            f"the counter answers every {interval}: names and records wait for it for"
+            f" {format_duration(hold_ns)}, not {format_duration(self._given_ns)} (count_hold)"
+        )
+
+    @property
+    def _hold_s(self) -> float:
+        return self._hold_ns * 1e-9
 
     def _take(self, answer: bytes) -> None:
         try:

@@ -32,7 +32,7 @@ class Ending:
     was_cut: there was no room for more, and the last files were cut to whole records.
     sent: the packets that were to leave through an interface; None where none were.
     disk: what became of the output on its disk. running: it has not come yet, and all this is the
-    state so far.
+    state so far. waited: how long answers of a counter were waited for, if longer than was asked.
     """
 
     files: Sequence[Mapping[str, Any]]
@@ -44,6 +44,7 @@ class Ending:
     sent: Sent | None = None
     disk: DiskFacts = field(default_factory=DiskFacts)
     running: bool = False
+    waited: str | None = None
 
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
         """Accounts for the records of closed flows: of each format, written, left_out and lost."""
@@ -93,6 +94,7 @@ def build_manifest(
     notes += [] if full is None else [full]
     unsent = None if ending.sent is None else ending.sent.warning()
     notes += [] if unsent is None else [unsent]
+    notes += [] if ending.waited is None else [ending.waited]
     whole = not ending.interrupted and all(source.warning is None for source in listed)
     groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
     return {

@@ -28,11 +28,11 @@ _log = logging.getLogger("zanon_net")
 class ProbeNumbers:
     """Sends each message under the number that it has, and gives the answers to the present one.
 
-    client: of the first one. patience_s: how long the end of one may take.
+    client: of the first one. patience_s: how long the end of one may take; it may change.
     """
 
     def __init__(self, client: "CountClient", *, shards: int, patience_s: float) -> None:
-        self._client, self._shards, self._patience_s = client, shards, patience_s
+        self._client, self._shards, self.patience_s = client, shards, patience_s
         self._last: list[bytes] = []
         self._former: _Former | None = None
 
@@ -46,6 +46,11 @@ class ProbeNumbers:
     def is_connected(self) -> bool:
         """Whether there is a counter at the moment, as far as can be known."""
         return self._client.is_connected
+
+    @property
+    def interval_ns(self) -> int:
+        """Time between two answers, as the counter said last."""
+        return self._client.interval_ns
 
     def send(self, message: bytes, present: int) -> None:
         """Sends the next message. present: the probe's number by now.
@@ -90,7 +95,7 @@ class ProbeNumbers:
             " from here on"
         )
         self._leave_former()
-        until = time.monotonic() + self._patience_s
+        until = time.monotonic() + self.patience_s
         self._former = _Former(self._client, self._last, self._shards, until)
         self._last = []
         self._client = self._client.as_another(number)

@@ -205,6 +205,7 @@ def run_reader(
             sent=sink.sent,
             disk=sink.disk,
             running=running,
+            waited=None if counting is None else counting.note,
         )
         return build_manifest(config, Totals.of(engine), reader.facts(), ending) | hooks.facts()
 

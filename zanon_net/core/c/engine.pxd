@@ -176,6 +176,7 @@ cdef extern from "engine/engine.h" nogil:
     uint64_t zn_engine_count_probe(const zn_engine *e, uint64_t *settings)
     int zn_engine_count_begin(zn_engine *e, unsigned shards, zn_error *err)
     int zn_engine_count_cut(zn_engine *e, zn_error *err)
+    void zn_engine_count_hold(zn_engine *e, int64_t hold_ns)
     zn_span zn_engine_count_messages(const zn_engine *e)
     void zn_engine_count_sent(zn_engine *e)
     int zn_engine_count_answer(zn_engine *e, zn_span message, zn_error *err)
