@@ -324,8 +324,7 @@ def test_what_a_full_backlog_drops_is_lost_by_the_interface(net: Namespace, live
         sent += 1
         refused += not enters(raw, unhandled)
         time.sleep(0.001)
-    run.wait_for("status:")
-    run.wait_for("status:")
+    run.wait_for_frames(sent)
     manifest = run.end()
     source, lost = only(manifest), manifest["capture_drops"]
     for tap in taps:

@@ -73,6 +73,15 @@ class Live:
         while not any(int(found[0].replace(",", "")) >= n for found in STATUS.findall(self.said)):
             self.wait_for("status:")
 
+    def wait_for_frames(self, n: int) -> None:
+        """Reads its status lines until one accounts for n frames or more, as read or as lost. The
+        system may deliver a frame long after it was sent."""
+        while not any(
+            sum(int(count.replace(",", "")) for count in found) >= n
+            for found in STATUS.findall(self.said)
+        ):
+            self.wait_for("status:")
+
     def wait_for_interfaces(self) -> None:
         """Reads its status lines until one has no interface that is away."""
         self.wait_for("status:")
