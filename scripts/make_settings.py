@@ -36,6 +36,7 @@ FILLED = {
     "text": "config.{member} = kept.text({value})",
     "texts": "config.{member} = kept.texts({value}, &config.{member}_count)",
     "views": "config.{member} = kept.views({value}, &config.view_count)",
+    "tunnel ports": "config.tunnel_ports = kept.tunnel_ports({value}, &config.tunnel_port_count)",
     "networks": "config.{member} = kept.networks({value}, &config.{member}_count)",
     "prefix lengths": "config.user_v4_bits, config.user_v6_bits = {value}",
     "pseudonyms": "config.pseudonyms, config.block_v4_bits, config.block_v6_bits = {value}",

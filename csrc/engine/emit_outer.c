@@ -16,6 +16,7 @@ enum { L2TP_LENGTH = 0x4000, VXLAN_NEXT = 0x04, LISP_INSTANCE = 0x08 };
 typedef struct outer {
     zn_packets *of;
     const zn_addr *user;
+    const zn_tunnel_ports *ports;
     zn_addr cut; /* the user's prefix */
     zn_build_encapsulation made;
     unsigned n, addresses;
@@ -79,7 +80,7 @@ static bool make_address(const outer *o, const zn_addr *real, zn_addr *out)
 static uint32_t port_of(const outer *o, uint16_t port)
 {
     uint16_t out = port;
-    if (zn_layers_port(port) == ZN_HEADER_TRANSPORT)
+    if (zn_layers_port(o->ports, port) == ZN_HEADER_TRANSPORT)
         (void)zn_packet_keys_port(o->of->gate.keys, &o->cut, port, &out); /* 0 where that fails */
     return out;
 }
@@ -290,8 +291,10 @@ void zn_engine_hold_outer(zn_packets *of, const zn_packet *p, const zn_addr *use
 {
     const zn_roles *roles = of->gate.policy->roles;
     const zn_layer_stack *s = &p->outer->layers;
-    outer o = {
-        .of = of, .user = user, .cut = zn_addr_cut(user, roles->user_v4_bits, roles->user_v6_bits)};
+    outer o = {.of = of,
+               .user = user,
+               .ports = p->outer->ports,
+               .cut = zn_addr_cut(user, roles->user_v4_bits, roles->user_v6_bits)};
     bool ready = zn_packet_keys_enter(of->gate.keys, epoch) == 0;
     for (uint32_t i = 0; i < s->n && ready; i++)
         take_layer(&o, s, i);

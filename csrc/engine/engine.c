@@ -182,6 +182,20 @@ static unsigned measured_sets(const zn_engine_config *config)
     return config->sets | (zn_engine_has_packets(config) ? ZN_SET_LAYER7 : 0u);
 }
 
+/* Prepares the decoder and its ports. */
+static int init_decoder(zn_engine *e, const zn_engine_config *config, zn_error *err)
+{
+    int rc = zn_packet_decoder_init(&e->decoder, err);
+    for (size_t i = 0; rc == 0 && i < config->tunnel_port_count; i++)
+        if (!zn_packet_decoder_add_port(&e->decoder, config->tunnel_ports[i].port,
+                                        config->tunnel_ports[i].kind))
+            rc = zn_fail(err, ZN_ERR_CONFIG, 0,
+                         "port %u cannot be a tunnel's: at most %d ports of known tunnels, other "
+                         "than 0 and 53",
+                         config->tunnel_ports[i].port, ZN_TUNNEL_PORTS_MAX);
+    return rc;
+}
+
 /* Opens an engine by a config of this version of the struct; *out is NULL before. */
 static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error *err)
 {
@@ -201,7 +215,7 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     if (rc == 0)
         rc = init_never(e, config, err);
     if (rc == 0)
-        rc = zn_packet_decoder_init(&e->decoder, err);
+        rc = init_decoder(e, config, err);
     if (rc == 0)
         rc = zn_engine_open_keys(e, config, err);
     if (rc == 0)

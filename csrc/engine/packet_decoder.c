@@ -26,6 +26,13 @@ void zn_packet_decoder_want_packets(zn_packet_decoder *decoder, bool layers)
         decoder->outer[i].wants_layers = layers;
 }
 
+bool zn_packet_decoder_add_port(zn_packet_decoder *decoder, uint16_t port, unsigned kind)
+{
+    for (size_t i = 0; i < ZN_DECODER_GROUP; i++)
+        decoder->outer[i].ports = &decoder->ports;
+    return zn_tunnel_ports_add(&decoder->ports, port, kind);
+}
+
 void zn_packet_decoder_fini(zn_packet_decoder *decoder)
 {
     zn_defrag_close(decoder->defrag);
@@ -279,6 +286,7 @@ void zn_packet_decoder_decode(const zn_packet_decoder *decoder, const zn_frame *
             continue;
         out->packets[i].outer = &out->outer[i];
         out->outer[i].wants_layers = decoder->layers;
+        out->outer[i].ports = decoder->ports.n == 0 ? NULL : &decoder->ports;
         out->why[i] =
             (uint16_t)decode(decoder, &frames[i], &out->packets[i], &out->fragments[fragments]);
         if (out->why[i] == ZN_STAT_COUNT)

@@ -46,6 +46,7 @@ typedef struct zn_packet_decoder {
     int64_t first_ns, last_ns; /* of any frame; -1: none yet */
     /* IP packets of other protocols than TCP and UDP are packets, too, and fragments are told. */
     bool others;
+    zn_tunnel_ports ports;
     bool layers;   /* the headers around a packet are noted, with `others` */
     bool in_order; /* none of the frames taken last is older than one before it */
     _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_DECODER_GROUP];
@@ -70,6 +71,9 @@ int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err);
 /* Has packets of other protocols than TCP and UDP, and fragments, be told; with `layers`, also
  * where the headers around packets are. */
 void zn_packet_decoder_want_packets(zn_packet_decoder *decoder, bool layers);
+/* Has datagrams of this port read as a tunnel's, a zn_tunnel_kind. Returns false as
+ * zn_tunnel_ports_add does. */
+bool zn_packet_decoder_add_port(zn_packet_decoder *decoder, uint16_t port, unsigned kind);
 /* Frees what zn_packet_decoder_init made, also after it failed. */
 void zn_packet_decoder_fini(zn_packet_decoder *decoder);
 

@@ -22,11 +22,11 @@
 #define UDP_HEADER_BYTES 8u
 
 /* Returns true when one of a datagram's ports is that of a tunnel. */
-static bool may_be_tunnel(zn_cursor udp)
+static bool may_be_tunnel(const zn_layers *l, zn_cursor udp)
 {
     uint32_t ports = zn_cursor_be32(&udp);
-    return zn_layers_port((uint16_t)ports) != ZN_HEADER_TRANSPORT ||
-           zn_layers_port((uint16_t)(ports >> 16)) != ZN_HEADER_TRANSPORT;
+    return zn_layers_port(l->ports, (uint16_t)ports) != ZN_HEADER_TRANSPORT ||
+           zn_layers_port(l->ports, (uint16_t)(ports >> 16)) != ZN_HEADER_TRANSPORT;
 }
 
 /* Goes on after an IP header. A fragment ends here, unless it is a first one that was cut. */
@@ -49,7 +49,7 @@ static zn_stat enter_ip(zn_layers *l)
     if (ZN_UNLIKELY(ip->authenticated))
         zn_layers_saw(l, ZN_STAT_IN_AH);
     if (ZN_LIKELY(ip->protocol == ZN_PROTO_TCP ||
-                  (ip->protocol == ZN_PROTO_UDP && !may_be_tunnel(ip->payload))))
+                  (ip->protocol == ZN_PROTO_UDP && !may_be_tunnel(l, ip->payload))))
         return zn_layers_go(l, ZN_HEADER_TRANSPORT);
     l->c = ip->payload;
     l->missing = ip->payload_wire - (uint32_t)zn_cursor_left(&l->c);
@@ -301,6 +301,7 @@ static void start(zn_layers *l, const zn_packet *out, zn_span bytes)
     l->stack = out->outer->wants_layers ? &out->outer->layers : NULL;
     if (ZN_UNLIKELY(l->stack != NULL))
         zn_layer_stack_start(l->stack, bytes);
+    l->ports = out->outer->ports;
     l->seen = 0;
     l->tunnel_count = 0;
     l->in_ip = false;

@@ -62,13 +62,14 @@ static inline bool zn_decode_fast_tcp(zn_span segment, uint32_t wire, zn_packet 
 /* Does the same with a UDP datagram; false also when a port is that of a tunnel. */
 static inline bool zn_decode_fast_udp(zn_span datagram, uint32_t wire, zn_packet *out)
 {
+    const zn_tunnel_ports *ports = out->outer->ports;
     uint16_t length;
     if (datagram.n < ZN_FAST_UDP_HEADER_BYTES)
         return false;
     length = zn_header_be16(datagram, 4);
     if (length < ZN_FAST_UDP_HEADER_BYTES || length > wire ||
-        zn_layers_port(zn_header_be16(datagram, 0)) != ZN_HEADER_TRANSPORT ||
-        zn_layers_port(zn_header_be16(datagram, 2)) != ZN_HEADER_TRANSPORT)
+        zn_layers_port(ports, zn_header_be16(datagram, 0)) != ZN_HEADER_TRANSPORT ||
+        zn_layers_port(ports, zn_header_be16(datagram, 2)) != ZN_HEADER_TRANSPORT)
         return false;
     out->seq = out->ack = 0;
     out->window = 0;

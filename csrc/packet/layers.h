@@ -62,6 +62,7 @@
     X(LISP, lisp)                                                                                  \
     X(MPLS_UDP, mpls_udp) /* MPLS, or another protocol on its port */                              \
     X(TZSP, tzsp)                                                                                  \
+    X(HP_ERM, hp_erm) /* mirrored frames of HP's switches */                                       \
     X(IP, ip)                                                                                      \
     X(UDP, udp) /* a UDP header, which a tunnel may follow */
 
@@ -80,6 +81,7 @@ typedef struct zn_layers {
     zn_cursor c;      /* at the next header */
     uint32_t missing; /* bytes on the wire after the cursor's end, not captured */
     zn_header next;
+    const zn_tunnel_ports *ports;      /* zn_packet_outer.ports */
     uint32_t seen;                     /* zn_packet.encapsulations */
     zn_ip ip;                          /* the innermost IP header so far */
     zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
@@ -139,8 +141,8 @@ zn_stat zn_layers_nsh_next(zn_layers *l, uint32_t protocol, zn_stat unknown);
 zn_stat zn_layers_protocol(zn_layers *l, uint8_t protocol);
 /* Goes to the first header of a LINKTYPE_*, after the bytes to skip. */
 zn_stat zn_layers_link(zn_layers *l, uint32_t link_type);
-/* Returns the tunnel that a UDP port stands for, or ZN_HEADER_TRANSPORT. */
-static inline zn_header zn_layers_port(uint16_t port)
+/* Returns the tunnel that a UDP port stands for without any setting, or ZN_HEADER_TRANSPORT. */
+static inline zn_header zn_layers_known_port(uint16_t port)
 {
     switch (port) {
     case 1701:
@@ -163,12 +165,29 @@ static inline zn_header zn_layers_port(uint16_t port)
         return ZN_HEADER_GENEVE;
     case 6635:
         return ZN_HEADER_MPLS_UDP;
+    case 7932:
+        return ZN_HEADER_HP_ERM;
     case 37008:
         return ZN_HEADER_TZSP;
     default:
         return ZN_HEADER_TRANSPORT;
     }
 }
+
+/* Returns the tunnel that a UDP port stands for, or ZN_HEADER_TRANSPORT. `ports` come first; NULL is
+ * fine. */
+static inline zn_header zn_layers_port(const zn_tunnel_ports *ports, uint16_t port)
+{
+    if (ZN_UNLIKELY(ports != NULL))
+        for (uint32_t i = 0; i < ports->n; i++)
+            if (ports->port[i] == port)
+                return (zn_header)ports->header[i];
+    return zn_layers_known_port(port);
+}
+
+/* Adds a port. Returns false if there is no space, the tunnel is not known, or the port carries
+ * none: 0, and the port of DNS. */
+bool zn_tunnel_ports_add(zn_tunnel_ports *ports, uint16_t port, unsigned kind);
 
 /* Returns true when an IP header can start at the cursor: version and lengths fit. */
 bool zn_layers_looks_like_ip(const zn_layers *l);

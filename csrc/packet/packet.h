@@ -38,8 +38,17 @@ typedef struct zn_tunnel {
     zn_addr end[2]; /* source and destination */
 } zn_tunnel;
 
+/* UDP ports that carry a tunnel, beside the ports that are always known. */
+#define ZN_TUNNEL_PORTS_MAX 16
+typedef struct zn_tunnel_ports {
+    uint32_t n;
+    uint16_t port[ZN_TUNNEL_PORTS_MAX];
+    uint8_t header[ZN_TUNNEL_PORTS_MAX]; /* zn_header of the tunnel */
+} zn_tunnel_ports;
+
 /* What is around the innermost IP packet. */
 typedef struct zn_packet_outer {
+    const zn_tunnel_ports *ports;      /* set before decoding; NULL: there are none */
     zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
     bool wants_layers;                 /* set before decoding */
     zn_layer_stack layers; /* with wants_layers, and of a packet that has encapsulations */

@@ -6,6 +6,7 @@
  */
 #include "packet/layers.h"
 #include "util/protocol.h"
+#include "zanon/zanon.h"
 
 #define LABELS_MAX 16 /* MPLS; networks use up to about ten */
 
@@ -202,9 +203,9 @@ zn_stat zn_peel_udp(zn_layers *l)
     uint16_t source = zn_cursor_be16(&c);
     uint16_t destination = zn_cursor_be16(&c);
     uint16_t length = zn_cursor_be16(&c);
-    zn_header next = zn_layers_port(destination);
+    zn_header next = zn_layers_port(l->ports, destination);
     if (next == ZN_HEADER_TRANSPORT)
-        next = zn_layers_port(source);
+        next = zn_layers_port(l->ports, source);
     zn_cursor_skip(&c, 2);
     if (ZN_LIKELY(next == ZN_HEADER_TRANSPORT) || source == ZN_DNS_PORT ||
         destination == ZN_DNS_PORT || !zn_cursor_ok(&c) || length < 8 ||
@@ -428,4 +429,32 @@ zn_stat zn_peel_tzsp(zn_layers *l)
     return zn_layers_go(l, kind == 1    ? ZN_HEADER_ETHERNET
                            : kind == 18 ? ZN_HEADER_WIFI
                                         : ZN_HEADER_PRISM);
+}
+
+/* Encapsulated remote mirroring of HP's switches: 8 bytes of unknown meaning, then 4 with the
+ * priority and VLAN of the mirrored frame, and the frame. Only the frame shows what it is. */
+zn_stat zn_peel_hp_erm(zn_layers *l)
+{
+    if (ethernet_likeness(l->c, 12) != FRAME_BY_TYPE)
+        return NOT_THIS;
+    zn_cursor_skip(&l->c, 12);
+    zn_layers_saw(l, ZN_STAT_IN_HP_ERM);
+    return zn_layers_go(l, ZN_HEADER_ETHERNET);
+}
+
+bool zn_tunnel_ports_add(zn_tunnel_ports *ports, uint16_t port, unsigned kind)
+{
+    static const uint8_t headers[] = {
+        [ZN_TUNNEL_VXLAN] = ZN_HEADER_VXLAN,   [ZN_TUNNEL_GENEVE] = ZN_HEADER_GENEVE,
+        [ZN_TUNNEL_GTP] = ZN_HEADER_GTP,       [ZN_TUNNEL_TEREDO] = ZN_HEADER_TEREDO,
+        [ZN_TUNNEL_L2TP] = ZN_HEADER_L2TP,     [ZN_TUNNEL_AYIYA] = ZN_HEADER_AYIYA,
+        [ZN_TUNNEL_CAPWAP] = ZN_HEADER_CAPWAP, [ZN_TUNNEL_LISP] = ZN_HEADER_LISP,
+        [ZN_TUNNEL_MPLS] = ZN_HEADER_MPLS_UDP, [ZN_TUNNEL_TZSP] = ZN_HEADER_TZSP,
+        [ZN_TUNNEL_HP_ERM] = ZN_HEADER_HP_ERM};
+    if (ports->n == ZN_TUNNEL_PORTS_MAX || kind >= sizeof headers || port == 0 ||
+        port == ZN_DNS_PORT)
+        return false;
+    ports->port[ports->n] = port;
+    ports->header[ports->n++] = headers[kind];
+    return true;
 }

@@ -42,7 +42,8 @@
     X(DROP_FLOW_CLOSED, "drop", "stray segment: no flow is open")                                  \
     X(IN_VLAN, "encapsulation", "802.1Q or 802.1ad tag")                                           \
     X(IN_PBB, "encapsulation", "802.1ah backbone bridge")                                          \
-    X(IN_SWITCH_TAG, "encapsulation", "switch tag (VN-Tag, 802.1BR, 802.1CB, HSR, SGT, DSA)")      \
+    X(IN_SWITCH_TAG, "encapsulation",                                                              \
+      "switch tag (VN-Tag, 802.1BR, 802.1CB, HSR, SGT, DSA, Arista)")                              \
     X(IN_FABRIC, "encapsulation", "FabricPath or TRILL")                                           \
     X(IN_MACSEC, "encapsulation", "MACsec")                                                        \
     X(IN_MPLS, "encapsulation", "MPLS")                                                            \
@@ -67,6 +68,7 @@
     X(IN_CAPWAP, "encapsulation", "CAPWAP")                                                        \
     X(IN_LISP, "encapsulation", "LISP")                                                            \
     X(IN_TZSP, "encapsulation", "TZSP")                                                            \
+    X(IN_HP_ERM, "encapsulation", "HP ERM")                                                        \
     X(TUNNEL_MISMATCH, "flow", "packets that came by another tunnel than their flow")              \
     X(FLOWS_TCP, "flow", "TCP flows opened")                                                       \
     X(FLOWS_UDP, "flow", "UDP flows opened")                                                       \
@@ -202,7 +204,7 @@ typedef enum zn_stat {
 
 /* The counters of encapsulations follow each other; zn_packet.encapsulations has a bit for each. */
 #define ZN_STAT_IN_FIRST ZN_STAT_IN_VLAN
-#define ZN_STAT_IN_LAST ZN_STAT_IN_TZSP
+#define ZN_STAT_IN_LAST ZN_STAT_IN_HP_ERM
 _Static_assert(ZN_STAT_IN_LAST - ZN_STAT_IN_FIRST < 32, "each encapsulation has its bit");
 
 typedef struct zn_stats {

@@ -46,7 +46,7 @@ def tshark(tmp_path_factory: pytest.TempPathFactory) -> Tshark:
     ) -> Rows:
         path = home / "frames.pcapng"
         write_capture(path, frames, [link] * len(frames) if isinstance(link, int) else link)
-        command = [program, "-n", "-r", str(path), "-T", "fields"]
+        command = [program, "-n", "-r", str(path), "-d", "udp.port==7932,hp_erm", "-T", "fields"]
         command += ["-E", f"occurrence={'a' if every else 'l'}"]
         command += [word for choice in (WHOLE if every else SINGLE) for word in ("-o", choice)]
         command += [word for field in fields.values() for word in ("-e", field)]

@@ -3,6 +3,7 @@
 """Every link type and encapsulation: the innermost packet, read by us, by tshark and by dpkt."""
 
 import ipaddress
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from frames.link import DROPPED as NO_PACKET
 from frames.link import LINKS, Case
 from frames.no_tunnel import DROPPED, NO_TUNNEL
-from frames.tunnel import TUNNELS
+from frames.tunnel import DATAGRAMS, TUNNELS
 from support import wire
 
 from zanon_net import _core
@@ -88,6 +89,50 @@ def test_a_port_is_no_proof_of_a_tunnel(name: str) -> None:
     assert (found["src"], found["dst"], found["proto"]) == ("203.0.113.1", "203.0.113.2", wire.UDP)
     assert found["payload"] == NO_TUNNEL[name][42:]
     assert (found["encapsulations"], found["tunnels"]) == ([], [])
+
+
+KINDS = {1701: "l2tp", 2152: "gtp-u", 3544: "teredo", 4341: "lisp", 4789: "vxlan", 4790: "vxlan"}
+KINDS |= {8472: "vxlan", 5072: "ayiya", 5247: "capwap", 6081: "geneve", 6635: "mpls"}
+KINDS |= {37008: "tzsp", 7932: "hp-erm"}
+
+
+def ports_of(frame: bytes) -> tuple[int, ...]:
+    return struct.unpack(">HH", frame[34:38])
+
+
+@pytest.mark.parametrize("name", DATAGRAMS)
+@pytest.mark.parametrize("port", [1, 4799, 40001, 65535])
+def test_a_tunnel_on_another_port(name: str, port: int) -> None:
+    """The same packet is found if the port is given to the tunnel, and the datagram if not."""
+    case = DATAGRAMS[name]
+    if case.frame[12:14] != b"\x08\0":
+        pytest.skip("the outer header is not IPv4 without options")
+    known = next(port for port in reversed(ports_of(case.frame)) if port in KINDS)
+    old, new = known.to_bytes(2, "big"), port.to_bytes(2, "big")
+    frame = case.frame[:34] + case.frame[34:38].replace(old, new, 1) + case.frame[38:]
+    kind = KINDS[known]
+    found = _core.decode_packet(frame, 1, tunnel_ports=[("geneve", 9), (kind, port)])
+    assert split(found) == split(decoded(case.frame, 1))
+    plain = decoded(frame, 1)
+    assert (plain["proto"], plain["encapsulations"], plain["tunnels"]) == (wire.UDP, [], [])
+    assert port in (plain["sport"], plain["dport"])
+
+
+def test_a_given_port_goes_before_the_known_one() -> None:
+    frame = DATAGRAMS["vxlan"].frame
+    assert ports_of(frame)[1] == 4789
+    assert _core.decode_packet(frame, 1, tunnel_ports=[("geneve", 4789)])["encapsulations"] == []
+    frame = frame[:36] + (6081).to_bytes(2, "big") + frame[38:]
+    assert _core.decode_packet(frame, 1, tunnel_ports=[("vxlan", 6081)])["encapsulations"] == [
+        "in_vxlan"
+    ]
+
+
+def test_ports_that_are_no_tunnels() -> None:
+    frame = DATAGRAMS["vxlan"].frame
+    for ports in ([("vxlan", 0)], [("vxlan", 53)], [("vxlan", 1000 + n) for n in range(17)]):
+        with pytest.raises(ValueError, match="no port"):
+            _core.decode_packet(frame, 1, tunnel_ports=ports)
 
 
 def test_tunnel_ends_are_reported_outermost_first() -> None:

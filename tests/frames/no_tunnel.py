@@ -55,6 +55,10 @@ NO_TUNNEL: dict[str, bytes] = {
     "tzsp-keep-alive": plain(37008, b"\1\4\0\0\1"),
     "tzsp-tags-without-end": plain(37008, b"\1\0\0\1" + b"\x0a\x01\x07" * 9),
     "tzsp-other-frames": plain(37008, b"\1\0\0\7\1" + bytes(40)),
+    "hp-erm-short": plain(7932, bytes(25)),
+    "hp-erm-no-frame": plain(7932, bytes(12) + RAW_MACS + b"\x13\x13" + T4),
+    "hp-erm-length": plain(7932, bytes(12) + RAW_MACS + b"\0\x26" + T4),
+    "hp-erm-broken-ip": plain(7932, bytes(12) + RAW_MACS + b"\x08\0\x40" + T4[1:]),
     "empty-datagram": plain(4789, b""),
 }
 

@@ -60,6 +60,7 @@ PPPOE = bytes(PPPoE(sessionid=7, len=2 + len(T4)) / PPP(proto=0x21))
 PPPOE6 = bytes(PPPoE(sessionid=7, len=2 + len(T6)) / PPP(proto=0x57))
 ARISTA48 = b"\0\1\0\x20" + bytes(6)
 ARISTA64 = b"\0\1\0\x10" + bytes(8)
+ERM = bytes(8) + b"\x80\0\0\7"
 NSH_BASE = struct.pack(">HBBI", 0x0FC2, 2, 1, 0xFF)
 
 LAYER2 = {
@@ -401,6 +402,10 @@ DATAGRAMS = {
         TZSP() / TZSPTagPadding() / TZSPTagRawRSSIByte(raw_rssi=7) / TZSPTagEnd() / Raw(ETHER4),
         T4,
         "tzsp",
+    ),
+    "hp-erm": in_udp(7932, ERM + ETHER4, T4, "hp_erm"),
+    "hp-erm-vlan": in_udp(
+        7932, ERM + RAW_MACS + tags(0x8100) + b"\x86\xdd" + T6, T6, "vlan hp_erm"
     ),
     "tzsp-wifi": in_udp(37008, b"\1\0\0\x12\1" + WIFI_DATA, T4, "llc wifi tzsp"),
 }

@@ -282,3 +282,38 @@ def test_of_several_sources_the_one_that_is_cut_short_is_named(tmp_path: Path, c
     (tmp_path / "b.pcapng").write_bytes(whole.read_bytes()[:-5])
     lines = table_of(capfd, str(tmp_path))
     assert [line.split()[2] for line in lines if line.startswith("cut short")] == ["b.pcapng:"]
+
+
+def test_a_tunnel_on_a_port_that_is_given(tmp_path: Path, capsys: Said) -> None:
+    frame = TUNNELS["vxlan"].frame
+    other = frame[:36] + (4799).to_bytes(2) + frame[38:]
+    path = save(tmp_path / "x", [Frame(START_S * 10**9, other, len(other))])
+    assert facts_of(path, capsys)["encapsulation"].get("in_vxlan", 0) == 0
+    ports = ["--tunnel-port", "vxlan:4799", "--tunnel-port", "geneve:9"]
+    assert main(["inspect", str(path), "--json", *ports]) == 0
+    assert json.loads(capsys.readouterr().out)["encapsulation"]["in_vxlan"] == 1
+    assert main(["inspect", str(path), *ports]) == 0
+    assert "window 1h" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_run_reads_a_tunnel_on_a_port_that_is_given(tmp_path: Path, workers: str) -> None:
+    """Names in the tunnel are seen, and the manifest has the port."""
+    frames = []
+    for sent in visit(user(0), NAME, START_S * 10**9):
+        vxlan = b"\x08\0\0\0\0\0\7\0" + sent.data
+        inside = wire.udp(vxlan, ports=(50_000, 6784))
+        outer = wire.ipv4(inside, wire.UDP, addresses=("192.0.2.1", "192.0.2.2"))
+        data = bytes(12) + b"\x08\0" + outer
+        frames.append(Frame(sent.t_ns, data, len(data)))
+    path, nets = save(tmp_path / "x", frames), ["--internal", "10.0.0.0/8"]
+    (tmp_path / "zanon.toml").write_text('[input]\ntunnel_port = ["vxlan:6784"]\n')
+    by_option = ["--tunnel-port", "vxlan:6784"]
+    by_file = ["--config", str(tmp_path / "zanon.toml")]
+    for name, words, seen in (("a", [], 0), ("b", by_option, 1), ("c", by_file, 1)):
+        out = tmp_path / name
+        command = ["run", str(path), "--out", str(out), "--z", "1", "--workers", workers]
+        assert main([*command, *nets, *words]) == 0
+        manifest = json.loads((out / "manifest.json").read_text())
+        assert manifest["counters"]["name"]["names_tls"] == seen
+        assert manifest["configuration"]["input"]["tunnel_port"] == ["vxlan:6784"] * seen

@@ -25,6 +25,8 @@ from support.packet_run import Emitted, emitted, write_pcap
 from support.packets import HOUR, SECOND, START, Frame, Tcp, Udp, merged, user, visit
 from support.tunnel import WRAPS, tunnelled
 
+from zanon_net import _core
+
 pytestmark = pytest.mark.source
 
 INTERNAL = nets("10.0.0.0/8", "fd00::/8", "2001::/32")
@@ -35,6 +37,8 @@ KEPT = {  # the headers of frames whose encapsulation leaves without some of it;
     **dict.fromkeys(("hsr", "sgt", "edsa-ethertype", "fabricpath", "trill", "trill-options"), ()),
     **{name: () for name in TUNNELS if name.startswith("arista-")},
     "arista-before-vlan": ("vlan",),
+    "hp-erm": (),
+    "hp-erm-vlan": ("vlan",),
     "arista-mpls": ("mpls",),
     **dict.fromkeys(("gre-wccp", "gre-wccp2", "gre-aruba", "gre-frame-relay", "eoip"), ()),
     **dict.fromkeys(("pptp", "pptp-sequence", "pptp-both"), ()),
@@ -280,6 +284,22 @@ def test_a_port_that_may_be_a_hash_does_not_stay() -> None:
     assert len(done.frames) == len(frames)
     assert len(ports) == 1
     assert (50_000).to_bytes(2) not in ports
+
+
+def test_a_port_that_was_given_to_a_tunnel_stays() -> None:
+    """So tshark, and a run with the same setting, read what is inside."""
+    at = TUNNELS["vxlan"].frame
+    frame = at[:36] + (4799).to_bytes(2) + at[38:]
+    for workers in (1, 2):
+        done = run(as_frames(frame), tunnel_ports=[("vxlan", 4799)], workers=workers)
+        (left,) = done.frames
+        assert left.data[36:38] == (4799).to_bytes(2)
+        assert left.data[34:36] != frame[34:36]
+        inner = _core.decode_packet(left.data, 1, tunnel_ports=[("vxlan", 4799)])
+        assert inner["encapsulations"] == ["in_vxlan"]
+        assert (inner["proto"], inner["dport"]) == (wire.TCP, 443)
+        assert done.stats["in_vxlan"] == 1
+    assert run(as_frames(frame)).frames == []  # a datagram between two hosts outside
 
 
 @pytest.mark.parametrize("n", [4, 5, 6])

@@ -63,6 +63,7 @@ SETTINGS: dict[str, Any] = {
     "coarse_suppressed": False,
     "packet_times_ns": 1,
     "views": [],
+    "tunnel_ports": [],
     "count_probe": None,
     "count_hold_ns": 5 * SECOND,
     "count_rows": False,

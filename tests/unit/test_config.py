@@ -241,6 +241,7 @@ def test_what_output_settings_refuse() -> None:
 
 # ---- TOML ---------------------------------------------------------------------------------------
 
+PORTS = ["vxlan:4799", "hp-erm:7933"]
 TOML = """
 [anonymity]
 z = 7
@@ -263,6 +264,7 @@ key_file = "secret/key"
 [input]
 filter = "host 10.1.2.3"
 max_bytes = "2G"
+tunnel_port = ["vxlan:4799", "hp-erm:7933"]
 [output]
 format = ["jsonl", "observations"]
 columns = ["core"]
@@ -337,7 +339,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             HOUR_NS,
             str(tmp_path / "secret/key"),
         ),
-        Input("host 10.1.2.3", 2 << 30),
+        Input("host 10.1.2.3", 2 << 30, PORTS),
         Output(
             ("jsonl", "observations"),
             ("core",),
@@ -450,7 +452,7 @@ def test_a_manifest_keeps_secrets_addresses_and_names(full: Config) -> None:
     assert shown["addresses"]["key_mode"] == "derived"
     assert shown["addresses"]["internal"] == {"networks": ["10.1.0.0/16"], "not_shown": 1}
     assert shown["anonymity"]["never_suffixes"] == 1
-    assert shown["input"] == {"filtered": True, "max_bytes": 2 << 30}
+    assert shown["input"] == {"filtered": True, "max_bytes": 2 << 30, "tunnel_port": PORTS}
     assert not [word for word in ("secret", "10.1.2.3", "private.example") if word in str(shown)]
     assert json.loads(json.dumps(shown)) == shown
 

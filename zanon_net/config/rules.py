@@ -25,6 +25,7 @@ from zanon_net.config.parse import (
     shown,
     whole,
 )
+from zanon_net.config.tunnel_ports import tunnel_ports
 
 Settings = Mapping[str, Any]
 
@@ -496,6 +497,11 @@ def core_quotes(settings: Settings) -> bool:
 def core_header(settings: Settings) -> bytes:
     """The header line as bytes."""
     return bytes(settings["header"].encode())
+
+
+def core_tunnel_ports(settings: Settings) -> list[tuple[str, int]]:
+    """The ports of tunnels, each with the tunnel's name."""
+    return tunnel_ports(settings["tunnel_ports"])
 
 
 def core_views(settings: Settings) -> list[tuple[int, int, int, int, int, bool]]:

@@ -28,6 +28,7 @@ from zanon_net.config.types import (
     ROUNDED_TIMES,
     SIZE,
     SUFFIXES,
+    TUNNEL_PORTS,
     USER,
     WHOLE_MINUTES,
     column_sets,
@@ -266,6 +267,22 @@ _INPUT = (
         about="most bytes a source may unpack to; left out: 200 times its size, at least 1G",
         example="20G",
         manifest="as it is",
+    ),
+    _input(
+        name="tunnel_ports",
+        option=("--tunnel-port",),
+        type=TUNNEL_PORTS,
+        default=(),
+        rank=1,
+        help="Read this UDP port as a tunnel's, too: vxlan:4799. Names: vxlan, geneve, gtp-u,"
+        " teredo, l2tp, ayiya, capwap, lisp, mpls, tzsp, hp-erm; repeatable.",
+        usual="the assigned ports only",
+        about="UDP ports that carry tunnels, beside the assigned ports",
+        example=["vxlan:4799"],
+        manifest="as it is",
+        core="tunnel_ports",
+        core_value=rules.core_tunnel_ports,
+        core_kind="tunnel ports",
     ),
 )
 

@@ -109,6 +109,7 @@ class Input(View):
 
     filter: str = RUN["filter"].default
     max_bytes: int | str | None = RUN["max_bytes"].default
+    tunnel_ports: str | Sequence[str] = RUN["tunnel_ports"].default
 
     @property
     def bound(self) -> int | None:

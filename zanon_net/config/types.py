@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from zanon_net.config import packet_views, parse
+from zanon_net.config import packet_views, parse, tunnel_ports
 from zanon_net.config.listen_address import read_listen_address
 from zanon_net.config.parse import reject
 
@@ -177,6 +177,12 @@ PACKET_VIEWS = Type(
     read=packet_views.read_views,
     range=f"at most {packet_views.VIEWS_MAX}: a name, then any of {', '.join(packet_views.KEYS)}",
     metavar="NAME:KEY=VALUE,...",
+    many=True,
+)
+TUNNEL_PORTS = Type(
+    read=tunnel_ports.read_tunnel_ports,
+    range=f"{', '.join(tunnel_ports.TUNNELS)}, each with a port from 1 to 65535",
+    metavar="NAME:PORT",
     many=True,
 )
 RING_SIZE = replace(SIZE, read=_ring_size, range="1M to just below 2G")

@@ -133,6 +133,14 @@ cdef class _Kept:
         count[0] = len(views)
         return at
 
+    cdef zn_tunnel_port *tunnel_ports(self, ports, size_t *count) except NULL:
+        cdef zn_tunnel_port *at = <zn_tunnel_port *>self.room(len(ports) * sizeof(zn_tunnel_port))
+        for i, (kind, port) in enumerate(ports):
+            at[i].kind = <zn_tunnel_kind><int>TUNNEL_KINDS.index(kind)
+            at[i].port = port
+        count[0] = len(ports)
+        return at
+
     cdef char *room(self, size_t size) except NULL:
         cdef bytearray block = bytearray(size)
         self.objects.append(block)

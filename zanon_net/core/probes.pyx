@@ -7,20 +7,27 @@ cdef list encapsulations_of(const zn_packet *p):
     return [name for bit, name in enumerate(names) if p.encapsulations >> bit & 1]
 
 
-def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, key=(0,) * 8):
+def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, key=(0,) * 8,
+                  tunnel_ports=()):
     """The fields of a frame's packet, or of its fragment, or the name of the counter for its drop.
 
-    key: eight words, for the hash of the 5-tuple.
+    key: eight words, for the hash of the 5-tuple. tunnel_ports: names of tunnels, each with a port.
     """
     cdef _Copy copy = _Copy(data)
     cdef zn_packet_input source
     cdef zn_packet p
     cdef zn_packet_outer outer
+    cdef zn_tunnel_ports ports
     cdef zn_fragment f
     cdef zn_bucket_key words
     words.word = key
     memset(&p, 0, sizeof(p))
     outer.wants_layers = False
+    memset(&ports, 0, sizeof(ports))
+    for kind, port in tunnel_ports:
+        if not zn_tunnel_ports_add(&ports, port, TUNNEL_KINDS.index(kind)):
+            raise ValueError("no port of a tunnel")
+    outer.ports = &ports if tunnel_ports else NULL
     p.outer = &outer
     source.bytes = copy.span
     source.wire = len(data) if wire < 0 else wire

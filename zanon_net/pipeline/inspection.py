@@ -11,6 +11,7 @@ from typing import Any
 
 from zanon_net._core import PacketEngine
 from zanon_net._text import NS_PER_S, iso_time, table, time_range
+from zanon_net.config.parse import format_duration
 from zanon_net.config.settings import Config
 from zanon_net.pipeline.diagnostics import diagnose
 from zanon_net.pipeline.facts import SourceFacts
@@ -84,13 +85,14 @@ class Inspection:
 
     def _about_names(self) -> list[Row]:
         totals, anonymity = self.totals, self.config.anonymity
+        window = format_duration(anonymity.window_ns)
         decided = totals.decided
         statuses = totals.lines("status")
         rows = _counts("flows", totals.lines("flow"))
         rows += _counts("name status", statuses, sum(count for _text, count in statuses))
         rows += [("users", f"{totals.users:,}", "")]
         rows += _counts("names", totals.lines("name"))
-        rows += [("measured with", "", f"z = {anonymity.z}, window {anonymity.window}")]
+        rows += [("measured with", "", f"z = {anonymity.z}, window {window}")]
         rows += _counts("released", [("names", totals.counters["released"])], decided)
         rows += _counts("in DNS", totals.lines("dns"))
         return rows + _counts("suppressed", totals.lines("suppressed"), decided)

@@ -199,6 +199,26 @@ typedef struct zn_packet_view {
     bool exact;       /* packets of flows with a withheld name leave, with it masked */
 } zn_packet_view;
 
+/* A tunnel in UDP, and a port that carries it beside the port that was assigned to it. */
+typedef enum zn_tunnel_kind {
+    ZN_TUNNEL_VXLAN,
+    ZN_TUNNEL_GENEVE,
+    ZN_TUNNEL_GTP, /* GTP-U */
+    ZN_TUNNEL_TEREDO,
+    ZN_TUNNEL_L2TP,
+    ZN_TUNNEL_AYIYA,
+    ZN_TUNNEL_CAPWAP,
+    ZN_TUNNEL_LISP,
+    ZN_TUNNEL_MPLS,
+    ZN_TUNNEL_TZSP,
+    ZN_TUNNEL_HP_ERM
+} zn_tunnel_kind;
+
+typedef struct zn_tunnel_port {
+    uint16_t port; /* host byte order; neither 0 nor 53 */
+    zn_tunnel_kind kind;
+} zn_tunnel_port;
+
 typedef struct zn_engine_config {
     size_t size;           /* of this struct, as the program was compiled */
     uint32_t z;            /* how many users must share a name, 1 .. ZN_ZTABLE_Z_MAX */
@@ -268,6 +288,8 @@ typedef struct zn_engine_config {
     bool count_rows;
     bool count_leases;
     int64_t count_rotate_ns;
+    const zn_tunnel_port *tunnel_ports; /* at most 16; copied */
+    size_t tunnel_port_count;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the

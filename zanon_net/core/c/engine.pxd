@@ -92,6 +92,11 @@ cdef extern from "engine/engine.h" nogil:
         zn_fingerprints fingerprints
         int64_t times_ns
         bint exact
+    ctypedef enum zn_tunnel_kind:
+        pass
+    ctypedef struct zn_tunnel_port:
+        uint16_t port
+        zn_tunnel_kind kind
     ctypedef struct zn_engine_config:
         size_t size
         uint32_t z
@@ -139,6 +144,8 @@ cdef extern from "engine/engine.h" nogil:
         bint count_rows
         bint count_leases
         int64_t count_rotate_ns
+        const zn_tunnel_port *tunnel_ports
+        size_t tunnel_port_count
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter

@@ -9,7 +9,10 @@ cdef extern from "packet/packet.h" nogil:
         uint32_t proto
     ctypedef struct zn_tunnel:
         zn_addr end[2]
+    ctypedef struct zn_tunnel_ports:
+        pass
     ctypedef struct zn_packet_outer:
+        const zn_tunnel_ports *ports
         zn_tunnel tunnels[3]
         bint wants_layers
     ctypedef struct zn_packet:
@@ -22,6 +25,10 @@ cdef extern from "packet/packet.h" nogil:
         uint32_t encapsulations
         uint8_t tunnel_count
         zn_packet_outer *outer
+
+
+cdef extern from "packet/layers.h" nogil:
+    bint zn_tunnel_ports_add(zn_tunnel_ports *ports, uint16_t port, unsigned kind)
 
 
 cdef extern from "packet/decode.h" nogil:
