@@ -174,8 +174,8 @@ static inline zn_header zn_layers_known_port(uint16_t port)
     }
 }
 
-/* Returns the tunnel that a UDP port stands for, or ZN_HEADER_TRANSPORT. `ports` come first; NULL is
- * fine. */
+/* Returns the tunnel that a UDP port stands for, or ZN_HEADER_TRANSPORT. `ports` come first; they
+ * may be NULL. */
 static inline zn_header zn_layers_port(const zn_tunnel_ports *ports, uint16_t port)
 {
     if (ZN_UNLIKELY(ports != NULL))

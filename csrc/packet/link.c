@@ -182,8 +182,8 @@ zn_stat zn_peel_macsec(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_ETHERTYPE);
 }
 
-/* The time at which a switch of Arista received the frame. It lies between the MAC addresses and the
- * frame's own EtherType. The version says the clock, TAI or UTC, and the length of the time. */
+/* The time at which a switch of Arista received the frame. It lies between the MAC addresses and
+ * the frame's own EtherType. The version says the clock, TAI or UTC, and the length of the time. */
 zn_stat zn_peel_arista(zn_layers *l)
 {
     uint16_t subtype = zn_cursor_be16(&l->c);
