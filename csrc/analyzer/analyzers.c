@@ -146,8 +146,10 @@ static void disregard(zn_packet_context *s)
 {
     zn_flow *f = s->f;
     s->names->stats->n[ZN_STAT_TUNNEL_MISMATCH]++;
-    if (ZN_STATE(f)->addr_vote == ZN_ADDR_PENDING)
+    if (ZN_STATE(f)->addr_vote == ZN_ADDR_PENDING) {
         f->syn_acked = f->client_acked = false;
+        f->side[0].isn_claimed = f->side[1].isn_claimed = false;
+    }
     if (s->p->tuple.proto == ZN_PROTO_UDP && s->p->payload_len != 0)
         disregard_datagram(s);
 }

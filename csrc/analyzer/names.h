@@ -6,11 +6,12 @@
  * here calls one but through the table that analyzer/analyzers.h describes.
  *
  * Evidence, where roles->established asks for it, is over TCP the acknowledged handshake, for DNS
- * as well; bytes far from the expected place in the stream must also acknowledge what the server
- * sent. For DNS over UDP it is the matching response; for QUIC, packets to the connection ID that
- * the server chose; for DTLS, the server's cookie; the last two only where the client's side sent
- * nothing whose echo could pass for them. A name that comes before its evidence waits; one whose
- * evidence never comes is unconfirmed.
+ * as well, in whichever order a tap shows its three segments (flow/tcp.c); bytes far from the
+ * expected place in the stream must also acknowledge what the server sent. For DNS over UDP it is
+ * the matching response; for QUIC, packets to the connection ID that the server chose; for DTLS,
+ * the server's cookie; the last two only where the client's side sent nothing whose echo could pass
+ * for them. A name that comes before its evidence waits; one whose evidence never comes is
+ * unconfirmed.
  */
 #ifndef ZN_ANALYZER_NAMES_H
 #define ZN_ANALYZER_NAMES_H

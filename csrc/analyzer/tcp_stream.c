@@ -324,7 +324,7 @@ static bool acknowledges_server(const zn_packet_context *s)
     uint32_t unseen = s->p->ack - (server->isn + 1 + (uint32_t)sent) + ACK_LOST_MAX;
     if (!s->names->roles->established || f->midstream)
         return true;
-    return (s->p->tcp_flags & ZN_TCP_ACK) != 0 && unseen <= 2u * ACK_LOST_MAX;
+    return f->syn_acked && (s->p->tcp_flags & ZN_TCP_ACK) != 0 && unseen <= 2u * ACK_LOST_MAX;
 }
 
 /* Returns whether such bytes may be read; notes those that may not. */

@@ -145,7 +145,6 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
     if (p->tuple.proto == ZN_PROTO_TCP) {
         zn_tcp_open(&t->tcp, f);
         f->midstream = (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK)) != ZN_TCP_SYN;
-        t->stats->n[ZN_STAT_FLOWS_MIDSTREAM] += f->midstream;
         t->stats->n[ZN_STAT_FLOWS_TCP]++;
     } else {
         t->stats->n[ZN_STAT_FLOWS_UDP]++;
@@ -175,7 +174,7 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, uint8_t *play
         close_flow(t, flow, ZN_FLOW_IDLE, p->t_ns);
         return 0;
     }
-    if (!opens && p->t_ns - f->last_ns <= ZN_FLOW_LINGER_NS)
+    if (!opens && p->t_ns - f->last_ns <= ZN_FLOW_LINGER_NS && !zn_tcp_answers_another(f, p))
         return flow;
     zn_flow_index_remove(&t->index, flow);
     return 0;
@@ -306,6 +305,7 @@ static void close_flow(zn_flow_table *t, uint32_t flow, zn_flow_end why, int64_t
     queue_closed(t, flow);
     t->stats->n[ZN_STAT_FLOWS_CLOSED]++;
     t->stats->n[ZN_STAT_FLOWS_ONE_SIDED] += is_one_sided(f);
+    t->stats->n[ZN_STAT_FLOWS_MIDSTREAM] += f->midstream;
 }
 
 uint32_t zn_flow_next_closed(zn_flow_table *t)

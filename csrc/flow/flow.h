@@ -13,6 +13,9 @@
  * had a packet at least every ZN_FLOW_VISIT_S seconds. A gap of a year in the capture costs one
  * turn of it.
  *
+ * Directions of TCP may be captured in any order: a flow that opens with a SYN-ACK becomes whole
+ * with the SYN that the SYN-ACK acknowledges.
+ *
  * Flows open, close and are complete as Tstat's are (docs/reference/tstat.md).
  */
 #ifndef ZN_FLOW_FLOW_H
@@ -48,19 +51,26 @@ typedef struct zn_flow_side {
     uint32_t packets, packets_data;
     uint32_t acks, acks_pure;
     union {
-        uint32_t isn;       /* TCP: sequence number of the SYN */
+        uint32_t isn;       /* TCP: sequence number of the SYN; see isn_claimed */
         uint32_t udp_first; /* UDP: analyzer/'s */
     };
     union {
-        uint32_t next_seq;   /* TCP: after the highest byte sent */
+        /* TCP: after the highest byte sent. Before the side's first segment: after the bytes that
+         * the other side's SYN carries. */
+        uint32_t next_seq;
         uint32_t udp_second; /* UDP: analyzer/'s */
     };
-    uint32_t fin_end; /* sequence number after the FIN */
+    uint32_t fin_end; /* sequence number after the FIN; see fin_claimed */
     uint16_t fin;
     bool seq_known : 1;       /* next_seq means something */
     bool fin_acked : 1;       /* the other side acknowledged the FIN */
     bool sent_is_next : 1;    /* zn_flow_layer7.sent_seq is next_seq, whatever is there */
     bool message_is_next : 1; /* and so is message_seq */
+    /* True before the side's SYN if the other side acknowledged isn + 1 with its SYN-ACK or, as the
+     * client, with its first ACK. */
+    bool isn_claimed : 1;
+    /* True before the side's FIN if the other side acknowledged fin_end since its own FIN. */
+    bool fin_claimed : 1;
     union {
         uint8_t messages; /* TCP: those that are not in zn_flow_layer7.messages yet */
         uint8_t udp_type; /* UDP: analyzer/'s, what this side's datagrams look like */
@@ -148,7 +158,7 @@ typedef struct zn_flow {
     uint8_t end : 4;        /* zn_flow_end */
     bool indexed : 1;       /* the index holds it: lookups find it */
     bool emitted : 1;       /* its record is written: only lingering */
-    bool midstream : 1;     /* TCP whose SYN was not seen */
+    bool midstream : 1;     /* TCP whose SYN was not seen, or not yet */
     bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
     bool client_acked : 1;  /* the client is no spoofed source; TCP: it acknowledged that SYN */
     bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */

@@ -48,6 +48,18 @@ static inline void zn_udp_count(zn_flow *f, const zn_packet *p)
     side->last_data_ns = p->t_ns;
 }
 
+/* Notes the number that the client acknowledges first, if its server's SYN was not captured yet:
+ * with that number the SYN proves the client. Later ACKs before the SYN are not noted, so that a
+ * sender with a forged address has one guess. */
+static inline void zn_tcp_note_first_ack(zn_flow *f, const zn_packet *p)
+{
+    unsigned server = 1u - p->sender;
+    if (f->midstream || p->sender != f->client || f->flag_counts[server].syn != 0)
+        return;
+    f->side[server].isn = p->ack - 1;
+    f->side[server].isn_claimed = true;
+}
+
 /* Counts a segment without SYN, FIN and RST that carries the sender's next bytes. */
 static inline void zn_tcp_count_next(zn_flow_side *side, const zn_packet *p)
 {
@@ -76,8 +88,10 @@ static inline bool zn_tcp_count_fast(zn_flow *f, zn_flow_layer7 *l, const zn_pac
     if (ZN_UNLIKELY(side->first_data_ns == 0) && p->payload_len != 0)
         side->first_data_ns = p->t_ns;
     zn_tcp_count_next(side, p);
-    if (ZN_UNLIKELY(side->first_ack_ns == 0))
+    if (ZN_UNLIKELY(side->first_ack_ns == 0)) {
         side->first_ack_ns = p->t_ns;
+        zn_tcp_note_first_ack(f, p);
+    }
     /* Only the client's first ACKs are compared: the other side lies in another cache line. */
     if (ZN_UNLIKELY(!f->client_acked) && f->syn_acked && p->sender == f->client &&
         p->ack == f->side[1 - p->sender].isn + 1)

@@ -193,16 +193,46 @@ static void count_path(zn_tcp *t, const zn_flow *f, const zn_packet *p, place wh
     zn_tcp_path_count(&t->segments, t->stats, zn_tcp_path_of(t, f), &segment);
 }
 
+/* Adds 1, but does not wrap to 0, which means none. */
+static uint16_t one_more(uint16_t n)
+{
+    return n == UINT16_MAX ? n : (uint16_t)(n + 1);
+}
+
+/* Takes an acknowledgement that came after a FIN of either side, maybe before the FIN that it
+ * acknowledges. */
+static void acknowledge_fin(zn_flow_side *side, uint32_t ack)
+{
+    if (side->fin != 0) {
+        side->fin_acked |= zn_seq_ahead(ack, side->fin_end) >= 0;
+    } else if (!side->fin_claimed || zn_seq_ahead(ack, side->fin_end) > 0) {
+        side->fin_claimed = true;
+        side->fin_end = ack;
+    }
+}
+
+static void count_fin(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    uint32_t end = p->seq + p->payload_len + 1;
+    side->fin_acked |= side->fin_claimed && zn_seq_ahead(side->fin_end, end) >= 0;
+    side->fin_claimed = false;
+    side->fin = one_more(side->fin);
+    side->fin_end = end;
+    f->fin_seen = true;
+}
+
 static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 {
     zn_flow_side *other = &f->side[1 - p->sender];
     side->acks++;
     side->acks_pure +=
         p->payload_len == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
-    if (side->first_ack_ns == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) == 0)
+    if (side->first_ack_ns == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) == 0) {
         side->first_ack_ns = p->t_ns;
-    if (f->fin_seen && other->fin != 0 && zn_seq_ahead(p->ack, other->fin_end) >= 0)
-        other->fin_acked = true;
+        zn_tcp_note_first_ack(f, p);
+    }
+    if (f->fin_seen)
+        acknowledge_fin(other, p->ack);
     /* Not a RST: a firewall's has this number too, where somebody else opened the connection in the
      * client's name. */
     if (!f->client_acked && f->syn_acked && p->sender == f->client && p->ack == other->isn + 1 &&
@@ -210,46 +240,92 @@ static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
         f->client_acked = true;
 }
 
-/* Adds 1, but does not wrap to 0, which means none. */
-static uint16_t one_more(uint16_t n)
+/* Returns true if a SYN-ACK acknowledges the client's SYN, maybe with bytes that the SYN carried
+ * (RFC 7413 4.2.2). It has not been counted yet. */
+static bool answers_syn(const zn_flow *f, const zn_packet *p)
 {
-    return n == UINT16_MAX ? n : (uint16_t)(n + 1);
+    const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
+    uint32_t carried = server->seq_known ? 0 : server->next_seq - (client->isn + 1);
+    return (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK)) == (ZN_TCP_SYN | ZN_TCP_ACK) &&
+           p->sender != f->client && !f->midstream && f->flag_counts[f->client].syn != 0 &&
+           p->ack - (client->isn + 1) <= carried;
 }
 
-/* Counts a SYN, and sets where its side's stream starts. A SYN sent into a connection whose numbers
- * are known does not move that: the client's are known once the server acknowledged its SYN, the
- * server's once the client did. */
-static void count_syn(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+/* Returns true if the other side's SYN-ACK, captured before this SYN, acknowledges this SYN. Its
+ * sender has sent nothing else. */
+static bool was_answered(const zn_flow_side *side, const zn_packet *p)
 {
-    bool answer = (p->tcp_flags & ZN_TCP_ACK) != 0;
-    /* Not when something came before the client's SYN, which somebody else may have sent; nor when
-     * the server echoes segments and may send its client's back. */
-    bool acks = !f->midstream && p->sender != f->client && answer &&
-                !zn_flow_client_plays_server(f) && f->flag_counts[f->client].syn != 0 &&
-                p->ack == f->side[f->client].isn + 1;
-    if (answer)
-        zn_flow_note_server(f, p->sender);
-    f->flag_counts[p->sender].syn = one_more(f->flag_counts[p->sender].syn);
+    return side->isn_claimed && side->isn - p->seq <= p->payload_len;
+}
+
+/* Notes the end of the bytes that a SYN carries, for its answer. */
+static void note_carried(const zn_flow_side *side, zn_flow_side *other, const zn_packet *p,
+                         bool first)
+{
+    uint32_t end = p->seq + 1 + p->payload_len;
+    if (!other->seq_known &&
+        (first || p->seq != side->isn || zn_seq_ahead(end, other->next_seq) > 0))
+        other->next_seq = end;
+}
+
+/* Counts a SYN without ACK. If it opens the connection of which the server's answer was captured
+ * before it, and nothing else of the client, the flow is whole. */
+static void count_opening(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    bool first = f->flag_counts[p->sender].syn == 0;
+    bool joins =
+        f->midstream && p->sender == f->client && side->packets == 1 && was_answered(side, p);
+    note_carried(side, &f->side[1 - p->sender], p, first);
+    if (!f->syn_acked)
+        side->isn = p->seq;
+    if (joins) {
+        f->midstream = false;
+        f->syn_acked = !zn_flow_client_plays_server(f);
+    }
+}
+
+/* Counts a SYN-ACK. `answers`: what answers_syn returned. A client that plays the server is not
+ * proven, because a server that echoes segments may return the client's own. */
+static void count_answer(zn_flow *f, zn_flow_side *side, const zn_packet *p, bool answers)
+{
+    zn_flow_side *other = &f->side[1 - p->sender];
+    bool acks = answers && !zn_flow_client_plays_server(f);
+    zn_flow_note_server(f, p->sender);
+    f->client_acked |= acks && side->isn_claimed && side->isn == p->seq;
     if (!f->syn_acked || (acks && !f->client_acked))
         side->isn = p->seq;
     f->syn_acked |= acks;
+    if (f->midstream && other->packets == 0) {
+        other->isn = p->ack - 1;
+        other->isn_claimed = true;
+    }
     /* the echo was captured before the client's segment */
     if (zn_flow_client_plays_server(f) && !f->client_acked)
         f->syn_acked = false;
 }
 
-static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+/* Counts a SYN, and sets where its side's stream starts. A SYN sent into a connection whose numbers
+ * are known does not move that: the client's are known once the server acknowledged its SYN, the
+ * server's once the client did. */
+static void count_syn(zn_flow *f, zn_flow_side *side, const zn_packet *p, bool answers)
+{
+    if ((p->tcp_flags & ZN_TCP_ACK) != 0)
+        count_answer(f, side, p, answers);
+    else
+        count_opening(f, side, p);
+    side->isn_claimed = false;
+    f->flag_counts[p->sender].syn = one_more(f->flag_counts[p->sender].syn);
+}
+
+static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p, bool answers)
 {
     zn_flow_flag_counts *flag_counts = &f->flag_counts[p->sender];
     if ((p->tcp_flags & ZN_TCP_SYN) != 0)
-        count_syn(f, side, p);
+        count_syn(f, side, p, answers);
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
         flag_counts->rst = one_more(flag_counts->rst);
-    if ((p->tcp_flags & ZN_TCP_FIN) != 0) {
-        side->fin = one_more(side->fin);
-        f->fin_seen = true;
-        side->fin_end = p->seq + p->payload_len + 1;
-    }
+    if ((p->tcp_flags & ZN_TCP_FIN) != 0)
+        count_fin(f, side, p);
     if ((p->tcp_flags & ZN_TCP_ACK) != 0)
         count_ack(f, side, p);
 }
@@ -321,7 +397,15 @@ bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p)
         return false;
     if (side->seq_known)
         return side->next_seq - (p->seq + 1) >= BEFORE_SYN_MAX;
-    return f->flag_counts[1 - p->sender].syn == 0;
+    return side->isn_claimed ? !was_answered(side, p) : f->flag_counts[1 - p->sender].syn == 0;
+}
+
+bool zn_tcp_answers_another(const zn_flow *f, const zn_packet *p)
+{
+    const zn_flow_side *other = &f->side[1 - p->sender];
+    unsigned flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK | ZN_TCP_RST);
+    return flags == (ZN_TCP_SYN | ZN_TCP_ACK) && f->flag_counts[1 - p->sender].syn != 0 &&
+           p->ack - (other->isn + 1) > other->next_seq - (other->isn + 1);
 }
 
 bool zn_flow_complete(const zn_flow *f)
@@ -357,6 +441,7 @@ zn_flow_end zn_tcp_count(zn_tcp *t, zn_flow *f, const zn_packet *p)
     direction d = {t, f, side};
     place where;
     ends before = {0, 0};
+    bool answers = answers_syn(f, p);
     if (l != NULL)
         before = ends_of(l, side, p->sender);
     side->packets++;
@@ -364,7 +449,7 @@ zn_flow_end zn_tcp_count(zn_tcp *t, zn_flow *f, const zn_packet *p)
     where = count_sequence(&d, p);
     if (t->paths != NULL)
         count_path(t, f, p, where);
-    count_flags(f, side, p);
+    count_flags(f, side, p, answers);
     side->packets_data += p->payload_len != 0;
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
         return ZN_FLOW_RST; /* its payload says why, and is no part of the stream */

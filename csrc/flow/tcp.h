@@ -39,6 +39,9 @@ zn_flow_end zn_tcp_count(zn_tcp *t, zn_flow *f, const zn_packet *p);
 /* Returns true when a SYN without ACK, which came while the flow was open, begins another
  * connection between the same ports. */
 bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p);
+/* Returns true for a SYN-ACK to a closed flow that acknowledges the SYN of the next connection
+ * between the same ports, captured after the SYN-ACK. */
+bool zn_tcp_answers_another(const zn_flow *f, const zn_packet *p);
 /* Returns true for a RST that cannot be of the flow's connection, because its number is far from
  * all that its receiver waits for (RFC 9293 3.5.2). It is counted in the flow, which goes on. */
 bool zn_tcp_refuse_reset(zn_flow *f, const zn_packet *p);

@@ -89,10 +89,6 @@ UNPROVEN = {
     .segment(CLIENT, SYN)
     .segment(SERVER, SYN | ACK)
     .segment(CLIENT, PSH | ACK, HELLO, ack=SERVER_ISN + 2),
-    "acknowledges before the server spoke": Tcp()
-    .segment(CLIENT, SYN)
-    .segment(CLIENT, PSH | ACK, HELLO, ack=SERVER_ISN + 1)
-    .segment(SERVER, SYN | ACK),
     "the server acknowledges another SYN": Tcp()
     .segment(CLIENT, SYN)
     .segment(SERVER, SYN | ACK, ack=1002)

@@ -62,7 +62,14 @@ class Talk:
     last: Packet = field(init=False)
     stream: StreamOracle = field(default_factory=StreamOracle)
     base: int | None = None  # sequence number of the client's first byte
-    server_isn: int | None = None
+    midstream: bool = field(init=False)  # the client's SYN is not known
+    carried: int = 0  # bytes in the client's SYN
+    server_isn: int | None = None  # of the answer to the client's SYN
+    answer: Packet | None = None  # a SYN-ACK that came before all packets of the client
+    first_ack: Packet | None = None  # the client's, if it came before the server's SYN
+    spoke: bool = False  # the client sent something
+    acked: bool = False  # the client acknowledged something
+    server_syn: bool = False
     plays_server: bool = False  # the client sent a server's message, which an echo sends back
     counted: int = 0  # hellos and requests that were taken from the stream
     read: int = 0  # bytes of them
@@ -81,12 +88,11 @@ class Talk:
     lost_place: bool = False  # nobody knows where the next request begins
     unread: bool = False  # bytes that may hold a name: not the client's, or behind a gap
 
-    # ---- section 3 --------------------------------------------------------------------------
+    def __post_init__(self) -> None:
+        """A flow begins with its client's SYN, unless a server's answer was captured before it."""
+        self.midstream = self.first.tcp and self.first.flags & (SYN | ACK) != SYN
 
-    @property
-    def midstream(self) -> bool:
-        """Whether the SYN was not captured."""
-        return self.first.tcp and self.first.flags & (SYN | ACK) != SYN
+    # ---- section 3 --------------------------------------------------------------------------
 
     @property
     def client(self) -> int:
@@ -208,7 +214,7 @@ class Talk:
             return
         yield from self._prove(p)
         if not self.speaks(p) and not self.addr_voted:
-            self.proven, self.server_isn = False, None
+            self.proven, self.server_isn, self.answer, self.first_ack = False, None, None, None
         if self.speaks(p) and p.payload and not p.flags & RST:
             yield from self._hear(p) if from_client else self._watch(p)
 
@@ -234,25 +240,56 @@ class Talk:
         self.unread |= len(self.stream.byte) > len(head)
 
     def _prove(self, p: Packet) -> Iterator[Vote]:
-        """Looks for the proof of a client: SYN, SYN-ACK, and its acknowledgement; without
-        `established` any packet."""
+        """Looks for the proof of a client: SYN, SYN-ACK, and its acknowledgement, in any order;
+        without `established` any packet of a flow with a SYN."""
+        if p.sender == self.client:
+            self._prove_client(p)
+            self.spoke = True
+        elif p.flags & SYN:
+            self._prove_server(p)
+            self.server_syn = True
         if self.midstream:
             return
-        if p.sender == self.client:
-            if p.flags & SYN:
-                self.base = p.seq + 1
-                self.plays_server |= p.flags & ACK > 0
-            acknowledges = p.flags & (ACK | RST) == ACK and self.server_isn is not None
-            if acknowledges and p.ack == self.server_isn + 1:
-                self.proven = True
-        elif p.flags & SYN and p.flags & ACK and p.ack == self.base and not self.plays_server:
-            self.server_isn = p.seq
         if self.speaks(p) and (self.proven or not self.rules.established):
             yield from self._vote_addr(p)
             for name in self.names:
                 yield from self._vote(p, name)
             if self.certificate is not None:
                 yield from self._vote(p, self.certificate)
+
+    def _prove_client(self, p: Packet) -> None:
+        """Takes the client's SYN, and what acknowledges the server's. The first
+        acknowledgement before the server's SYN counts, and no later one: a forger of addresses has
+        one guess."""
+        if p.flags & SYN:
+            self.base, self.carried = p.seq + 1, p.length
+            self.plays_server |= p.flags & ACK > 0
+            before = self.answer
+            if before is not None and not self.spoke and self._answers(before.ack):
+                self.midstream, self.server_isn = False, before.seq
+            if self.plays_server:
+                self.server_isn = None
+        elif p.flags & (ACK | RST) == ACK and not self.midstream:
+            if self.first_ack is None and not self.acked and not self.server_syn:
+                self.first_ack = p
+            self.acked = True
+            self.proven |= self.server_isn is not None and p.ack == self.server_isn + 1
+
+    def _prove_server(self, p: Packet) -> None:
+        """Takes a SYN-ACK that answers the client's SYN, captured before or after it."""
+        if not p.flags & ACK:
+            return
+        if self.midstream and not self.spoke:
+            self.answer = p
+        elif not self.midstream and self._answers(p.ack) and not self.plays_server:
+            self.server_isn = p.seq
+            early, self.first_ack = self.first_ack, None
+            self.proven |= early is not None and early.ack == p.seq + 1
+
+    def _answers(self, ack: int) -> bool:
+        """Returns true if a SYN-ACK with this number answers the client's SYN. The server may
+        acknowledge bytes that the SYN carries, too (RFC 7413)."""
+        return self.base is not None and self.base <= ack <= self.base + self.carried
 
     def _watch(self, p: Packet) -> Iterator[Vote]:
         """Looks for a certificate that answers the user's hello."""
@@ -293,7 +330,7 @@ class Talk:
         again = self.service == "http" and self.counted > 0 and ahead > 0
         if self.all_comes or (ahead < STREAM_MAX and not again):
             return True
-        known = abs(p.ack - self.replied) <= ACK_BEYOND_MAX
+        known = self.server_isn is not None and abs(p.ack - self.replied) <= ACK_BEYOND_MAX
         if self.rules.established and not self.midstream and not known:
             self.unread = True
             return False

@@ -128,6 +128,19 @@ def client_of(p: Unit) -> int:
     return 1 - p.sender if p.flags & SYN or known else p.sender
 
 
+def opens(flow: Flow) -> bool:
+    """Whether the flow begins with its client's SYN, or with the server's answer to that SYN."""
+    client = client_of(flow[0])
+    first = next((p for p in flow if p.sender == client), flow[0])
+    if first.flags & (SYN | ACK) != SYN:
+        return False
+    earlier = flow[: flow.index(first)]
+    answers = [p.ack for p in earlier if p.flags & SYN and p.flags & ACK]
+    return not earlier or (
+        bool(answers) and first.seq < answers[-1] <= first.seq + 1 + first.length
+    )
+
+
 def is_complete(flow: Flow, client: int, end: str) -> bool:
     """Which log a flow belongs to; a client that sent data with no server SYN is half a flow."""
     answered = any(p.sender != client and p.flags & SYN for p in flow)
@@ -235,7 +248,7 @@ def test_flows_are_the_oracles(packets: list[Unit], isns: tuple[int, int], batch
         records.append(json_row(flow, client))
         if not flow[0].tcp:
             logs[UDP_COMPLETE].append(udp_row(flow, client))
-        elif flow[0].flags & (SYN | ACK) == SYN:  # Tstat has no flow without its SYN
+        elif opens(flow):  # Tstat has no flow without its SYN
             complete = is_complete(flow, client, end)
             logs[TCP_COMPLETE if complete else TCP_NOCOMPLETE].append(tcp_row(flow, client))
     for name, rows in logs.items():

@@ -21,6 +21,7 @@ from scenario.crowd import (
     HOSTS,
     SECONDARY,
     SERVERS,
+    SKEWS,
     TURNCOAT,
     Group,
     Scenario,
@@ -119,6 +120,16 @@ def asked_and_visited(chosen: Rules) -> Visits:
     return st.tuples(window, window).flatmap(lambda after: both(*after))
 
 
+@st.composite
+def parted(draw: st.DrawFn, chosen: Rules) -> list[Visit]:
+    """Visits of z users, or one less, to one name, of which a tap shows one direction late."""
+    how = st.sampled_from(["whole", "whole", "early data", "accepted data", "guessed early"])
+    skew = st.sampled_from([(ns, 0) for ns in SKEWS] + [(0, ns) for ns in SKEWS])
+    likely = replace(NAMING, how=draw(how))
+    visits = draw(several(chosen, ends_of(chosen.window_ns), USERS, likely))
+    return [replace(visit, skew=draw(skew)) for visit in visits]
+
+
 def aimed(make: Callable[[Rules], Visits], **fixed: object) -> st.SearchStrategy[Scenario]:
     """Scenarios under random rules, apart from the fixed ones."""
     return rules.map(lambda chosen: replace(chosen, **fixed)).flatmap(
@@ -135,6 +146,7 @@ AIMS = {
     "certificates never disclosed": aimed(like(SHOWING), never=("a.example",)),
     "certificates of users": aimed(like(SHOWING, STRANGERS), **PRIVATE),
     "bytes that strayed": aimed(like(replace(SHOWING, how="strayed")), established=True),
+    "directions that come apart": aimed(parted, established=True),
     "user agents": aimed(like(GREETING)),
     "user agents of an unproven client": aimed(like(GREETING_TWICE), established=True),
     "user agents of strangers": aimed(like(GREETING, STRANGERS), **PRIVATE),

@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from hypothesis import strategies as st
 from oracle.rules import EVERYWHERE, Rules
-from support.packets import DAY, HOUR, MINUTE, SECOND, START, Frame, merged
+from support.packets import DAY, HOUR, MINUTE, MS, SECOND, START, Frame, merged
 
 from scenario.answers import CERTIFICATES, FLIGHTS
 from scenario.quic import AGENTS, quic_visit
@@ -88,7 +88,10 @@ def ends_of(slices_ns: int) -> st.SearchStrategy[int]:
     return st.builds(int.__add__, after, st.sampled_from([0, 0, 0, 1, -1]))
 
 
+SKEWS = (MS + MS // 2, 2 * MS + MS // 2, 5 * MS + MS // 2)
 KINDS = ("tls", "tls", "http", "h2", "dns", "dns over tcp", "quic", "quic")
+# Most taps show both directions in time; others show the client or the server late.
+skews = st.sampled_from([(0, 0)] * 6 + [(ns, 0) for ns in SKEWS] + [(0, ns) for ns in SKEWS])
 Texts = st.SearchStrategy[tuple[str, str]]
 SECONDARY: dict[str, Texts] = {
     "tls": st.tuples(st.sampled_from(("", *CERTIFICATES)), st.sampled_from(FLIGHTS)),
@@ -116,6 +119,7 @@ def visits(draw: st.DrawFn, start: st.SearchStrategy[int], hosts: Sequence[bytes
         (draw(pause), draw(pause)),
         draw(routes if cut else whole_routes),
         draw(SECONDARY.get(kind, st.just(("", "")))),
+        draw(skews),
     )
 
 

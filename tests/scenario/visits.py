@@ -46,6 +46,7 @@ class Visit:
     pauses: tuple[int, int] = (0, 0)
     route: Route = NOTHING
     secondary: tuple[str, str] = ("", "")
+    skew: tuple[int, int] = (0, 0)  # by how many ns the tap shows the client and the server late
 
 
 ASTRAY = ("lost", "strayed")
@@ -54,7 +55,8 @@ FAR = 30_000  # more bytes than a stream is reassembled ahead
 HOW = {
     "tls": (
         *("whole",) * 6,
-        *("unanswered", "guessed", "late proof", "early data", "again", "in two", "turned round"),
+        *("unanswered", "guessed", "late proof", "early data", "accepted data", "again"),
+        *("in two", "turned round", "guessed early"),
         *("midstream", "nameless", "another syn", "ech", "ech"),
     ),
     "dns": (*("whole",) * 4, "unanswered", "another id", "another name", "asked again", "swapped"),
@@ -104,9 +106,16 @@ def tcp_visit(visit: Visit, n: int) -> list[Frame]:
     match visit.how:
         case "unanswered":
             talk.segment(CLIENT, SYN)
-        case "early data":
+        case "early data" | "accepted data":
             talk.segment(CLIENT, SYN, said.pop(0)).wait(visit.pauses[0] * SECOND)
-            talk.segment(SERVER, SYN | ACK, ack=1001).wait(SECOND).segment(CLIENT, ACK)
+            accepted = 1001 if visit.how == "early data" else None
+            talk.segment(SERVER, SYN | ACK, ack=accepted).wait(SECOND).segment(CLIENT, ACK)
+        case "guessed early":
+            talk.segment(CLIENT, SYN)
+            for ahead in range(1, 4):
+                talk.segment(CLIENT, ACK, ack=SERVER_ISN + ahead % 3)
+            talk.segment(SERVER, SYN | ACK)
+            guess = SERVER_ISN + 7
         case "midstream":
             talk.next = [1001, SERVER_ISN + 1]
         case _:
@@ -132,7 +141,19 @@ def tcp_visit(visit: Visit, n: int) -> list[Frame]:
         talk.segment(CLIENT, ACK, ack=guess)
     elif visit.end == "rst":
         talk.segment(SERVER, RST | ACK).segment(CLIENT, ACK, ack=guess)
-    return talk.frames
+    # the first packet says who the client of a flow without a SYN is
+    return talk.frames if visit.how == "midstream" else skewed(talk.frames, 20000 + n, visit.skew)
+
+
+def skewed(frames: list[Frame], port: int, late_ns: tuple[int, int]) -> list[Frame]:
+    """The frames of a client's port as a tap has them that shows one direction late."""
+
+    def shown(frame: Frame) -> Frame:
+        at = 34 if frame.data[14] >> 4 == 4 else 54
+        sender = SERVER if frame.data[at : at + 2] != port.to_bytes(2, "big") else CLIENT
+        return replace(frame, t_ns=frame.t_ns + late_ns[sender])
+
+    return sorted(map(shown, frames), key=lambda frame: frame.t_ns)
 
 
 def go_astray(talk: Tcp, visit: Visit, *, near: bool) -> None:
