@@ -7,7 +7,7 @@ of a server that was a client in another epoch, there are two answers: what a ru
 what it may.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ COARSE = ("pkts", "bytes", "pkts_all", "pkts_data", "bytes_all", "bytes_uniq")
 NEVER = (0, 0)
 
 Line = dict[str, Any]
+Sizes = dict[Hashable, int]
 Hunted = tuple[str | None, str | None, tuple[int, int]]
 
 
@@ -81,11 +82,13 @@ class Model:
         self.resolved = Resolved(rules.never)
         self.tied: dict[int, Resolution | None] = {}  # by talk
         self.must, self.may = (ZOracle(rules.z, rules.window_ns) for _ in range(2))
+        self.received: list[tuple[Sizes, Sizes]] = []  # by packet: see _receive
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
         """Takes all packets."""
         for p in self.packets:
+            self._receive()
             talk = self.talk_of.get(id(p))
             if talk is None:
                 continue
@@ -100,6 +103,7 @@ class Model:
             self.resolved.take(talk, p)
             if self._was_client(talk.ends[1].address, talk.epoch, p.t_ns):
                 self.withdrawn.add(id(talk))
+        self._receive()
         for _flow, talk in self.flows:
             talk.end()
         self.outcome.records = [
@@ -108,6 +112,12 @@ class Model:
         return self.outcome
 
     # ---- section 2 --------------------------------------------------------------------------
+
+    def _receive(self) -> None:
+        """Notes how many observations of each attribute precede the next packet's: in `must`, and
+        in `may`."""
+        must, may = ({a: len(seen) for a, seen in o.seen.items()} for o in (self.must, self.may))
+        self.received.append((must, may))
 
     def _decide(self, vote: Vote) -> None:
         what = vote.what
@@ -161,7 +171,7 @@ class Model:
             return oracle.users(vote.t_ns, ("addr", address)) >= oracle.z
         return oracle.observe(vote.t_ns, vote.talk.user, self._place(address, asks=asks))
 
-    def _place(self, address: Address, *, asks: bool) -> object:
+    def _place(self, address: Address, *, asks: bool) -> Hashable:
         """Where the users of a server are counted: those who ask it over DNS apart."""
         return ("resolver" if asks and self.rules.dns_votes == "own" else "addr", address)
 
@@ -227,12 +237,20 @@ class Model:
 
     # ---- DN-Hunter --------------------------------------------------------------------------
 
-    def _shared(self, oracle: ZOracle, what: object, since_ns: int) -> set[bool]:
-        """Whether z users share `what` when the record is written, at once or at any later
-        packet: the answers that are possible."""
-        later = {p.t_ns for p in self.packets if p.t_ns >= since_ns}
-        rules = self.rules
-        return {rules.everything or oracle.users(t, what) >= rules.z_at(t) for t in later}
+    def _shared(self, oracle: ZOracle, what: Hashable, last: Packet) -> set[bool]:
+        """Whether z users share `what` when the record is written: the answers that are possible.
+        The record can be written right after its flow's last packet, or at any later packet. A
+        packet moves the clock first, and its observations count then: users may leave the window
+        before others enter it."""
+        if self.rules.everything:
+            return {True}
+        which = oracle is self.may
+        sizes = [received[which].get(what, 0) for received in self.received]
+        since = next(n for n, p in enumerate(self.packets) if p is last)
+        moments = [(last.t_ns, sizes[since + 1])]
+        for n, p in enumerate(self.packets[since + 1 :], since + 1):
+            moments += [(p.t_ns, sizes[n]), (p.t_ns, sizes[n + 1])]
+        return {oracle.users(t, what, first) >= self.rules.z_at(t) for t, first in moments}
 
     def _hunted(
         self, flow: list[Packet], talk: Talk, name: str | None, withheld: bool
@@ -243,28 +261,25 @@ class Model:
         found, nothing = self.tied[id(talk)], (None, None, NEVER)
         if found is None or withheld or talk.ech:
             return (nothing,)
-        last_ns = flow[-1].t_ns
-        shared = self._shared(self.must, ("name", found.name), last_ns)
+        last = flow[-1]
+        shared = self._shared(self.must, ("name", found.name), last)
         step_ns = self.rules.detail.times_ns
         asked = (floored(found.asked_ns, step_ns), floored(found.answered_ns, step_ns))
         times = asked if talk.first.tcp else NEVER
-        resolvers = self._resolvers(found, talk, last_ns) if talk.first.tcp else {None}
+        resolvers = self._resolvers(found, talk, last) if talk.first.tcp else {None}
         disclosed = [(found.name, r, times) for r in resolvers]
         return (*(disclosed if True in shared else []), *([nothing] if False in shared else []))
 
-    def _resolvers(self, found: Resolution, talk: Talk, last_ns: int) -> set[str | None]:
+    def _resolvers(self, found: Resolution, talk: Talk, last: Packet) -> set[str | None]:
         address = found.resolver.ends[1].address
         if is_special(address):
             return {None}
         if found.resolver.internal[1]:
             same = found.resolver.epoch == talk.epoch
             return {self._pseudonym(found.resolver, 1) if same else None}
-        was_client = self._was_client(address, talk.epoch, last_ns)
-        shared = (
-            True in self._shared(self.may, self._place(address, asks=True), last_ns)
-            and not was_client
-        )
-        return {None, str(address)} if shared else {None}
+        was_client = self._was_client(address, talk.epoch, last.t_ns)
+        shared = self._shared(self.may, self._place(address, asks=True), last)
+        return {None, str(address)} if True in shared and not was_client else {None}
 
 
 def floored(t_ns: int, step_ns: int) -> int:

@@ -14,9 +14,10 @@ class ZOracle:
         self.window_ns = window_ns
         self.seen: dict[Hashable, list[tuple[int, Hashable]]] = defaultdict(list)
 
-    def users(self, t_ns: int, attribute: Hashable) -> int:
-        """Distinct users that exposed `attribute` in [t_ns - window, t_ns]."""
-        seen = self.seen.get(attribute, [])
+    def users(self, t_ns: int, attribute: Hashable, first: int | None = None) -> int:
+        """Distinct users that exposed `attribute` in [t_ns - window, t_ns]; with `first`, by only
+        the first `first` observations of the attribute."""
+        seen = self.seen.get(attribute, [])[:first]
         return len({user for t, user in seen if t_ns - self.window_ns <= t <= t_ns})
 
     def observe(self, t_ns: int, user: Hashable, attribute: Hashable) -> bool:

@@ -223,8 +223,26 @@ def test_what_seldom_comes_is_as_the_contract_says(
     check_fed(data.draw(AIMS[aim]), key_file, WHOLE)
 
 
+def asked_again() -> Scenario:
+    """Two users ask for a name, and again a minute later, both in the same nanosecond. The record
+    of a flow in between is written when the first of these questions has moved the clock: by then
+    the first pair of questions has left the window, and the second pair has not been counted."""
+    chosen = Rules(z=2, window_ns=30 * SECOND, rotate_ns=SECOND, key=KEY, established=False)
+    chosen = replace(chosen, dns_votes="all", dn_hunter=True, purpose="internal")
+    server = "198.51.100.7"
+    asks = [
+        Visit(START + ns, (user, "198.51.100.8"), "dns", (b"a.example",), secondary=(server, ""))
+        for ns in (0, MINUTE)
+        for user in ("10.7.0.1", "10.7.0.2")
+    ]
+    visit = Visit(START + SECOND, ("10.7.0.1", server), "tls", (b"a.example",), "nameless")
+    return Scenario(chosen, [*asks, visit])
+
+
 @settings(max_examples=examples(40))
 @given(scenarios, st.integers(1, 50))
+@example(asked_again(), 1)
+@example(asked_again(), WHOLE)
 def test_batches_change_nothing(key_file: str, scenario: Scenario, batch: int) -> None:
     check_fed(scenario, key_file, batch)
 
