@@ -310,7 +310,8 @@ static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_pa
 {
     if (names->roles->established)
         return f->client_acked;
-    return p->tuple.proto == ZN_PROTO_TCP && !f->midstream;
+    return (p->tuple.proto == ZN_PROTO_TCP && !f->midstream) ||
+           zn_addr_is_group(&f->tuple.addr[1 - f->client]); /* no client has such an address */
 }
 
 void zn_names_check_evidence(const zn_packet_context *s)

@@ -50,6 +50,7 @@
 /* By family: IPv4 first. */
 static const zn_prefix outside_block[2] = {{V4_BLOCK(248), 5}, {V6_BLOCK(0x3fff0800), 21}};
 static const zn_prefix pair_block[2] = {{V4_BLOCK(240), 5}, {V6_BLOCK(0x3fff0000), 21}};
+static const zn_prefix group_block[2] = {{V4_BLOCK(239), 8}, {V6_BLOCK(0xff0e0000), 16}};
 
 /* An AES block in memory order. */
 typedef struct block {
@@ -426,7 +427,7 @@ int zn_packet_keys_pair(zn_packet_keys *k, const zn_addr *user, const zn_addr *r
     b.word[1] ^= address.word[1];
     if (!encrypt(k->now->pair, &b))
         return give_up(out);
-    *out = place_in(pair_block, zn_addr_is_v4(real), &b);
+    *out = place_in(zn_addr_is_group(real) ? group_block : pair_block, zn_addr_is_v4(real), &b);
     return 0;
 }
 
@@ -567,6 +568,7 @@ void zn_packet_keys_blocks(const zn_packet_keys *k, zn_text *out)
         else
             put_ranges(&k->blocks[family], v4, out, &first);
         put_block(out, &pair_block[family], v4, &first);
+        put_block(out, &group_block[family], v4, &first);
         if (!k->wide)
             put_block(out, &outside_block[family], v4, &first);
     }

@@ -17,7 +17,8 @@
  *
  * Other addresses become 27 or 107 pseudorandom bits in a block of their own: those of clients in
  * no internal network in 248.0.0.0/5 (never 255.255.255.255) and 3fff:800::/21, those that one
- * user's flows have in place of a server's in 240.0.0.0/5 and 3fff::/21.
+ * user's flows have in place of a server's in 240.0.0.0/5 and 3fff::/21. The address in place of a
+ * multicast group has 24 or 112 such bits in 239.0.0.0/8 or ff0e::/16.
  *
  * Where addresses are wide, clients have the pseudonyms of logs, inside or not, and no block.
  *
@@ -57,8 +58,8 @@ void zn_packet_keys_rebase(zn_packet_keys *k);
  * internal network) in the block of outside clients. 0, or -ZN_ERR_CRYPTO with *out zero, as where
  * no epoch is entered. */
 int zn_packet_keys_client(zn_packet_keys *k, const zn_addr *real, bool internal, zn_addr *out);
-/* The address that stands for `real` in the flows of `user`. The same for all users where user is
- * NULL. 0, or -ZN_ERR_CRYPTO with *out zero. */
+/* Writes the address that replaces `real` in the flows of `user`: a group if `real` is one. If
+ * user is NULL, all users have that address. Returns 0, or -ZN_ERR_CRYPTO with *out zero. */
 int zn_packet_keys_pair(zn_packet_keys *k, const zn_addr *user, const zn_addr *real, zn_addr *out);
 /* Writes what stands for a port of `user` (NULL: of all): a permutation each of 1 .. 1023, 1024 ..
  * 32767 and 32768 .. 65535, so that a client's port stays one; 0 stays. 0, or -ZN_ERR_CRYPTO with
@@ -112,8 +113,8 @@ static inline uint32_t zn_packet_long_id(const zn_packet_shift *shift, uint32_t 
 }
 
 /* Appends the blocks of the epoch to *out as a JSON list of texts such as "10.0.0.0/8": the ranges
- * in use, the two blocks of other addresses, and of slots the ranges that they are drawn in. Where
- * addresses are wide: /0, and the block of addresses in one user's flows. */
+ * in use, the three blocks of other addresses, and of slots the ranges that they are drawn in. If
+ * addresses are wide: /0, and the blocks of addresses and groups in one user's flows. */
 void zn_packet_keys_blocks(const zn_packet_keys *k, zn_text *out);
 
 #endif

@@ -179,12 +179,16 @@ static bool has_flow(const zn_held_packet *p)
     return p->proto == ZN_PROTO_TCP || p->proto == ZN_PROTO_UDP;
 }
 
-/* The kind of question that is asked about the server's address when a flow opens. */
-static zn_vote_kind addr_peek_kind(const zn_engine *e, const zn_tuple *tuple)
+/* With z = 1, asks whether the server's address may be shown even if no vote for it is cast: a
+ * client's address may not. */
+static void peek_server(zn_engine *e, const zn_tuple *tuple, uint32_t flow, int64_t t_ns)
 {
     bool dns = tuple->port[0] == ZN_DNS_PORT || tuple->port[1] == ZN_DNS_PORT;
-    return dns && e->roles.dns_votes != ZN_DNS_VOTES_ALL ? ZN_VOTE_DNS_ADDR_PEEK
-                                                         : ZN_VOTE_ADDR_PEEK;
+    if (e->roles.release_all)
+        (void)zn_votes_cast(&e->votes,
+                            dns && e->roles.dns_votes != ZN_DNS_VOTES_ALL ? ZN_VOTE_DNS_ADDR_PEEK
+                                                                          : ZN_VOTE_ADDR_PEEK,
+                            t_ns, flow, 0);
 }
 
 void zn_engine_plan_flow(zn_engine *e, uint32_t flow)
@@ -193,7 +197,7 @@ void zn_engine_plan_flow(zn_engine *e, uint32_t flow)
     int64_t epoch = zn_flow_epoch(e->flows, f, e->roles.rotate_ns);
     for (unsigned i = 0; i < e->packets_count; i++)
         zn_packet_gate_open(&e->packets[i].gate, flow, epoch);
-    (void)zn_votes_cast(&e->votes, addr_peek_kind(e, &f->tuple), f->first_ns, flow, 0);
+    peek_server(e, &f->tuple, flow, f->first_ns);
 }
 
 void zn_engine_replan_flow(zn_engine *e, uint32_t flow, int64_t t_ns)
@@ -202,7 +206,7 @@ void zn_engine_replan_flow(zn_engine *e, uint32_t flow, int64_t t_ns)
     int64_t epoch = zn_flow_epoch(e->flows, f, e->roles.rotate_ns);
     for (unsigned i = 0; i < e->packets_count; i++)
         zn_packet_gate_reopen(&e->packets[i].gate, flow, epoch);
-    (void)zn_votes_cast(&e->votes, addr_peek_kind(e, &f->tuple), t_ns, flow, 0);
+    peek_server(e, &f->tuple, flow, t_ns);
 }
 
 void zn_engine_note_names(zn_engine *e, uint32_t flow, const zn_flow *f)

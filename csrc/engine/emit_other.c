@@ -59,7 +59,7 @@ static bool place_ends(const zn_engine *e, const zn_addr real[2], bool answers, 
 {
     const zn_roles *roles = &e->roles;
     for (unsigned i = 0; i < 2; i++)
-        internal[i] = zn_nets_contain(roles->internal, roles->internal_count, &real[i]);
+        internal[i] = zn_packet_address_is_internal(roles, &real[i]);
     *user = internal[0] ? 0 : internal[1] || answers;
     return internal[0] || internal[1] || !roles->internal_is_set;
 }
@@ -86,7 +86,7 @@ static bool make_addresses(const zn_engine *e, zn_packets *of, const zn_packet *
     int64_t epoch = zn_engine_other_epoch(of, p);
     int rc = zn_keys_enter(of->keys, epoch) ? zn_packet_keys_enter(keys, epoch) : -ZN_ERR_CRYPTO;
     for (unsigned i = 0; i < 2 && rc == 0; i++) {
-        if (zn_addr_is_special(&real[i])) /* a group that all hosts know */
+        if (zn_packet_address_is_open(&real[i]))
             out[i] = real[i];
         else if (internal[i] || i == user)
             rc = zn_packet_keys_client(keys, &real[i], internal[i], &out[i]);

@@ -64,9 +64,9 @@ static bool make_address(const outer *o, const zn_addr *real, zn_addr *out)
 {
     const zn_packet_gate *g = &o->of->gate;
     const zn_roles *roles = g->policy->roles;
-    bool internal = zn_nets_contain(roles->internal, roles->internal_count, real);
+    bool internal = zn_packet_address_is_internal(roles, real);
     bool linkable = g->server_addresses == ZN_SERVER_ADDRESSES_LINKABLE;
-    if (zn_addr_is_special(real)) { /* a group that all hosts know */
+    if (zn_packet_address_is_open(real)) {
         *out = *real;
         return true;
     }

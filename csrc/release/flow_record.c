@@ -131,11 +131,9 @@ static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
     return zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
 }
 
-/* Returns whether the vote on the flow's server was one of DNS, which a record of another protocol
- * must not follow. Only over TCP is the protocol known after the vote. */
-static bool votes_for_dns_only(const zn_gate *g, const zn_flow *f)
+bool zn_flow_record_votes_for_dns_only(const zn_policy *policy, const zn_flow *f)
 {
-    return g->policy->roles->dns_votes == ZN_DNS_VOTES_OWN && f->tuple.proto == ZN_PROTO_TCP &&
+    return policy->roles->dns_votes == ZN_DNS_VOTES_OWN && f->tuple.proto == ZN_PROTO_TCP &&
            f->tuple.port[1 - f->client] == ZN_DNS_PORT && ZN_STATE(f)->protocol != 0 &&
            ZN_STATE(f)->protocol != ZN_ANALYZER_DNS;
 }
@@ -154,11 +152,13 @@ static void set_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_r
 {
     unsigned end = 1u - f->client;
     const zn_addr *real = &f->tuple.addr[end];
-    if (zn_addr_is_special(real) || zn_addr_is_special(known_as(g, f, end)))
+    bool special = zn_addr_is_special(real);
+    if (special ? !zn_addr_is_group(real) : zn_addr_is_special(known_as(g, f, end)))
         return;
-    if (f->internal[end]) {
+    if (f->internal[end] && !special) {
         set_pseudonym(g, f, end, r);
-    } else if (server != 0 && !server_was_client(g, server) && !votes_for_dns_only(g, f)) {
+    } else if (server != 0 && !server_was_client(g, server) &&
+               !zn_flow_record_votes_for_dns_only(g->policy, f)) {
         r->addr = *real;
         r->disclosure = ZN_DISCLOSURE_RELEASED;
     }

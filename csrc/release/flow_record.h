@@ -11,6 +11,10 @@
 #include "release/gate.h"
 #include "release/record.h"
 
+/* Returns whether the vote on the flow's server was one of DNS, which neither the record nor the
+ * packets of another protocol may follow. Only over TCP is the protocol known after the vote. */
+bool zn_flow_record_votes_for_dns_only(const zn_policy *policy, const zn_flow *f);
+
 /* Prefetches the memory that zn_flow_record_fill reads; a second step, some time later, prefetches
  * the text of the name. Returns the `server` of zn_flow_record_fill. */
 uint64_t zn_flow_record_prefetch(const zn_gate *g, const zn_flow *f);

@@ -179,6 +179,9 @@ bool zn_gate_addr_is_public(const zn_gate *g, const zn_flow *f)
     const zn_roles *roles = g->policy->roles;
     const zn_addr *server = &f->tuple.addr[1 - f->client];
     zn_addr carried = zn_addr_carried(server);
+    if (zn_addr_is_group(server))
+        return !f->internal[1 - f->client] && !zn_addr_is_known_group(server) &&
+               !zn_addr_is_derived_group(server);
     return !f->internal[1 - f->client] && !zn_addr_is_special(server) &&
            !zn_addr_is_special(&carried) &&
            !zn_nets_contain(roles->internal, roles->internal_count, &carried);

@@ -3,6 +3,7 @@
 #include "release/packet_gate.h"
 
 #include "anonymity/votes.h"
+#include "release/flow_record.h"
 #include "util/arena.h"
 
 int zn_packet_gate_init(zn_packet_gate *g, uint32_t max_flows, zn_error *err)
@@ -73,6 +74,11 @@ static int make_outside(zn_packet_gate *g, const zn_addr *real, const zn_addr *u
     return rc;
 }
 
+bool zn_packet_address_is_internal(const zn_roles *roles, const zn_addr *a)
+{
+    return !zn_addr_is_group(a) && zn_nets_contain(roles->internal, roles->internal_count, a);
+}
+
 /* Makes what stands for an end of the flow. */
 static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packet_plan *plan)
 {
@@ -80,7 +86,7 @@ static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packe
     const zn_addr *real = &f->tuple.addr[end], *user = zn_flow_user(g->flows, f);
     const zn_addr cut = zn_addr_cut(user, roles->user_v4_bits, roles->user_v6_bits);
     bool linkable = g->server_addresses == ZN_SERVER_ADDRESSES_LINKABLE;
-    bool internal = zn_nets_contain(roles->internal, roles->internal_count, real);
+    bool internal = zn_packet_address_is_internal(roles, real);
     int rc = 0;
     plan->is_internal[end] = internal;
     if (end == f->client || internal)
@@ -198,19 +204,29 @@ void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow)
     plan->last_word = (uint16_t)names_say(g, zn_flow_at(g->flows, flow), plan, INT64_MAX);
 }
 
+/* Returns true if the flow's server is shown by a packet that leaves at due_ns, as the flow's record
+ * shows the server: the flow's own vote was decided by then, and released the address. */
+static bool is_server_released(const zn_packet_gate *g, const zn_flow *f,
+                               const zn_packet_plan *plan, int64_t due_ns)
+{
+    if (plan->addr_ns > due_ns)
+        return plan->addr_shared;
+    return ZN_STATE(f)->addr_vote == ZN_ADDR_RELEASED && plan->addr_released &&
+           !zn_flow_record_votes_for_dns_only(g->policy, f);
+}
+
 /* Fixes the server's address and the ports of a flow whose packets begin to leave: those of the
  * main output have. A view shows no more of them than that does. Where it shows less, the pair
  * pseudonym would join flows of which the main output shows the server to those of which it does
  * not, for who has both; and coarse flows to flows and answers of DNS that show a name. */
-static void fix_server(zn_packet_gate *g, uint32_t flow, zn_packet_plan *plan, bool masked)
+static void fix_server(zn_packet_gate *g, uint32_t flow, zn_packet_plan *plan, bool masked,
+                       int64_t due_ns)
 {
     const zn_flow *f = zn_flow_at(g->flows, flow);
     const zn_packet_plan *in_main = g->main != NULL ? zn_packet_gate_plan(g->main, flow) : NULL;
     bool disclosed = in_main == NULL || in_main->server == ZN_PACKET_SERVER_RELEASED;
     bool veiled = in_main == NULL ? g->coarse && masked : disclosed;
-    bool in_time = plan->addr_ns <= zn_packet_gate_due_after(g, f->first_ns);
-    bool released = in_time ? ZN_STATE(f)->addr_vote == ZN_ADDR_RELEASED && plan->addr_released
-                            : plan->addr_shared;
+    bool released = is_server_released(g, f, plan, due_ns);
     plan->began_masked = masked || (in_main != NULL && in_main->began_masked);
     if (plan->began_masked || !disclosed || g->server_addresses != ZN_SERVER_ADDRESSES_TESTED)
         released = false;
@@ -261,7 +277,7 @@ zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, in
         return fate;
     }
     if (plan->server == ZN_PACKET_SERVER_OPEN)
-        fix_server(g, flow, plan, fate != ZN_STAT_PACKETS_PASSED);
+        fix_server(g, flow, plan, fate != ZN_STAT_PACKETS_PASSED, due_ns);
     if (!plan->left && fate == ZN_STAT_PACKETS_PASSED)
         count_names(g, f, due_ns);
     plan->left = true;
@@ -291,7 +307,7 @@ const zn_addr *zn_packet_gate_address(const zn_flow *f, const zn_packet_plan *pl
 {
     if (end == f->client || plan->is_internal[end])
         return &plan->client[end];
-    if (zn_addr_is_special(&f->tuple.addr[end])) /* a group: zn_packet_is_local */
+    if (zn_packet_address_is_open(&f->tuple.addr[end]))
         return &f->tuple.addr[end];
     if (plan->server == ZN_PACKET_SERVER_VEILED)
         return &plan->veil;
@@ -299,8 +315,6 @@ const zn_addr *zn_packet_gate_address(const zn_flow *f, const zn_packet_plan *pl
 }
 
 /* ---- what stays in its network --------------------------------------------------------------- */
-
-#define V4_ADDRESS 12u /* where the bytes of an IPv4 address start in a zn_addr */
 
 /* Ports of DHCP, NetBIOS, SSDP, WS-Discovery, mDNS and LLMNR. */
 static bool is_local_port(uint16_t port)
@@ -323,22 +337,11 @@ static bool is_local_port(uint16_t port)
     }
 }
 
-/* Returns whether the address is a group that all hosts know: IPv4 multicast but what holds the
- * prefix of a network or the number of one (RFC 6034, RFC 3180), and permanent groups of IPv6 (RFC
- * 4291 2.7) but those that hold a part of an address, or of a name's hash (RFC 4620 5); or the
- * broadcast address. */
-static bool is_known_group(const zn_addr *a)
+bool zn_packet_address_is_open(const zn_addr *a)
 {
     static const uint8_t broadcast[4] = {255, 255, 255, 255};
-    static const uint8_t solicited[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};
-    static const uint8_t queried[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0xff};
-    const uint8_t *v4 = a->byte + V4_ADDRESS;
-    if (zn_addr_is_v4(a))
-        return memcmp(v4, broadcast, sizeof broadcast) == 0 ||
-               (v4[0] >= 224 && v4[0] < 240 && v4[0] != 233 && v4[0] != 234);
-    return a->byte[0] == 0xff && a->byte[1] >> 4 == 0 &&
-           memcmp(a->byte, solicited, sizeof solicited) != 0 &&
-           memcmp(a->byte, queried, sizeof queried) != 0;
+    return zn_addr_is_known_group(a) ||
+           (zn_addr_is_v4(a) && memcmp(a->byte + 12, broadcast, sizeof broadcast) == 0);
 }
 
 bool zn_packet_is_local(const zn_tuple *tuple)
@@ -349,7 +352,7 @@ bool zn_packet_is_local(const zn_tuple *tuple)
             return true;
         if (!zn_addr_is_special(&tuple->addr[i]))
             continue;
-        if (!is_known_group(&tuple->addr[i]))
+        if (!zn_addr_is_group(&tuple->addr[i]) && !zn_packet_address_is_open(&tuple->addr[i]))
             return true;
         groups++;
     }

@@ -51,8 +51,8 @@ typedef struct zn_packet_plan {
     bool has_left[2];
     uint8_t server;          /* zn_packet_server */
     bool is_internal[2];     /* the end's own address is; a tunnel's does not count */
-    bool addr_shared : 1;    /* enough users shared the server's address when the flow opened */
-    bool addr_released : 1;  /* and enough did with the vote for it */
+    bool addr_shared : 1;    /* z is 1, and the server was no client when the flow opened */
+    bool addr_released : 1;  /* enough users share the server's address with the flow's vote */
     bool ready : 1;          /* addresses, ports and `shift` are set */
     bool left : 1;           /* some packet left */
     bool passed : 1;         /* and not masked */
@@ -168,9 +168,16 @@ bool zn_packet_gate_shows(const zn_packet_gate *g, uint32_t entry, int64_t t_ns)
 /* Returns the address that a packet which leaves has for an end of its flow. */
 const zn_addr *zn_packet_gate_address(const zn_flow *f, const zn_packet_plan *plan, unsigned end);
 
+/* Returns true for an address that packets always show: a registered multicast group
+ * (zn_addr_is_known_group), and 255.255.255.255. */
+bool zn_packet_address_is_open(const zn_addr *a);
+/* Returns true for an address that has a client's pseudonym: of an internal network, and no group
+ * even if the networks are all addresses. */
+bool zn_packet_address_is_internal(const zn_roles *roles, const zn_addr *a);
+
 /* Returns whether packets between these ends are of one network only, and never leave: protocols
- * that name hosts to their neighbours, and addresses that are not one host's own, but for groups
- * that all hosts know. */
+ * that name hosts to their neighbours, and addresses that are not one host's own, but for multicast
+ * groups and 255.255.255.255 as one of the ends. */
 bool zn_packet_is_local(const zn_tuple *tuple);
 
 #endif

@@ -7,6 +7,8 @@
 #include <arpa/inet.h>
 #include <endian.h>
 
+#define V4_ADDRESS 12u /* offset of an IPv4 address in a zn_addr */
+
 /* Returns true when the first `bits` bits of both addresses are equal. */
 static bool same_prefix(const zn_addr *a, const zn_addr *b, unsigned bits)
 {
@@ -38,6 +40,45 @@ bool zn_addr_is_special(const zn_addr *a)
     if (zn_addr_equal(a, &unspecified) || zn_addr_equal(a, &loopback))
         return true;
     return a->byte[0] == 0xff || (a->byte[0] == 0xfe && (a->byte[1] & 0xc0) == 0x80);
+}
+
+bool zn_addr_is_group(const zn_addr *a)
+{
+    if (zn_addr_is_v4(a))
+        return (a->byte[V4_ADDRESS] & 0xf0) == 224;
+    return a->byte[0] == 0xff;
+}
+
+/* Returns true for 224.0.0.0/24, and in 224.0.1.0/24 for the groups that IANA has registered. */
+static bool v4_is_known_group(const uint8_t *four)
+{
+    if (four[0] != 224 || four[1] != 0 || four[2] > 1)
+        return false;
+    return four[2] == 0 || (four[3] != 38 && four[3] != 124 && four[3] <= 190);
+}
+
+bool zn_addr_is_known_group(const zn_addr *a)
+{
+    static const uint8_t node[12] = {0xff, 1}, link[12] = {0xff, 2};
+    uint32_t group;
+    if (zn_addr_is_v4(a))
+        return v4_is_known_group(a->byte + V4_ADDRESS);
+    if (memcmp(a->byte, node, sizeof node) != 0 && memcmp(a->byte, link, sizeof link) != 0)
+        return false;
+    memcpy(&group, a->byte + V4_ADDRESS, sizeof group);
+    group = be32toh(group);
+    return (group >= 1 && group <= 0xff) || (group >= 0x10001 && group <= 0x10007);
+}
+
+bool zn_addr_is_derived_group(const zn_addr *a)
+{
+    static const uint8_t solicited[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};
+    static const uint8_t queried[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0xff};
+    if (zn_addr_is_v4(a))
+        return a->byte[V4_ADDRESS] == 234;
+    return a->byte[0] == 0xff &&
+           ((a->byte[1] & 0x60) != 0 || memcmp(a->byte, solicited, sizeof solicited) == 0 ||
+            memcmp(a->byte, queried, sizeof queried) == 0);
 }
 
 zn_addr zn_addr_carried(const zn_addr *a)

@@ -50,6 +50,16 @@ static inline bool zn_addr_is_v4(const zn_addr *a)
  * not one host's own. */
 bool zn_addr_is_special(const zn_addr *a);
 
+/* Returns true for a multicast group. */
+bool zn_addr_is_group(const zn_addr *a);
+/* Returns true for a group that is registered for all hosts: 224.0.0.0/24, the groups that IANA has
+ * registered in 224.0.1.0/24, and the permanent groups of one link that RFC 4291 2.7.1 and IANA
+ * list (ff01:: and ff02::, the last 32 bits up to ff or from 1:1 to 1:7). */
+bool zn_addr_is_known_group(const zn_addr *a);
+/* Returns true for a group that holds a part of another address: of a network's prefix (RFC 6034,
+ * RFC 3306, RFC 3956), or of a host's address or its name's hash (RFC 4291 2.7.1, RFC 4620 5). */
+bool zn_addr_is_derived_group(const zn_addr *a);
+
 /* Returns the IPv4 address inside an IPv6 one, and any other address as it is. IPv6 holds IPv4 by
  * NAT64 (RFC 6052's 64:ff9b::/96, and RFC 8215's 64:ff9b:1::/48 in its last bytes), 6to4 (RFC
  * 3056), Teredo (RFC 4380: the client's), ISATAP (RFC 5214), or after zeros (RFC 4291 2.5.5.1, RFC

@@ -25,13 +25,13 @@ BLOCKS = {
     "client": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"),
     "outside client": ("248.0.0.0/5", "3fff:800::/21"),
     "pair": ("240.0.0.0/5", "3fff::/21"),
-    "special": ("224.0.0.0/4", "255.255.255.255/32", "ff00::/8"),
+    "group": ("239.0.0.0/8", "ff0e::/16"),
 }
+BROADCAST = ipaddress.IPv4Address("255.255.255.255")
+UNREGISTERED = (38, 124, *range(191, 256))  # last bytes in 224.0.1.0/24 (IANA, 2026)
 NETWORKS = [
-    (ipaddress.ip_network(text), block)
-    for block, texts in reversed(BLOCKS.items())
-    for text in texts
-]  # special ones first, as 255.255.255.255 lies in 248.0.0.0/5
+    (ipaddress.ip_network(text), block) for block, texts in BLOCKS.items() for text in texts
+]
 
 
 class Held(NamedTuple):
@@ -123,8 +123,40 @@ def held(frame: bytes, *, cut: bool = False) -> Iterator[Held]:
     yield from (Held("outer", one) for layer in layers for one in layer.ends)
 
 
+def is_known_group(address: Address) -> bool:
+    """Return whether a group is registered for all hosts: 224.0.0.0/24, what IANA registered in
+    224.0.1.0/24, and permanent groups of one link or node with small numbers (RFC 4291, 2.7.1)."""
+    number = int(address)
+    if address.version == 4:
+        return number >> 8 == 0xE00000 or (
+            number >> 8 == 0xE00001 and number & 0xFF not in UNREGISTERED
+        )
+    if number >> 112 not in (0xFF01, 0xFF02):
+        return False
+    group = number % 2**112
+    return 0 < group < 0x100 or 0x10000 < group < 0x10008
+
+
+def is_derived_group(address: Address) -> bool:
+    """Return whether a group holds a part of another address: a prefix (RFC 6034, 3306, 3956), or
+    bits of a host's address or of its name's hash (RFC 4291, 2.7.1; RFC 4620, 5)."""
+    number = int(address)
+    if address.version == 4:
+        return number >> 24 == 234
+    return number >> 120 == 0xFF and (
+        bool(number >> 112 & 0x60) or number >> 24 in (0xFF02 << 88 | 0x1FF, 0xFF02 << 88 | 0x2FF)
+    )
+
+
+def is_open(address: Address) -> bool:
+    """Return whether each packet shows the address."""
+    return address == BROADCAST or is_known_group(address)
+
+
 def block_of(address: Address) -> str | None:
     """The block in which an address lies."""
+    if is_open(address):
+        return "special"
     inside = (block for net, block in NETWORKS if address.version == net.version and address in net)
     return next(inside, None)
 

@@ -30,6 +30,7 @@ LAYER_IDS = (  # bits, first, last: VLAN, MPLS, PPPoE, GRE, VXLAN, GTP, L2TP (tw
     (24, 1, 2**24 - 1),
 )
 PAIR = {4: ip_network("240.0.0.0/5"), 6: ip_network("3fff::/21")}
+GROUP = {4: ip_network("239.0.0.0/8"), 6: ip_network("ff0e::/16")}
 
 
 def within(inner: Network, outer: Network) -> bool:
@@ -208,7 +209,8 @@ class OraclePacketKeys:
         """What stands for an address in the flows of a user."""
         key, who = self._key("pair"), bytes(16) if user is None else self._form(ip_address(user))
         mixed = int.from_bytes(self._aes(key, who)) ^ int.from_bytes(self._form(ip_address(text)))
-        return self._behind(PAIR, self._aes(key, mixed.to_bytes(16)), text)
+        block = GROUP if ip_address(text).is_multicast else PAIR
+        return self._behind(block, self._aes(key, mixed.to_bytes(16)), text)
 
     def port(self, user: str | None, port: int) -> int:
         """What stands for a port of a user."""

@@ -125,7 +125,7 @@ class MessageFates(Fates):
         self.courses, self.closed = {}, []
         self.flows: list[tuple[list[Packet], str]] = []
         for flow, end, closed_ns in flows_of(list(known)):
-            course = Course(Talk(rules, flow[0]), server_due_ns=flow[0].t_ns + hold_ns)
+            course = Course(Talk(rules, flow[0]))
             self.closed.append((course, closed_ns))
             self.courses |= {id(p): course for p in flow}
             self.flows.append((flow, end))
@@ -170,7 +170,8 @@ class MessageFates(Fates):
             return Fate(FRAGMENT, frame)
         if not course.talk.shown_at_all:
             return Fate(NO_USER, frame, packet, course)
-        return Part(self._left(course, first_ns + self.hold_ns), frame, packet, course)
+        due_ns = first_ns + self.hold_ns
+        return Part(self._left(course, due_ns), frame, packet, course, due_ns=due_ns)
 
     def _message(self, n: int, frame: Frame) -> Fate:
         ip = ip_of(frame.data[14:])
@@ -188,8 +189,11 @@ class MessageFates(Fates):
         if course is not None:
             if not course.talk.shown_at_all:
                 return Fate(NO_USER, frame)
-            what = self._left(course, frame.t_ns + self.hold_ns)
-            return Message(what, frame, course=course, quote=quote, clock_ns=clock_ns)
+            due_ns = frame.t_ns + self.hold_ns
+            what = self._left(course, due_ns)
+            return Message(
+                what, frame, course=course, due_ns=due_ns, quote=quote, clock_ns=clock_ns
+            )
         if is_error and (quote is None or quote.protocol in (TCP, UDP)):
             return Fate(NO_FLOW, frame)
         return Message(PASSED, frame, clock_ns=clock_ns)
@@ -258,6 +262,7 @@ class MessageChecker(Checker):
     """Compares messages of ICMP and fragments, too, with those that must leave."""
 
     def check(self, fate: Fate, given: Frame, left: Frame) -> None:
+        self.fix_server(fate)
         if isinstance(fate, Message):
             self._check_message(fate, given, left)
         elif isinstance(fate, Part):

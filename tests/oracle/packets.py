@@ -19,7 +19,7 @@ from support.packets import ACK, Frame
 from oracle.coarse import Streams
 from oracle.flow import flows_of
 from oracle.layers import Address, Packet, Reader, behind_extensions, carried, in_ethernet, ip_of
-from oracle.packet_addresses import block_of
+from oracle.packet_addresses import block_of, is_derived_group, is_known_group, is_open
 from oracle.quic import opened, split
 from oracle.rules import Rules, is_special
 from oracle.talks import DNS_PORT, Name, Talk, Vote
@@ -60,10 +60,18 @@ class Course:
     exposures: list[Exposure] = field(default_factory=list)
     nameless_ns: int = NOT_YET  # when it was known to have no name
     unread_ns: int = NOT_YET  # when it had bytes that nobody reads, which may hold a name
-    server_due_ns: int = 0  # until then its server's address is decided
-    server_must: bool = False
-    server_may: bool = False
+    server_decided_ns: int = NOT_YET  # when its own vote for the server's address was decided
+    server_shared: bool = False  # by that vote
+    server_open: bool = False  # the server is shown even if no vote is decided: z is 1
+    server_withheld: bool = False  # a setting of the output
     streams: Streams = field(default_factory=Streams)
+
+    def server_shown(self, due_ns: int) -> tuple[bool, bool]:
+        """Return whether the first packet that leaves, behind due_ns, must and may show the
+        server."""
+        must = self.server_decided_ns <= due_ns and self.server_shared
+        may = must or (self.server_decided_ns > due_ns and self.server_open)
+        return must and not self.server_withheld, may and not self.server_withheld
 
     def fate(self, due_ns: int) -> str:
         """What becomes of a packet that leaves behind due_ns."""
@@ -88,6 +96,7 @@ class Fate:
     packet: Packet | None = None
     course: Course | None = None
     streams: Streams | None = None  # of a flow that leaves with coarse positions
+    due_ns: int = 0
 
 
 def is_quic_or_dtls(payload: bytes) -> bool:
@@ -105,7 +114,7 @@ class Fates:
         self.courses: dict[int, Course] = {}  # by packet
         self.closed: list[tuple[Course, int]] = []
         for flow, _end, closed_ns in flows_of(list(known)):
-            course = Course(Talk(rules, flow[0]), server_due_ns=flow[0].t_ns + hold_ns)
+            course = Course(Talk(rules, flow[0]))
             self.closed.append((course, closed_ns))
             self.courses |= {id(p): course for p in flow}
         self.clients: dict[Address, int] = {}
@@ -126,11 +135,12 @@ class Fates:
         course = self.courses.get(id(p))
         if p is None or course is None:
             return Fate(NO_FLOW, frame, p)
-        if any(is_special(end.address) for end in p.ends):
+        if any(is_special(end.address) and not end.address.is_multicast for end in p.ends):
             return Fate(LOCAL, frame, p, course)
         if not course.talk.shown_at_all:
             return Fate(NO_USER, frame, p, course)
-        what = course.fate(frame.t_ns + self.hold_ns)
+        due_ns = frame.t_ns + self.hold_ns
+        what = course.fate(due_ns)
         streams = None
         if p.tcp:
             streams = course.streams.take(p.sender, p.flags, p.seq, p.ack, p.length)
@@ -138,17 +148,17 @@ class Fates:
             self.passed.add(id(course))
         elif self.rules.coarse and id(course) not in self.passed and streams is not None:
             if what != UNDECIDED:
-                return Fate(MASKED, frame, p, course, streams)
+                return Fate(MASKED, frame, p, course, streams, due_ns)
         elif self.rules.exact and id(course) not in self.passed:
             what = MASKED
-        return Fate(what, frame, p, course)
+        return Fate(what, frame, p, course, None, due_ns)
 
     # ---- names --------------------------------------------------------------------------------
 
     def _take(self, p: Packet, course: Course) -> None:
         talk = course.talk
         if p is talk.first:
-            self._peek_server(course, p.t_ns)
+            self._open_server(course, p.t_ns)
         counted = (talk.counted, talk.greetings)
         before = len(talk.names)
         votes = list(talk.take(p))
@@ -222,26 +232,31 @@ class Fates:
         asks = talk.asks_dns and self.rules.dns_votes == "own"
         return ("resolver" if asks else "addr", talk.ends[1].address)
 
-    def _peek_server(self, course: Course, t_ns: int) -> None:
-        """Asks whether z others share the address, in case nothing is decided in time."""
+    def _open_server(self, course: Course, t_ns: int) -> None:
+        """With z = 1 a server is shown even if no vote for it is cast."""
         talk = course.talk
         self.clients.setdefault(talk.ends[0].address, t_ns)
-        if talk.internal[1] or is_special(talk.ends[1].address):
-            course.server_due_ns = -1
-            return
-        shared = len(self._users(self._server(talk), t_ns)) >= self.rules.z
-        course.server_may, course.server_must = shared or self.rules.everything, shared
+        course.server_open = self.rules.everything and self._is_attribute(talk)
+
+    @staticmethod
+    def _is_attribute(talk: Talk) -> bool:
+        """Return whether the server's address could be released. An internal address could not,
+        nor a group that is registered or holds a part of another address."""
+        address = talk.ends[1].address
+        if address.is_multicast:
+            return not (talk.internal[1] or is_known_group(address) or is_derived_group(address))
+        return not talk.internal[1] and not is_special(address)
 
     def _decide_server(self, vote: Vote, course: Course) -> None:
         talk = course.talk
-        if course.server_due_ns < 0:
+        if not self._is_attribute(talk):
             return
         if talk.asks_dns and self.rules.dns_votes == "no":
             shared = self.votes.users(vote.t_ns, ("addr", talk.ends[1].address)) >= self.rules.z
         else:
             shared = self.votes.observe(vote.t_ns, talk.user, self._server(talk))
-        if vote.t_ns <= course.server_due_ns:
-            course.server_may, course.server_must = shared or self.rules.everything, shared
+            shared = shared or self.rules.everything
+        course.server_decided_ns, course.server_shared = vote.t_ns, shared
 
 
 # ---- sections 1 and 3: the frame that leaves ----------------------------------------------------
@@ -454,8 +469,14 @@ class Checker:
 
     def __init__(self, rules: Rules, *, cut: bool) -> None:
         self.rules, self.cut, self.keyed = rules, cut, Keyed()
+        self.servers: dict[int, tuple[bool, bool]] = {}  # by flow: it must and may show its server
         self.first_hidden: dict[int, bool] = {}  # by flow: its first packet that left was masked
         self.in_main: dict[int, bool] = {}  # by flow: the main output shows its server's address
+
+    def fix_server(self, fate: Fate) -> None:
+        """Fixes whether a flow shows its server, with the first of its packets that leaves."""
+        if fate.course is not None:
+            self.servers.setdefault(id(fate.course), fate.course.server_shown(fate.due_ns))
 
     def hidden(self, fate: Fate, *, in_main: bool = False) -> bool:
         """Whether the flow of a packet that leaves began with a masked one, here or in the main
@@ -472,6 +493,7 @@ class Checker:
         assert p is not None
         assert course is not None
         assert left.t_ns == given.t_ns
+        self.fix_server(fate)
         n = found_in(left.data)
         packet = inner(given.data)
         if fate.streams is not None:
@@ -526,10 +548,15 @@ class Checker:
             return
         self.keyed.take(("server", id(course)), shown)  # one verdict for all packets of a flow
         in_main = self.in_main.get(id(course))
-        if shown == real and course.server_may and not hidden and in_main is not False:
+        must, may = self.servers[id(course)]
+        if is_open(real):
+            assert shown == real
             return
-        assert hidden or not course.server_must, f"{real} is not shown"
-        assert block == "pair", (real, shown)
+        if shown == real and may and not hidden and in_main is not False:
+            return
+        assert hidden or not must or in_main is False, f"{real} is not shown"
+        assert shown != real
+        assert block == ("group" if real.is_multicast else "pair"), (real, shown)
         # Nothing joins coarse flows, and those of which only the main output shows the server.
         veiled = in_main is True or (hidden and self.rules.coarse)
         self.keyed.take(("pair", epoch, user, real, veiled), shown)

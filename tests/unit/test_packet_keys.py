@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.epochs import HOUR, Scope
-from oracle.packet_keys import FC, LAYER_IDS, OUTSIDE, PAIR, RANGES, OraclePacketKeys, within
+from oracle.packet_keys import FC, GROUP, LAYER_IDS, OUTSIDE, PAIR, RANGES, OraclePacketKeys, within
 from oracle.pseudonyms import Network
 from support.engine import nets
 
@@ -208,6 +208,16 @@ def test_pairs_are_the_oracles(folder: Path) -> None:
     assert len(seen) == len(ADDRESSES) * len(USERS)
 
 
+def test_a_group_stays_a_group(folder: Path) -> None:
+    ours, oracle = both(folder, Scope(HOUR))
+    groups = ("224.0.1.38", "232.5.6.7", "239.77.66.55", "ff05::7766", "ff0e::1", "ff3e:40::1")
+    made = {(user, group): ours.pair(user, group) for user in USERS for group in groups}
+    for (user, group), pseudonym in made.items():
+        assert pseudonym == oracle.pair(user, group)
+        assert ip_address(pseudonym) in GROUP[ip_address(group).version]
+    assert len(set(made.values())) == len(made)
+
+
 @pytest.mark.parametrize("user", USERS)
 def test_ports_are_the_oracles_and_permuted(folder: Path, user: str | None) -> None:
     ours, oracle = both(folder, Scope(HOUR))
@@ -270,7 +280,9 @@ def test_wide_is_the_pseudonym_of_logs(folder: Path, kind: str, internal: tuple[
     for address in ADDRESSES:
         for inside in (True, False):
             assert ours.client(address, inside) == keys.pseudonym(EPOCH * HOUR, address)[0]
-    assert json.loads(ours.blocks()) == ["0.0.0.0/0", "240.0.0.0/5", "::/0", "3fff::/21"]
+    assert json.loads(ours.blocks()) == [
+        *("0.0.0.0/0", "240.0.0.0/5", "239.0.0.0/8", "::/0", "3fff::/21", "ff0e::/16")
+    ]
 
 
 # ---- blocks -------------------------------------------------------------------------------------
@@ -392,7 +404,10 @@ def test_places_of_a_slot_are_drawn_alike() -> None:
 )
 def test_blocks_are_listed(internal: tuple[str, ...], blocks: list[str]) -> None:
     listed = json.loads(random_opened(*internal).blocks())
-    others = {"240.0.0.0/5", "248.0.0.0/5", "3fff::/21", "3fff:800::/21"}
+    others = {
+        *("240.0.0.0/5", "248.0.0.0/5", "239.0.0.0/8"),
+        *("3fff::/21", "3fff:800::/21", "ff0e::/16"),
+    }
     assert len(listed) == len(set(listed))
     assert sorted(set(listed) - others) == sorted(blocks)
     assert others <= set(listed)
