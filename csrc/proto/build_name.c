@@ -3,6 +3,7 @@
 #include "proto/build_name.h"
 
 #include "proto/ascii.h"
+#include "proto/build.h"
 
 #define LABEL_MAX 63u
 #define NAME_MAX_BYTES 253u
@@ -83,4 +84,15 @@ bool zn_build_name_allowed(zn_span name)
             return !is_number(label) && !is_home(name);
         zn_cursor_skip(&c, 1);
     }
+}
+
+void zn_build_host_name(zn_span name, bool shown, uint8_t *out)
+{
+    zn_cursor c = zn_cursor_over_span(name, true);
+    if (!shown || !zn_build_name_allowed(name)) {
+        zn_build_masked_name(out, name.n);
+        return;
+    }
+    while (zn_cursor_left(&c) > 0)
+        *out++ = zn_ascii_lower(zn_cursor_u8(&c));
 }

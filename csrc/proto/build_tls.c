@@ -9,8 +9,8 @@
  */
 #include "proto/build_tls.h"
 
-#include "proto/ascii.h"
 #include "proto/build_name.h"
+#include "proto/build_plain_hello.h"
 #include "proto/build_x509.h"
 
 #define RECORD_HEADER_BYTES 5u
@@ -199,26 +199,26 @@ static uint8_t next_grease(build *b)
     return (uint8_t)(0x0a | (b->grease++ % GREASE_VALUES) << 4);
 }
 
-/* Discloses the next value of two bytes; `open`: as it is, unless it is GREASE. */
-static uint16_t value_16(build *b, zn_cursor *c, bool open)
+/* Discloses the next value of two bytes, unless it is GREASE. */
+static uint16_t value_16(build *b, zn_cursor *c)
 {
     zn_span at = zn_cursor_take(c, 2);
     uint8_t bytes[2];
     if (at.n == 0)
         return 0;
     memcpy(bytes, at.p, sizeof bytes);
-    if (!open || is_grease(bytes[0], bytes[1]))
+    if (is_grease(bytes[0], bytes[1]))
         bytes[0] = bytes[1] = next_grease(b);
     disclose(b, at, bytes);
     return zn_header_be16(at, 0);
 }
 
-static void values_16(build *b, zn_cursor *c, bool open)
+static void values_16(build *b, zn_cursor *c)
 {
     size_t begin = note_begin(b);
     b->grease = 0;
     while (zn_cursor_left(c) > 0)
-        (void)value_16(b, c, open);
+        (void)value_16(b, c);
     note_end(b, begin);
 }
 
@@ -249,15 +249,8 @@ static void modes(build *b, zn_cursor *c)
 static void put_host(const build *b, zn_span name)
 {
     uint8_t *out = place_of(b, name);
-    zn_cursor c = zn_cursor_over_span(name, true);
-    if (out == NULL)
-        return;
-    if (!b->choice.name || !zn_build_name_allowed(name)) {
-        zn_build_masked_name(out, name.n);
-        return;
-    }
-    while (zn_cursor_left(&c) > 0)
-        *out++ = zn_ascii_lower(zn_cursor_u8(&c));
+    if (out != NULL)
+        zn_build_host_name(name, b->choice.name, out);
 }
 
 /* RFC 6066 3. False where it does not parse. */
@@ -356,7 +349,7 @@ static void names(build *b, zn_cursor *c)
 static void key_share(build *b, zn_cursor *c)
 {
     zn_cursor key;
-    (void)value_16(b, c, true);
+    (void)value_16(b, c);
     keep_length_16(b, c, &key);
 }
 
@@ -399,7 +392,7 @@ static void srtp(build *b, zn_cursor *c)
 {
     zn_cursor content;
     keep_length_16(b, c, &content);
-    values_16(b, &content, true);
+    values_16(b, &content);
     if (!zn_cursor_ok(&content))
         zn_cursor_fail(c, content.state);
     keep_length_8(b, c, &content);
@@ -485,7 +478,7 @@ static void parameters(build *b, zn_cursor *c)
 static void build_content(build *b, shape s, zn_cursor *c)
 {
     if (s == LIST_8_16 || s == LIST_16_16)
-        values_16(b, c, true);
+        values_16(b, c);
     else if (s == PROTOCOLS)
         names(b, c);
     else if (s == KEY_SHARES)
@@ -528,11 +521,11 @@ static void build_data(build *b, shape s, zn_cursor *c)
         disclose(b, value, value.p);
         break;
     case VALUE_16:
-        (void)value_16(b, c, true);
+        (void)value_16(b, c);
         break;
     case KEY_SHARE:
         if (zn_cursor_left(c) == 2)
-            (void)value_16(b, c, true);
+            (void)value_16(b, c);
         else
             key_share(b, c);
         break;
@@ -588,12 +581,12 @@ static bool build_extensions(build *b, zn_cursor *c)
         bool name = b->client && zn_cursor_be16(&type) == EXTENSION_SERVER_NAME;
         uint16_t number;
         b->grease = grease;
-        number = value_16(b, c, b->choice.fingerprint || name);
+        number = value_16(b, c);
         grease = b->grease;
         keep_length_16(b, c, &data);
         if (!zn_cursor_ok(c) || (name && !server_name(b, &data)))
             return false;
-        if (!name && b->choice.fingerprint)
+        if (!name)
             build_extension(b, number, &data);
     }
     return zn_cursor_ok(c);
@@ -604,28 +597,23 @@ static bool build_extensions(build *b, zn_cursor *c)
 /* From the version to the end of the extensions. */
 static bool build_client_body(build *b, zn_cursor *c, bool datagram)
 {
-    static const uint8_t version_1_2[] = {3, 3}, version_1_2_datagram[] = {254, 253};
     zn_span version = zn_cursor_take(c, 2), methods;
     zn_cursor content;
-    if (b->choice.fingerprint)
-        disclose(b, version, version.p);
-    else
-        put(b, version, datagram ? version_1_2_datagram : version_1_2);
+    size_t begin;
+    disclose(b, version, version.p);
     zn_cursor_skip(c, RANDOM_BYTES);
     keep_length_8(b, c, &content); /* session ID */
     if (datagram)
         keep_length_8(b, c, &content); /* cookie */
     keep_length_16(b, c, &content);    /* cipher suites */
-    values_16(b, &content, b->choice.fingerprint);
+    values_16(b, &content);
     if (!zn_cursor_ok(&content))
         return false;
     keep_length_8(b, c, &content); /* compression methods */
     methods = zn_cursor_rest(&content);
-    if (b->choice.fingerprint) {
-        size_t begin = note_begin(b);
-        disclose(b, methods, methods.p);
-        note_end(b, begin);
-    }
+    begin = note_begin(b);
+    disclose(b, methods, methods.p);
+    note_end(b, begin);
     if (zn_cursor_left(c) == 0)
         return zn_cursor_ok(c);
     keep_length_16(b, c, &content);
@@ -669,14 +657,25 @@ bool zn_build_client_hello_message(zn_span message, const zn_build_choice *choic
     zn_tls_hello hello;
     if (zn_tls_bare_hello(message, &hello) != ZN_DONE)
         return false;
-    return build_client(&b, zn_span_first(message, hello.consumed), false);
+    message = zn_span_first(message, hello.consumed);
+    if (choice->fingerprint)
+        return build_client(&b, message, false);
+    if (!zn_build_plain_hello(hello.name, choice->name, false, message.n - MESSAGE_HEADER_BYTES,
+                              out + MESSAGE_HEADER_BYTES))
+        return false;
+    memcpy(out, message.p, MESSAGE_HEADER_BYTES);
+    return true;
 }
 
 bool zn_build_client_hello_datagram(zn_span body, const zn_build_choice *choice, uint8_t *out)
 {
     build b = {.out = out, .choice = *choice};
     zn_tls_hello hello;
-    return zn_tls_datagram_hello(body, body.n, &hello) == ZN_DONE && build_client(&b, body, true);
+    if (zn_tls_datagram_hello(body, body.n, &hello) != ZN_DONE)
+        return false;
+    if (choice->fingerprint)
+        return build_client(&b, body, true);
+    return zn_build_plain_hello(hello.name, choice->name, true, body.n, out);
 }
 
 /* ---- fingerprints ---------------------------------------------------------------------------- */

@@ -4,22 +4,21 @@
  * What stands in anonymized packets for the handshakes of TLS (RFC 8446, RFC 5246), DTLS and QUIC.
  *
  * Written of a ClientHello:
- *   always       headers of records; the handshake message's type and length; lengths of the
- *                session ID, the cookie (DTLS), cipher suites, compression methods, extensions and
- *                each extension; the type of server_name, the lengths in it, and its name: in lower
- *                case, where choice->name says so and zn_build_name_allowed, or else masked. A name
- *                of a type other than host_name is zeros of type 255.
+ *   always       headers of records; the handshake message's type and length; server_name with its
+ *                name: in lower case, where choice->name says so and zn_build_name_allowed, or else
+ *                masked.
  *   fingerprint  legacy_version, cipher suites, compression methods, types of extensions; supported
  *                groups, signature algorithms (also of certificates and delegated credentials),
  *                supported versions, point formats, PSK modes, certificate types and compression,
  *                record and fragment sizes, heartbeat mode, SRTP profiles, ALPN, ALPS and NPN,
  *                types of status requests, groups of key shares, ids and lengths of QUIC transport
- *                parameters; and lengths inside these, of key shares, PSK identities and binders,
- *                cookies, connection ids, names of authorities and renegotiation_info. A name of
- *                ALPN that IANA has not registered is as many 'x'. GREASE values become those of a
- *                fixed pattern: which one it is, is random.
- *   without it   version 1.2, and values of the GREASE pattern (RFC 8701) as cipher suites and as
- *                types of all extensions but server_name, whose data are then zeros.
+ *                parameters; and all lengths: of the session ID, the cookie (DTLS), lists and
+ *                extensions, and inside these. A name of server_name that is of another type than
+ *                host_name is zeros of type 255. A name of ALPN that IANA has not registered is as
+ *                many 'x'. GREASE values become the values of a fixed pattern, because a
+ *                client draws them.
+ *   without it   a plain hello (proto/build_plain_hello.h) with server_name and one padding
+ *                extension. Two hellos of one length and one name become the same.
  * So the random, session IDs, key shares, tickets, identities, binders, cookies, ECH, values of
  * transport parameters, padding and data of extensions that are not listed are zeros. So are the
  * data of a listed extension that does not parse.

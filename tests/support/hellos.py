@@ -111,6 +111,27 @@ def parameters(*pairs: tuple[int, int]) -> Part:
     return out
 
 
+def without_fingerprint(name: bytes, size: int, stream: bool) -> bytes:
+    """Return the hello of `size` bytes that shows nothing but a name. In DTLS (not `stream`) the
+    message has no header."""
+    head = struct.pack(">H", 0x0303 if stream else 0xFEFD) + bytes(32 + (1 if stream else 2))
+    head += wire.vector(2, b"\x0a\x0a")
+    room = size - len(head) - (4 if stream else 0)  # for methods and extensions, with lengths
+    listed = wire.server_name(name) if name else b""
+    for methods in range(1, 7):  # the fewest that leave no rest, or one of four bytes and more
+        left = room - 1 - methods - 2 - len(listed)
+        if left >= 4:
+            listed += wire.extension(21, bytes(left - 4))
+        elif left != 0 or not name:
+            continue
+        rest = wire.vector(2, listed)
+        break
+    else:
+        methods, rest = room - 1, b""
+    body = head + wire.vector(1, bytes(methods)) + rest
+    return b"\1" + wire.vector(3, body) if stream else body
+
+
 @dataclass(frozen=True)
 class Hello:
     """A ClientHello. `extensions`: (type, data); the one of type 0 stands for server_name."""
@@ -124,22 +145,19 @@ class Hello:
     cookie: int | None = None  # DTLS has one
     random: bytes = field(default_factory=lambda: secret(32))
 
-    def _listed(self, name: bytes, fingerprint: bool, built: bool) -> Iterable[bytes]:
+    def _listed(self, name: bytes, built: bool) -> Iterable[bytes]:
         grease = 0
         for kind, data in self.extensions:
-            number, sent = struct.pack(">H", kind), data.sent
+            number = struct.pack(">H", kind)
             if kind == 0:
                 yield wire.server_name(name)
                 continue
-            if not built:
-                yield number + wire.vector(2, sent)
-                continue
-            if is_grease(kind) or not fingerprint:
+            if built and is_grease(kind):
                 number = pattern(grease)
                 grease += 1
-            yield number + wire.vector(2, data.built if fingerprint else bytes(len(sent)))
+            yield number + wire.vector(2, data.built if built else data.sent)
 
-    def _message(self, name: bytes, fingerprint: bool, built: bool) -> bytes:
+    def _message(self, name: bytes, built: bool) -> bytes:
         version, session, suites = self.version, secret(self.session), numbers(*self.suites)
         listed, chance, methods = suites.sent, self.random, self.methods
         cookie = b"" if self.cookie is None else wire.vector(1, secret(self.cookie))
@@ -147,24 +165,23 @@ class Hello:
             session, chance = bytes(self.session), bytes(32)
             cookie = cookie[:1] + bytes(max(len(cookie) - 1, 0))
             listed = suites.built
-        if built and not fingerprint:
-            version = 0x0303 if self.cookie is None else 0xFEFD
-            listed = b"".join(pattern(i) for i in range(len(self.suites)))
-            methods = bytes(len(methods))
         body = struct.pack(">H", version) + chance + wire.vector(1, session) + cookie
         body += wire.vector(2, listed) + wire.vector(1, methods)
         if self.extensions:
-            body += wire.vector(2, b"".join(self._listed(name, fingerprint, built)))
+            body += wire.vector(2, b"".join(self._listed(name, built)))
         return body if self.cookie is not None else b"\1" + wire.vector(3, body)
 
     def sent(self) -> bytes:
         """The message; of DTLS, its body."""
-        return self._message(self.host, fingerprint=True, built=False)
+        return self._message(self.host, built=False)
 
     def built(self, *, name: bool, fingerprint: bool) -> bytes:
         """What stands for it."""
         plain = self.host.lower() if name else masked(len(self.host))
-        return self._message(plain, fingerprint, built=True)
+        if fingerprint:
+            return self._message(plain, built=True)
+        named = any(kind == 0 for kind, _data in self.extensions)
+        return without_fingerprint(plain if named else b"", len(self.sent()), self.cookie is None)
 
 
 GREASE_FIRST, GREASE_LAST = 0x4A4A, 0xFAFA

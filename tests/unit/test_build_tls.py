@@ -5,6 +5,7 @@
 import random
 import ssl
 import struct
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -297,6 +298,38 @@ def build_name(sent: bytes) -> bytes:
     return name.lower() if _core.build_name_allowed(name) else masked(len(name))
 
 
+@given(seeds, st.integers(0, 1 << 30))
+def test_without_a_fingerprint_only_length_and_name_are_left(hello: Hello, seed: int) -> None:
+    """Another client's hello, padded to the same length, becomes the same."""
+    dice = random.Random(seed)
+    other = replace(hellos.one_at_random(dice), host=hello.host)
+    sizes = [len(one.sent()) for one in (hello, other)]
+    grown = []
+    for one, size in zip((hello, other), sizes, strict=True):
+        padding = (21, hellos.zeroed(bytes(max(sizes) - size + 1)))
+        place = dice.randrange(len(one.extensions) + 1)
+        listed = (*one.extensions[:place], padding, *one.extensions[place:])
+        grown.append(replace(one, extensions=listed).sent())
+    for name in (True, False):
+        outs = {build(sent, name, False, "message") for sent in grown}
+        assert len(outs) == 1
+
+
+@pytest.mark.parametrize("form", ["message", "datagram"])
+@pytest.mark.parametrize("host", [b"", b"a", b"www.example.org"])
+def test_every_length_without_a_fingerprint(host: bytes, form: str) -> None:
+    """Also if the rest is too short for an extension."""
+    cookie, version = (None, 0x0303) if form == "message" else (0, 0xFEFD)
+    for session in range(33):
+        for methods in range(1, 4):
+            extensions = ((0, hellos.NOTHING),) if host else ()
+            suites = (0x1301,)
+            hello = Hello(host, extensions, suites, bytes(methods), session, version, cookie)
+            out = build(hello.sent(), True, False, form)
+            assert out == hello.built(name=True, fingerprint=False)
+            assert build(out, True, False, form) == out
+
+
 def test_a_fingerprint_that_is_too_long() -> None:
     suites = tuple(range(1, 600))
     assert print_of(replace(PLAIN, suites=suites[:400]))
@@ -456,6 +489,7 @@ def test_openssl(version: ssl.TLSVersion, tmp_path: Path) -> None:
 
 def test_real_hellos(corpus: Path) -> None:
     read = 0
+    hidden: dict[tuple[int, int, bytes], set[bytes]] = defaultdict(set)
     for sent in hellos.of_captures(corpus):
         state, host, _ = _core.parse_tls(sent)
         if state != "done":
@@ -469,4 +503,9 @@ def test_real_hellos(corpus: Path) -> None:
             assert _core.parse_tls(out)[1] == shown
             assert out[11:43] == bytes(32)
             assert build(out, name, fingerprint) == out
+        message = sent[5 : 5 + int.from_bytes(sent[3:5])]
+        if len(message) == 4 + int.from_bytes(message[1:4]):  # in one record
+            without = build(message, False, False, "message")
+            hidden[len(message), len(host), without[:6]].add(without)
     assert read > 50
+    assert {len(outs) for outs in hidden.values()} == {1}
