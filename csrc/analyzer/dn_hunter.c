@@ -211,7 +211,8 @@ void zn_dn_hunter_forget(zn_dn_hunter *r, zn_flow *f)
 const zn_resolution *zn_dn_hunter_of(const zn_dn_hunter *r, const zn_flow *f)
 {
     uint32_t resolution = zn_flow_resolution(r->flows, f);
-    return resolution == 0 ? NULL : zn_slab_at(&r->resolutions, resolution);
+    const zn_resolution *at = resolution == 0 ? NULL : zn_slab_at(&r->resolutions, resolution);
+    return at == NULL || zn_never_list_has(&r->roles->never, &at->host) ? NULL : at;
 }
 
 void zn_dn_hunter_clear(zn_dn_hunter *r)

@@ -60,7 +60,8 @@ void zn_dn_hunter_prefetch(const zn_dn_hunter *r, const zn_packet *p);
 void zn_dn_hunter_opened(zn_dn_hunter *r, zn_flow *f);
 /* Unties a flow whose record is written. */
 void zn_dn_hunter_forget(zn_dn_hunter *r, zn_flow *f);
-/* The resolution that the flow is tied to, or NULL. */
+/* Returns the resolution that the flow is tied to; NULL if the flow has no resolution, or if its
+ * name is on the never list by now. */
 const zn_resolution *zn_dn_hunter_of(const zn_dn_hunter *r, const zn_flow *f);
 /* Forgets all questions and pairs, after the packet clock was set back: old ones must not match
  * packets to come. */

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The roles of addresses: the networks of the users, the end of a flow that is its user, and the
- * flows whose names and addresses may vote. Fixed for a run.
+ * flows whose names and addresses may vote. Fixed for a run, but for the never list.
  */
 #ifndef ZN_ANALYZER_ROLES_H
 #define ZN_ANALYZER_ROLES_H

@@ -124,15 +124,19 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     return zn_outputs_init(&e->outputs, zn_view_config_outputs(config), config->sets, err);
 }
 
-static int init_never(zn_engine *e, const zn_engine_config *config, zn_error *err)
+int zn_engine_set_never(zn_engine *e, const zn_span *never, size_t count, zn_error *err)
 {
-    int rc;
-    if (config->never_count == 0)
-        return 0;
-    rc = zn_never_list_init(&e->roles.never, (uint32_t)config->never_count, err);
-    for (size_t i = 0; i < config->never_count && rc == 0; i++)
-        zn_never_list_add(&e->roles.never, config->never[i]);
-    return rc;
+    zn_never_list list = {0};
+    int rc = count == 0 ? 0 : zn_never_list_init(&list, (uint32_t)count, err);
+    if (rc != 0) {
+        zn_never_list_fini(&list);
+        return rc;
+    }
+    for (size_t i = 0; i < count; i++)
+        zn_never_list_add(&list, never[i]);
+    zn_never_list_fini(&e->roles.never);
+    e->roles.never = list;
+    return 0;
 }
 
 static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err)
@@ -213,7 +217,7 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     if (rc == 0)
         rc = copy_config(e, config, err);
     if (rc == 0)
-        rc = init_never(e, config, err);
+        rc = zn_engine_set_never(e, config->never, config->never_count, err);
     if (rc == 0)
         rc = init_decoder(e, config, err);
     if (rc == 0)

@@ -58,6 +58,13 @@ void zn_engine_packet_blocks(const zn_engine *e, zn_text *out);
 /* Returns the most bytes that packets took while they waited. */
 size_t zn_engine_hold_bytes_max(const zn_engine *e);
 
+/*
+ * Replaces the suffixes whose names are never released, for names that are read from now on, and
+ * for names out of DNS that records would show. Suffixes are normalised, such as "example.com", and
+ * copied. Returns 0, or a negative zn_err: the list is then as before, and the engine may go on.
+ */
+int zn_engine_set_never(zn_engine *e, const zn_span *never, size_t count, zn_error *err);
+
 /* Returns the counters of the run so far. */
 const zn_stats *zn_engine_stats(const zn_engine *e);
 /* Returns those of what leaves in config.views[view]; all other counters are zero. */

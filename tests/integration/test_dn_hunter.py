@@ -6,7 +6,19 @@ import struct
 
 import pytest
 from support import wire
-from support.engine import ALL, ANYWHERE, NO, OWN, TCP_COMPLETE, UDP_COMPLETE, Outcome, nets, run
+from support.engine import (
+    ALL,
+    ANYWHERE,
+    NO,
+    OWN,
+    TCP_COMPLETE,
+    UDP_COMPLETE,
+    Outcome,
+    feed,
+    make_engine,
+    nets,
+    run,
+)
 from support.packets import (
     ACK,
     CLIENT,
@@ -319,3 +331,17 @@ def test_many_clients_push_the_oldest_out_and_nothing_breaks() -> None:
     frames = [frame for n in range(2000) for frame in lookup(n, t_ns=START + n * MS)]
     frames += silent(1999, START + 10 * SECOND)
     assert disclosed(frames)[0] == NAME.decode()
+
+
+def test_a_name_that_is_listed_later_is_in_no_record_from_then_on() -> None:
+    engine = make_engine(z=2, dn_hunter=True, dns_votes=ALL)
+    talk = silent(2, LATER)
+    feed(engine, [*SHARED, *talk[:-1]])
+    engine.set_never([b"example.org"])
+    feed(engine, [*talk[-1:], *silent(1, LATER + SECOND)])
+    while engine.finish():
+        pass
+    log = engine.take(TCP_COMPLETE)
+    assert log.count(b"\n") == 2
+    assert NAME not in log
+    engine.close()

@@ -117,7 +117,7 @@ def packets_command(
     config = configure(config_file, options)
     has_status = config.live.status is not None
     with (
-        Interruption() as interruption,
+        Interruption(rotates=True) as interruption,
         progress_bar(quiet or has_status) as progress,
         status_printer(has_status, config.live.status_format) as show_status,
         closing(ServiceManager()) as service,

@@ -311,8 +311,19 @@ def _suffix(name: str, where: str, text: str) -> str:
     return suffix
 
 
-def parse_never(name: str, value: object) -> tuple[str, ...]:
+class NeverList(tuple[str, ...]):
+    """Suffixes whose names are never released.
+
+    path: the file that holds the suffixes; None if they were given one by one.
+    """
+
+    path: Path | None = None
+
+
+def parse_never(name: str, value: object) -> NeverList:
     """Suffixes from a file, or from a sequence of texts."""
+    if isinstance(value, NeverList):
+        return value
     if isinstance(value, str | os.PathLike) and not _is_path(value):
         reject(name, "must be the path of a file with hostname suffixes, one a line")
     if isinstance(value, str | os.PathLike):
@@ -321,7 +332,9 @@ def parse_never(name: str, value: object) -> tuple[str, ...]:
         items = ((f"entry {number}", text) for number, text in enumerate(value, start=1))
     else:
         reject(name, "not a file of hostname suffixes, one a line")
-    return tuple(dict.fromkeys(_suffix(name, where, text) for where, text in items))
+    suffixes = NeverList(dict.fromkeys(_suffix(name, where, text) for where, text in items))
+    suffixes.path = Path(value) if isinstance(value, str | os.PathLike) else None
+    return suffixes
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:

@@ -95,8 +95,9 @@ _ANONYMITY = (
         name="never",
         type=SUFFIXES,
         default=(),
-        help="A file of suffixes, one a line; names that end in one are never released.",
-        about="a file with suffixes of names never to release, one a line",
+        help="A file of suffixes, one a line; names that end in one are never released. SIGHUP"
+        " reads it again.",
+        about="a file with suffixes of names never to release, one a line; SIGHUP reads it again",
         example="never.txt",
         manifest=rules.shown_never,
         core="never",

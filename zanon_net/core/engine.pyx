@@ -196,6 +196,19 @@ cdef class PacketEngine:
         finally:
             self.guard.leave()
 
+    def set_never(self, suffixes):
+        """Replaces the suffixes whose names are never released, for names not read yet."""
+        cdef zn_error err
+        cdef _Kept kept = _Kept()
+        cdef size_t count = 0
+        cdef zn_span *spans = kept.texts(suffixes, &count)
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        try:
+            check(zn_engine_set_never(self.engine, spans, count, &err), &err)
+        finally:
+            self.guard.leave()
+
     def take(self, str output):
         """Takes the text that is ready for an output, of all periods."""
         cdef int which = ALL_TEXTS.index(output)

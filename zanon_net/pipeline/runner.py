@@ -27,6 +27,7 @@ from zanon_net.pipeline.facts import Facts
 from zanon_net.pipeline.interfaces import interfaces_of
 from zanon_net.pipeline.live import LiveReader
 from zanon_net.pipeline.manifest import Ending, build_manifest, manifest_bytes
+from zanon_net.pipeline.never_file import NeverFile
 from zanon_net.pipeline.observers import Observers
 from zanon_net.pipeline.privileges import find_user, go_on_as, load_libraries
 from zanon_net.pipeline.reader import (
@@ -148,7 +149,8 @@ def run_into(
         reader = begin(engine, hooks)
         if started is not None:
             reader.started = partial(started, config.limits.max_flows, engine.flow_bytes_max)
-        report = run_reader(reader, engine, sink, hooks, observers, on_status, counting)
+        never = NeverFile(engine, config, interruption)
+        report = run_reader(reader, engine, sink, hooks, observers, on_status, counting, never)
         until_published.pop_all()
         observers.finish()
         return report
@@ -190,6 +192,7 @@ def run_reader(
     observers: Observers,
     on_status: Callable[[Status], None] | None = None,
     counting: Counting | None = None,
+    never: NeverFile | None = None,
 ) -> Report:
     """Reads to the end, and writes. Raises what `run` raises."""
     config, began = hooks.config, time.monotonic()
@@ -207,7 +210,8 @@ def run_reader(
             running=running,
             waited=None if counting is None else counting.note,
         )
-        return build_manifest(config, Totals.of(engine), reader.facts(), ending) | hooks.facts()
+        built = build_manifest(config, Totals.of(engine), reader.facts(), ending)
+        return built | hooks.facts() | ({} if never is None else never.facts())
 
     def state() -> bytes:
         return manifest_bytes(manifest(running=True))
@@ -222,6 +226,8 @@ def run_reader(
                 counting.tick(drain, reader)
             drain()
             _rotate(reader, engine, sink, observers)
+            if never is not None:
+                never.tick()
             observers.tick()
             upkeep.tick()
             if clock is not None:

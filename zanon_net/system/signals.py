@@ -35,7 +35,8 @@ class Interruption:
     wherever the run may be, so that its files are removed; further signals are ignored for
     REMOVAL_S seconds. Main thread only.
 
-    rotates: SIGHUP requests new files, unless the process ignores it, as under nohup.
+    rotates: SIGHUP requests new files, and that lists are read again, unless the process ignores
+        SIGHUP, as under nohup.
     """
 
     def __init__(self, *, rotates: bool = False) -> None:
@@ -43,6 +44,7 @@ class Interruption:
         self._gave_up: float | None = None  # monotonic time of the second signal
         self._hears_hangups = rotates
         self.rotation = False  # new files are requested; take_rotation resets it
+        self._reread = False  # lists are to be read again; take_reread resets it
         self._reading = self._rotates = self._rotation_missed = False
         self._former: dict[int, Any] = {}
 
@@ -70,7 +72,7 @@ class Interruption:
             raise StopReading
 
     def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
-        self.rotation = True
+        self.rotation = self._reread = True
         self._rotation_missed = not self._rotates
         if self._rotates:
             self._reading = self._rotates = False  # raises only once, also in `reading` itself
@@ -80,6 +82,11 @@ class Interruption:
         """Whether SIGHUP requested new files since the last call."""
         self._rotation_missed = False
         asked, self.rotation = self.rotation, False
+        return asked
+
+    def take_reread(self) -> bool:
+        """Returns true if SIGHUP requested since the last call that lists are read again."""
+        asked, self._reread = self._reread, False
         return asked
 
     @contextmanager
