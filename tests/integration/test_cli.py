@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from support.cli import COMMAND, DEMO, ENVIRONMENT, TRUTH, Captured, manifest_of, run_main
-from support.packets import Tcp
-from support.parts import capture_of
+from support.packets import HOUR, SECOND, START, Tcp
+from support.parts import capture_of, flow, in_this_order
 from support.waiting import PATIENCE_S, running
 
 import zanon_net
@@ -139,6 +139,23 @@ def test_the_summary_tells_how_z_followed_the_stream(capsys: Captured) -> None:
         f"changed {len(z)} times, to {min(z)} at least and {max(z)} at most",
         f"{beyond} windows needed more than --z-max",
     ]
+
+
+def test_a_step_of_the_clock_is_a_note_and_a_warning(capsys: Captured) -> None:
+    ahead = [START + 30 * HOUR + n * SECOND for n in range(3)]
+    back = [START + n * SECOND for n in range(300)]
+    frames = [frame for n, t_ns in enumerate(ahead + back) for frame in flow(n, t_ns)]
+    Path("back.pcap").write_bytes(in_this_order(frames))
+    assert run_main("run", "back.pcap", "--z", 2, "--out", "out", "-q") == 0
+    (said,) = capsys.readouterr().err.splitlines()
+    manifest = manifest_of("out")
+    assert manifest["counters"]["clock"]["clock_rebased"] == 1  # type: ignore[index]
+    assert manifest["notes"][-1].startswith("the time of the packets was set back once: all ")  # type: ignore[index]
+    assert said == f"zanon-net: warning: {manifest['notes'][-1]}"  # type: ignore[index]
+    assert manifest["complete"]
+    assert run_main("packets", "back.pcap", "out.pcap", "--z", 2) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("the time of the packets was set back once") == 2
 
 
 def test_z_of_1_is_announced(capsys: Captured) -> None:

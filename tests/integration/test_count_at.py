@@ -178,14 +178,20 @@ def test_a_counter_is_killed_and_comes_back(captures: Path, tmp_path: Path) -> N
     counter.kill()
     counter.wait()
     assert probe.stderr is not None
-    assert b"example" not in probe.stderr.read()
+    said = probe.stderr.read().decode()
+    assert "example" not in said
     observed = logs_of(tmp_path / "p0")["observations.jsonl"]
     assert observed <= logs_of(tmp_path / "one")["observations.jsonl"]
     times = sorted(json.loads(line)["t_ns"] - START for line in observed)
     assert times[0] < 200 * SECOND
     assert times[-1] > 450 * SECOND
-    counts = json.loads((tmp_path / "p0/manifest.json").read_bytes())["counters"]["count"]
+    manifest = json.loads((tmp_path / "p0/manifest.json").read_bytes())
+    counts = manifest["counters"]["count"]
     assert counts["questions_unanswered"] > 0
+    assert not manifest["complete"]
+    (note,) = (note for note in manifest["notes"] if "questions in time" in note)
+    assert f"did not answer {counts['questions_unanswered']:,} of {counts['questions']:,} " in note
+    assert f"zanon-net: warning: {note}\n" in said
 
 
 def started_counter(port: int) -> "subprocess.Popen[str]":

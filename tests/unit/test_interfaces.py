@@ -10,11 +10,13 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
 from support.engine import feed, make_engine
 from support.packets import START, crowd
 
+from zanon_net._core import PacketEngine
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.output.sink import Sent
@@ -22,7 +24,7 @@ from zanon_net.pipeline import status
 from zanon_net.pipeline.facts import Drops, Loss
 from zanon_net.pipeline.interfaces import Losses, SystemCounters, interfaces_of
 from zanon_net.pipeline.link_counters import LinkCounters, read_backlog, read_links
-from zanon_net.pipeline.live import LossWarnings
+from zanon_net.pipeline.live import LiveWarnings
 from zanon_net.pipeline.privileges import explain_missing, find_user
 from zanon_net.pipeline.status import Status, StatusClock
 
@@ -212,14 +214,48 @@ def test_the_advice_is_one_line() -> None:
     )
 
 
+class Counters:
+    """An engine that has counters only."""
+
+    def __init__(self) -> None:
+        self.stats = dict.fromkeys(
+            ("questions", "questions_unanswered", "suppressed_unanswered", "clock_rebased"), 0
+        )
+        self.table_stats = {"clock_jumps": 0}
+
+
 def test_a_loss_is_warned_of_at_once_and_then_at_times(caplog: pytest.LogCaptureFixture) -> None:
-    warnings = LossWarnings(Config(status="20s"))
+    warnings = LiveWarnings(cast(PacketEngine, Counters()), Config(status="20s"))
     told = []
     for now, lost in ((0, 0), (1, 5), (2, 6), (15, 7), (21.5, 7), (22, 7), (60, 7), (61, 8)):
         warnings.see(Loss(Drops(ring=lost), 100) if lost else None, now)
         told.append(len(caplog.messages))
     assert told == [0, 1, 1, 1, 2, 2, 2, 3]
     assert caplog.messages[1].startswith("warning: so far 7 of 100 packets were lost (7.0 %): 7 by")
+
+
+def test_missing_answers_and_steps_of_the_clock_are_warned_of_in_their_own_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    engine = Counters()
+    warnings = LiveWarnings(cast(PacketEngine, engine), Config())
+    engine.stats |= {"questions": 50, "questions_unanswered": 7, "suppressed_unanswered": 3}
+    warnings.see(None, 1)
+    engine.table_stats["clock_jumps"] = 1
+    engine.stats["questions_unanswered"] = 8
+    warnings.see(None, 2)
+    warnings.see(None, 12)
+    warnings.see(None, 30)
+    missing, step, more = caplog.messages
+    assert missing == (
+        "warning: so far the counter did not answer 7 of 50 questions in time (--count-hold): 3"
+        " names were suppressed for want of an answer"
+    )
+    assert step == (
+        "warning: so far the time of the packets was set back once: all users were forgotten, and"
+        " fewer names were released until they were counted again"
+    )
+    assert more == missing.replace("7 of", "8 of")
 
 
 @pytest.mark.parametrize(("lost", "share"), [(1, "less than 0.1"), (20, "0.2"), (10_000, "100.0")])

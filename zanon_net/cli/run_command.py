@@ -81,6 +81,8 @@ def finish_run(
         warn(f"{warning}; what comes before that is in the output")
     if report.loss is not None:
         warn(report.loss.text())
+    for doubt in report.doubts:
+        warn(doubt)
     if report.sent is not None and (unsent := report.sent.warning()) is not None:
         warn(unsent)
     if as_json:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from zanon_net._core import PacketEngine
 from zanon_net.config.settings import Config
+from zanon_net.pipeline.doubts import Doubts
 from zanon_net.pipeline.facts import Drops, Loss
 from zanon_net.pipeline.interface_watch import InterfaceWatch
 from zanon_net.pipeline.live_interfaces import InterfaceFacts, LiveInterfaces
@@ -20,7 +21,7 @@ WAIT_MS = 100  # longest wait of the core, and so of a signal, a status line or 
 DRAIN_S = 0.3  # longer than a frame is held back for its turn (ZN_LIVE_HOLD_MS)
 DRAIN_MAX_S = 10.0  # frames of rings that take longer to empty are counted as lost
 HOUSEKEEPING_S = 1.0
-LOSS_WARNING_S = 10.0  # between two warnings of a loss, and no less than between status lines
+WARNING_S = 10.0  # between two warnings of one kind, and no less than between status lines
 
 _log = logging.getLogger("zanon_net")
 
@@ -36,21 +37,37 @@ class Wishes(Protocol):
         """Whether new files were requested since the last call."""
 
 
-class LossWarnings:
-    """Warns while a run loses packets: at the first loss, then at times."""
+class GrowthWarnings:
+    """Warns while a number that should be 0 grows: at its first value, then at times."""
 
     def __init__(self, config: Config) -> None:
-        self._interval_s = max(LOSS_WARNING_S, config.live.status_s or 0.0)
-        self._due: float | None = None  # monotonic; None: nothing was lost yet
-        self._lost = 0
+        self._interval_s = max(WARNING_S, config.live.status_s or 0.0)
+        self._due: float | None = None  # monotonic; None: the number was 0 until now
+        self._before = 0
+
+    def see(self, number: int, text: str | None, now: float) -> None:
+        """Warns with `text` if the number has grown since the last warning and one is due."""
+        if number <= self._before or (self._due is not None and now < self._due):
+            return
+        self._due, self._before = now + self._interval_s, number
+        _log.warning("warning: so far %s", text)
+
+
+class LiveWarnings:
+    """Warns of lost packets, of missing answers of a counter, and of steps of the clock."""
+
+    def __init__(self, engine: PacketEngine, config: Config) -> None:
+        self._engine = engine
+        self._lost, self._unanswered, self._steps = (GrowthWarnings(config) for _ in range(3))
 
     def see(self, loss: Loss | None, now: float) -> None:
-        """Warns of a loss that has grown since the last warning, if one is due."""
-        grown = loss is not None and loss.drops.total > self._lost
-        if loss is None or not grown or (self._due is not None and now < self._due):
-            return
-        self._due, self._lost = now + self._interval_s, loss.drops.total
-        _log.warning("warning: so far %s", loss.text())
+        """Warns if a warning is due. loss: the packets that were lost so far."""
+        doubts = Doubts.of(self._engine.stats, self._engine.table_stats)
+        if loss is not None:
+            self._lost.see(loss.drops.total, loss.text(), now)
+        missing = max(doubts.unanswered, doubts.names)
+        self._unanswered.see(missing, doubts.unanswered_text(), now)
+        self._steps.see(doubts.clock_steps, doubts.clock_text(), now)
 
 
 class LiveReader:
@@ -71,7 +88,7 @@ class LiveReader:
         self._interfaces = interfaces
         self._progress = progress
         self._wishes = wishes
-        self._losses = LossWarnings(hooks.config)
+        self._warnings = LiveWarnings(engine, hooks.config)
         self._watch = InterfaceWatch(interfaces, hooks.config.live.on_lost)
         self.first_ns: int | None = None
         self.started: Callable[[], None] | None = None  # called when the first packet was read
@@ -115,7 +132,7 @@ class LiveReader:
             if now - kept_house >= HOUSEKEEPING_S:
                 kept_house = now
                 self._engine.idle(int((now - last) * 1e9))
-                self._losses.see(self.loss(), now)  # reads narrow counters before they wrap
+                self._warnings.see(self.loss(), now)  # reads narrow counters before they wrap
             yield
         _log.info("reading what is left in the rings")
         yield from self._drain()

@@ -16,6 +16,7 @@ from zanon_net.config.settings import Config
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline import packet_fates
+from zanon_net.pipeline.doubts import Doubts
 from zanon_net.pipeline.facts import Drops, Facts, Loss, absences
 from zanon_net.pipeline.totals import Totals
 
@@ -95,6 +96,8 @@ def build_manifest(
     unsent = None if ending.sent is None else ending.sent.warning()
     notes += [] if unsent is None else [unsent]
     notes += [] if ending.waited is None else [ending.waited]
+    doubts = Doubts.of(totals.counters, totals.table)
+    notes += doubts.texts()
     whole = not ending.interrupted and all(source.warning is None for source in listed)
     groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
     return {
@@ -107,6 +110,7 @@ def build_manifest(
         and loss is None
         and not away
         and unsent is None
+        and not doubts.lost_decisions
         and ending.disk.records_lost == 0,
         "interrupted": ending.interrupted,
         "error": ending.error,

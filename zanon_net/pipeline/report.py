@@ -14,6 +14,7 @@ from zanon_net.errors import ConfigError
 from zanon_net.output.read_logs import read_files, read_log
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline import packet_fates
+from zanon_net.pipeline.doubts import Doubts
 from zanon_net.pipeline.facts import INTERFACE, Drops, Loss
 from zanon_net.pipeline.totals import Totals
 
@@ -56,6 +57,11 @@ class Report:
     def loss(self) -> Loss | None:
         """The packets that interfaces lost; None where none was."""
         return Loss.of(self.manifest["sources"], Drops(**self.manifest["capture_drops"]))
+
+    @property
+    def doubts(self) -> list[str]:
+        """A line about missing answers of a counter, and a line about steps of the clock."""
+        return Doubts.of(self.totals.counters, self.totals.table).texts()
 
     @property
     def sent(self) -> Sent | None:
