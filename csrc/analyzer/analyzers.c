@@ -157,6 +157,8 @@ static void disregard(zn_packet_context *s)
 bool zn_analyzers_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
 {
     zn_packet_context s = {names, flow, f, p, NULL};
+    if (ZN_UNLIKELY(!ZN_FACTS(f)->client_marked))
+        zn_names_mark_client(&s);
     if (!zn_flow_has_user(f))
         return true;
     if (ZN_UNLIKELY(p->tunnel_count != 0 || f->user_outside) &&

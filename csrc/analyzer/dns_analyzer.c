@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * DNS on its port: the names of questions, over UDP and TCP. Over UDP the evidence that a client is
- * real is the response that matches its question.
+ * real is the response that matches its question. A response that matches no question so far is
+ * kept for ZN_EARLY_ANSWER_NS, because taps may deliver a response before its question.
  */
 #include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
@@ -11,6 +12,7 @@
 
 #define DNS_LENGTH_BYTES 2u
 #define DNS_MESSAGE_MIN 17u /* a header and the question for the root */
+#define EARLY_SLOTS 16384u  /* a power of two: responses that are kept at a time */
 
 /* Over TCP. */
 enum {
@@ -27,6 +29,45 @@ static void reject(const zn_packet_context *s)
     zn_names_rejected(s, ZN_STAT_SUPPRESSED_INVALID);
 }
 
+/* A response that matched no question of its flow. */
+typedef struct early_response {
+    zn_id name;
+    int64_t t_ns;
+    int64_t opened_ns; /* zn_flow.first_ns: other flows may have had the number */
+    uint32_t flow;     /* 0: the slot is free */
+    uint16_t id, type;
+    uint8_t sender; /* tuple index */
+} early_response;
+
+/* The slot of a response. The hash of the name is keyed, so a sender cannot choose the slot. */
+static early_response *early_slot(const zn_packet_context *s, zn_id name, uint16_t id)
+{
+    uint64_t key = name.lo + s->flow * UINT64_C(0x9e3779b97f4a7c15) + id;
+    return (early_response *)zn_analyzer_state(s) + ((key ^ key >> 32) & (EARLY_SLOTS - 1));
+}
+
+static void keep_response(const zn_packet_context *s, const zn_dns_question *q, zn_id name)
+{
+    *early_slot(s, name, q->id) = (early_response){.name = name,
+                                                   .t_ns = s->p->t_ns,
+                                                   .opened_ns = s->f->first_ns,
+                                                   .flow = s->flow,
+                                                   .id = q->id,
+                                                   .type = q->type,
+                                                   .sender = s->p->sender};
+}
+
+/* Returns true if the other side answered the question at most ZN_EARLY_ANSWER_NS ago. */
+static bool was_answered(const zn_packet_context *s, const zn_name_entry *e)
+{
+    const early_response *early = early_slot(s, e->id, e->dns_id);
+    int64_t since_ns = s->p->t_ns - early->t_ns;
+    return early->flow == s->flow && early->opened_ns == s->f->first_ns &&
+           early->sender != s->p->sender && early->id == e->dns_id && early->type == e->dns_type &&
+           zn_id_equal(early->name, e->id) && since_ns <= ZN_EARLY_ANSWER_NS &&
+           since_ns >= -ZN_EARLY_ANSWER_NS;
+}
+
 static void observe(const zn_packet_context *s, const zn_dns_question *q)
 {
     uint32_t entry = zn_names_observed(s, (zn_span){q->name, q->name_bytes});
@@ -36,6 +77,10 @@ static void observe(const zn_packet_context *s, const zn_dns_question *q)
     e = zn_name_store_at(s->names->name_store, entry);
     e->dns_id = q->id;
     e->dns_type = q->type;
+    if (e->state != ZN_ENTRY_PENDING || s->f->tuple.proto != ZN_PROTO_UDP || !was_answered(s, e))
+        return;
+    zn_names_addr(s);
+    zn_names_confirmed(s, entry);
 }
 
 static void read_question(const zn_packet_context *s, const zn_dns_question *q)
@@ -101,8 +146,9 @@ static void lost(const zn_packet_context *s, zn_segment_end end)
 
 /* ---- over UDP -------------------------------------------------------------------------------- */
 
-/* The response that matches a waiting query is the evidence that its client is real. */
-static void match_answer(const zn_packet_context *s, const zn_dns_question *q)
+/* Takes a response as the evidence that the client of a matching query is real. A response without
+ * a waiting query is kept for a query that is captured later. */
+static void match_answer(const zn_packet_context *s, const zn_dns_question *q, bool from_client)
 {
     zn_names *names = s->names;
     zn_hostname host;
@@ -111,7 +157,7 @@ static void match_answer(const zn_packet_context *s, const zn_dns_question *q)
         zn_hostname_normalize((zn_span){q->name, q->name_bytes}, &host) == ZN_HOST_INVALID)
         return;
     id = zn_votes_id(names->votes, zn_names_kind(names, ZN_SOURCE_DNS), zn_hostname_span(&host));
-    for (uint32_t entry = ZN_FACTS(s->f)->names; entry != 0;
+    for (uint32_t entry = from_client ? 0 : ZN_FACTS(s->f)->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
         if (e->state == ZN_ENTRY_PENDING && e->dns_id == q->id && e->dns_type == q->type &&
@@ -121,6 +167,7 @@ static void match_answer(const zn_packet_context *s, const zn_dns_question *q)
             return;
         }
     }
+    keep_response(s, q, id);
 }
 
 /* Returns whether a query makes its sender the client. A flow may be joined between a query and its
@@ -145,8 +192,8 @@ static bool datagram(const zn_packet_context *s)
             break;
         if (!question.response && (from_client || asks_as_client(s)))
             read_question(s, &question);
-        else if (!from_client && question.response)
-            match_answer(s, &question);
+        else if (question.response)
+            match_answer(s, &question, from_client);
         if (whole)
             zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_DNS, .bytes = s->p->payload});
         break;
@@ -164,8 +211,22 @@ static bool datagram(const zn_packet_context *s)
     return true;
 }
 
+static int open_slots(void **state, uint32_t max_flows, zn_error *err)
+{
+    (void)max_flows;
+    *state = zn_block_alloc(EARLY_SLOTS * sizeof(early_response));
+    return *state != NULL ? 0 : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for DNS responses");
+}
+
+static void close_slots(void *state)
+{
+    zn_block_free(state, EARLY_SLOTS * sizeof(early_response));
+}
+
 const zn_analyzer_functions zn_dns_functions = {
     .segment = segment,
     .lost = lost,
     .datagram = datagram,
+    .open = open_slots,
+    .close = close_slots,
 };

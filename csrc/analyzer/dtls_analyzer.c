@@ -227,8 +227,8 @@ static bool starts(const zn_packet_context *s, zn_span bytes)
 {
     zn_dtls_reader reader = zn_dtls_read(bytes, zn_packet_payload_whole(s->p));
     zn_dtls_fragment part;
-    return s->p->sender == s->f->client && zn_dtls_next_fragment(&reader, &part) == ZN_DONE &&
-           part.type == ZN_DTLS_CLIENT_HELLO;
+    return zn_dtls_next_fragment(&reader, &part) == ZN_DONE && part.type == ZN_DTLS_CLIENT_HELLO &&
+           (s->p->sender == s->f->client || zn_names_opens_late(s));
 }
 
 /* Counts a hello that never became whole. */

@@ -30,8 +30,9 @@ typedef struct __attribute__((may_alias)) zn_flow_facts {
     bool server_is_asked : 1;   /* release/gate_ask: whether it was, and there is no answer yet */
     bool record_is_asked : 1;   /* release/gate_ask: it closed, and its record waits for answers */
     bool ech_offered : 1;
-    bool missed : 1;   /* bytes that may hold a name were passed over */
-    bool switches : 1; /* analyzer/http: the last request makes way for another protocol */
+    bool missed : 1;        /* bytes that may hold a name were passed over */
+    bool client_marked : 1; /* analyzer/names: the vote that marks the client was cast */
+    bool switches : 1;      /* analyzer/http: the last request makes way for another protocol */
 } zn_flow_facts;
 _Static_assert(sizeof(zn_flow_facts) == ZN_FLOW_FACTS_BYTES, "they fill what flow/ reserves");
 

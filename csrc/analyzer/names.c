@@ -292,6 +292,25 @@ void zn_names_addr(const zn_packet_context *s)
         ZN_STATE(f)->addr_vote = ZN_ADDR_VOTED;
 }
 
+/* Returns true if the client's side has shown to be a client's. A packet from outside towards an
+ * internal host shows this only together with another packet, and over TCP only with an ACK. */
+static bool client_acted(const zn_flow *f)
+{
+    const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
+    bool from_outside = !f->internal[f->client] && f->internal[1 - f->client];
+    if (client->packets == 0 || !from_outside)
+        return client->packets != 0;
+    return (client->packets > 1 || server->packets != 0) &&
+           (f->tuple.proto != ZN_PROTO_TCP || client->acks != 0);
+}
+
+void zn_names_mark_client(const zn_packet_context *s)
+{
+    if (client_acted(s->f))
+        ZN_FACTS(s->f)->client_marked =
+            zn_votes_cast(s->names->votes, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
+}
+
 bool zn_names_swap_client(const zn_packet_context *s)
 {
     zn_addr known_as[2];
@@ -300,8 +319,14 @@ bool zn_names_swap_client(const zn_packet_context *s)
         return false; /* its votes would be the other side's */
     zn_flow_swap_client(s->f);
     zn_roles_place(s->names->roles, s->names->flows, s->f, s->p, known_as);
-    (void)zn_votes_cast(s->names->votes, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
+    zn_names_mark_client(s);
     return zn_flow_has_user(s->f);
+}
+
+bool zn_names_opens_late(const zn_packet_context *s)
+{
+    return s->f->internal[s->p->sender] && s->f->side[s->p->sender].packets == 1 &&
+           s->p->t_ns - s->f->first_ns <= ZN_EARLY_ANSWER_NS && zn_names_swap_client(s);
 }
 
 /* Returns whether this packet leaves no doubt which side is the client and, where the policy asks

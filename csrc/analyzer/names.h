@@ -22,6 +22,8 @@
 #include "flow/reassembly.h"
 #include "proto/tls.h"
 
+/* Longest time by which an answer may be captured before its question. */
+#define ZN_EARLY_ANSWER_NS ZN_NS_PER_S
 #define ZN_ANALYZERS_MAX 32 /* as many as zn_flow_state.parse has bits for */
 
 typedef struct zn_analyzer zn_analyzer;
@@ -80,6 +82,10 @@ void zn_names_confirmed(const zn_packet_context *s, uint32_t entry);
  * first name, too, while it waits. */
 void zn_names_observed_again(const zn_packet_context *s, zn_span raw);
 
+/* Marks the flow's client as a client of the epoch, as soon as the client has shown to be a client.
+ * A stray packet shows nothing: neither a first packet whose receiver is taken for the client, nor
+ * an unanswered packet from outside towards an internal host. Called until the flow is marked. */
+void zn_names_mark_client(const zn_packet_context *s);
 /* Votes for the server's address: this packet proves the flow's user real. */
 void zn_names_addr(const zn_packet_context *s);
 /* Takes evidence, complete with this packet, that the client is real: votes for the server's
@@ -93,6 +99,12 @@ void zn_names_check_evidence(const zn_packet_context *s);
  * side proved itself the client by a name or by evidence, and stays it; or when the flow has no
  * user now. */
 bool zn_names_swap_client(const zn_packet_context *s);
+
+/* Makes the packet's sender the client, for a packet that only clients send. The sender must be an
+ * internal host that was taken for the server. The packet must be the first of the sender, at most
+ * ZN_EARLY_ANSWER_NS after the flow opened. The packets of the other side may then be answers that
+ * were captured early. Returns false if the roles stay. */
+bool zn_names_opens_late(const zn_packet_context *s);
 
 /* Takes a stream to collect the flow's first bytes in, unless it has one. Returns false, and counts
  * that, when none is left. */

@@ -10,10 +10,13 @@
  * Anything that does not authenticate is counted and left alone.
  *
  * Evidence: the client addresses a packet to the ID that the server chose, which it can only know
- * from the server's packets. Only a packet that authenticates shows that ID: other protocols repeat
- * in their answers what they were sent, up to 16 bytes of their start, which is all that a long
- * header takes. A server that echoes whole datagrams sends back what does authenticate, so no ID
- * that the client ever sent, as its own or another's, proves anything.
+ * from the server's packets. Taps may reorder the directions: an answer counts if it was captured
+ * at most ZN_EARLY_ANSWER_NS before the client's first Initial, or so long after such a packet.
+ *
+ * Only a packet that authenticates shows that ID: other protocols repeat in their answers what they
+ * were sent, up to 16 bytes of their start, which is all that a long header takes. A server that
+ * echoes whole datagrams sends back what does authenticate, so no ID that the client ever sent, as
+ * its own or another's, proves anything.
  *
  * Some servers make their ID out of the client's, by changing a byte, or choose one of few bytes or
  * none: a sender with a forged address can guess those. There the evidence is how much the server
@@ -37,6 +40,9 @@
 #define ANSWERS_MAX 32      /* packets with a new ID of the server that are opened */
 #define UNKNOWN_BYTES_MIN 4 /* of the server's ID: as hard to guess as a TCP sequence number */
 #define AMPLIFICATION 3     /* RFC 9000 8.1 */
+
+#define EARLY_SLOTS 1024u /* early answers that are kept at a time, one a flow */
+#define EARLY_BYTES 1472u /* of an early answer: what an Ethernet frame holds */
 
 /* A connection ID, copied. */
 typedef struct quic_id {
@@ -76,25 +82,39 @@ typedef struct quic_flow {
     quic_id client;               /* the client's own */
     quic_id server;               /* the ID the server chose */
     quic_id retry;                /* the ID of the server's Retry */
-    quic_id own[OWN_IDS];         /* IDs of the client's making, of all the flow's connections */
-    uint8_t owns;                 /* how many; OWN_IDS + 1: too many */
-    uint8_t initials;             /* how many were tried since the connection began */
-    uint8_t connections;          /* how many began in this flow */
-    uint8_t answers;              /* server's packets tried for its ID */
-    bool opened : 1;              /* an Initial authenticated */
-    bool done : 1;                /* the hello was read, or given up */
-    bool foreign : 1;             /* packets of a version that is not read */
-    bool server_known : 1;        /* `server` is set */
-    bool retried : 1;             /* `retry` is set, and no Initial used it yet */
-    bool guessable : 1;           /* `server` may be known without the server's packets */
-    bool addressed : 1;           /* the client sent a packet to `server` */
-    bool agent_waits : 1;         /* facts.agent is this connection's */
-    zn_quic_facts facts;          /* of all the flow's connections */
+    quic_id early_id;    /* the last ID that the client addressed before the server chose one */
+    quic_id early_start; /* the same behind a short header, and the bytes that follow it */
+    int64_t early_id_ns, early_start_ns; /* the times of these packets */
+    quic_id own[OWN_IDS];  /* IDs of the client's making, of all the flow's connections */
+    uint8_t owns;          /* how many; OWN_IDS + 1: too many */
+    uint8_t initials;      /* how many were tried since the connection began */
+    uint8_t connections;   /* how many began in this flow */
+    uint8_t answers;       /* server's packets tried for its ID */
+    bool opened : 1;       /* an Initial authenticated */
+    bool done : 1;         /* the hello was read, or given up */
+    bool foreign : 1;      /* packets of a version that is not read */
+    bool server_known : 1; /* `server` is set */
+    bool retried : 1;      /* `retry` is set, and no Initial used it yet */
+    bool guessable : 1;    /* `server` may be known without the server's packets */
+    bool addressed : 1;    /* the client sent a packet to `server` */
+    bool agent_waits : 1;  /* facts.agent is this connection's */
+    zn_quic_facts facts;   /* of all the flow's connections */
 } quic_flow;
+
+/* A datagram that came before all of the other side: an answer that no key opens yet. */
+typedef struct early_answer {
+    int64_t t_ns;
+    int64_t opened_ns; /* zn_flow.first_ns: other flows may have had the number */
+    uint32_t flow;     /* 0: the slot is free */
+    uint16_t n;
+    uint8_t sender; /* tuple index */
+    uint8_t bytes[EARLY_BYTES];
+} early_answer;
 
 /* The state for all flows. */
 typedef struct quic_tools {
     zn_quic *crypto;
+    early_answer *early;          /* EARLY_SLOTS of them, by the flow's number */
     zn_quic_crypto_frames frames; /* of the Initial at hand */
 } quic_tools;
 
@@ -102,6 +122,7 @@ static void close_tools(void *state)
 {
     quic_tools *tools = state;
     zn_quic_close(tools->crypto);
+    zn_block_free(tools->early, EARLY_SLOTS * sizeof *tools->early);
     zn_heap_free(tools);
 }
 
@@ -111,6 +132,9 @@ static int open_tools(void **state, uint32_t max_flows, zn_error *err)
     (void)max_flows;
     if (tools == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for opening QUIC packets");
+    tools->early = zn_block_alloc(EARLY_SLOTS * sizeof *tools->early);
+    if (tools->early == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for answers of QUIC");
     return zn_quic_open(&tools->crypto, err);
 }
 
@@ -226,12 +250,65 @@ static bool is_guessable(const zn_packet_context *s, const quic_id *server)
     return false;
 }
 
-static void note_sent(const zn_packet_context *s, const zn_quic_packet *packet)
+/* Returns whether a client's packet may be addressed to an ID of the server's that the capture
+ * shows later. An ID that opens a connection is the client's: begin_connection notes it as such. */
+static bool may_be_early(const quic_flow *q, const zn_quic_packet *packet)
+{
+    bool established = packet->type == ZN_QUIC_INITIAL || packet->type == ZN_QUIC_HANDSHAKE;
+    if (!q->opened || q->server_known || !established || packet->dcid.n < UNKNOWN_BYTES_MIN)
+        return false;
+    for (unsigned i = 0; i < q->owns && i < OWN_IDS; i++)
+        if (is_id(&q->own[i], packet->dcid))
+            return false;
+    return true;
+}
+
+/* Keeps the ID for the answer that may choose it. The last ID replaces earlier IDs, so a sender who
+ * guesses has one guess for each answer. */
+static void note_early_id(const zn_packet_context *s, zn_span id)
+{
+    quic_flow *q = state_of(s);
+    if (q->early_id.n != 0 && is_id(&q->early_id, id))
+        return;
+    if (q->early_id.n != 0)
+        note_own(s, id_span(&q->early_id));
+    q->early_id = copy_id(id);
+    q->early_id_ns = s->p->t_ns;
+}
+
+/* Keeps the start of a packet with a short header, which does not say how long the ID is. */
+static void note_early_start(const zn_packet_context *s, zn_cursor c)
+{
+    quic_flow *q = state_of(s);
+    uint8_t first = zn_cursor_u8(&c);
+    size_t n = zn_cursor_left(&c) < ZN_QUIC_ID_MAX ? zn_cursor_left(&c) : ZN_QUIC_ID_MAX;
+    if (!zn_cursor_ok(&c) || (first & ZN_QUIC_LONG_FORM) != 0)
+        return;
+    q->early_start = copy_id(zn_cursor_take(&c, n));
+    q->early_start_ns = s->p->t_ns;
+}
+
+/* Returns true if the client addressed the ID at most ZN_EARLY_ANSWER_NS before this packet. */
+static bool was_addressed(const zn_packet_context *s, zn_span id)
+{
+    const quic_flow *q = state_of(s);
+    if (id.n < UNKNOWN_BYTES_MIN)
+        return false;
+    if (is_id(&q->early_id, id) && s->p->t_ns - q->early_id_ns <= ZN_EARLY_ANSWER_NS)
+        return true;
+    return id.n <= q->early_start.n && memcmp(q->early_start.byte, id.p, id.n) == 0 &&
+           s->p->t_ns - q->early_start_ns <= ZN_EARLY_ANSWER_NS;
+}
+
+/* Notes the IDs in a packet of the client's, or, if not `counts`, of anybody in its name. */
+static void note_sent(const zn_packet_context *s, const zn_quic_packet *packet, bool counts)
 {
     quic_flow *q = state_of(s);
     bool to_server = (q->server_known && is_id(&q->server, packet->dcid)) ||
                      (q->retried && is_id(&q->retry, packet->dcid));
-    if (!to_server)
+    if (!to_server && counts && may_be_early(q, packet))
+        note_early_id(s, packet->dcid);
+    else if (!to_server)
         note_own(s, packet->dcid);
     if (packet->scid.n == 0)
         return;
@@ -301,8 +378,11 @@ static void note_answered(const zn_packet_context *s, const zn_quic_packet *pack
         return;
     q->server = copy_id(packet->scid);
     q->server_known = true;
+    q->addressed = was_addressed(s, packet->scid);
+    if (q->early_id.n != 0 && !(q->addressed && is_id(&q->early_id, packet->scid)))
+        note_own(s, id_span(&q->early_id));
+    q->early_id.n = q->early_start.n = 0;
     q->guessable = is_guessable(s, &q->server);
-    q->addressed = false;
 }
 
 /* ---- the evidence ---------------------------------------------------------------------------- */
@@ -327,7 +407,7 @@ static void disregard(const zn_packet_context *s)
         state_of(s)->answered_before += s->p->payload_len;
     else
         while (zn_quic_next_packet(&c, &packet) == ZN_DONE)
-            note_sent(s, &packet);
+            note_sent(s, &packet, false);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -359,6 +439,8 @@ static void begin_connection(const zn_packet_context *s, const zn_quic_packet *p
         .version = q->version, .keys = q->keys, .server_secret = q->server_secret, .opened = true};
     if (q->opened && !q->done)
         reject(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+    if (q->early_id.n != 0)
+        note_own(s, id_span(&q->early_id));
     fresh.first = copy_id(packet->dcid);
     fresh.client = copy_id(packet->scid);
     memcpy(fresh.own, q->own, sizeof fresh.own);
@@ -368,6 +450,7 @@ static void begin_connection(const zn_packet_context *s, const zn_quic_packet *p
     fresh.initials = 1;
     fresh.facts = q->facts;
     *q = fresh;
+    note_own(s, packet->dcid);
     s->f->client_acked = false;
 }
 
@@ -497,7 +580,7 @@ static void see_initial(const zn_packet_context *s, const zn_quic_packet *packet
 static void see_client_packet(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     quic_flow *q = state_of(s);
-    note_sent(s, packet);
+    note_sent(s, packet, true);
     if (packet->type == ZN_QUIC_FOREIGN) {
         q->foreign = true;
         s->names->stats->n[ZN_STAT_QUIC_VERSION_UNKNOWN]++;
@@ -527,14 +610,75 @@ static void see_server_packet(const zn_packet_context *s, const zn_quic_packet *
         q->facts.both_ways = true;
 }
 
+/* ---- answers before the question ------------------------------------------------------------- */
+
+static early_answer *early_slot(const zn_packet_context *s)
+{
+    return &((quic_tools *)zn_analyzer_state(s))->early[s->flow % EARLY_SLOTS];
+}
+
+/* Returns true if the slot holds an answer to the packet's sender that is at most
+ * ZN_EARLY_ANSWER_NS old. */
+static bool is_early(const zn_packet_context *s, const early_answer *early)
+{
+    return early->flow == s->flow && early->opened_ns == s->f->first_ns &&
+           early->sender != s->p->sender && s->p->t_ns - early->t_ns <= ZN_EARLY_ANSWER_NS;
+}
+
+/* Keeps a datagram of a flow whose other side sent none so far. */
+static void keep_early(const zn_packet_context *s)
+{
+    const zn_packet *p = s->p;
+    early_answer *early = early_slot(s);
+    if (s->f->side[1 - p->sender].packets != 0 || s->f->side[p->sender].packets != 1 ||
+        p->payload.n > EARLY_BYTES || !zn_packet_payload_whole(p))
+        return;
+    early->t_ns = p->t_ns;
+    early->opened_ns = s->f->first_ns;
+    early->flow = s->flow;
+    early->n = (uint16_t)p->payload.n;
+    early->sender = p->sender;
+    memcpy(early->bytes, p->payload.p, p->payload.n);
+}
+
+/* Reads the early answer to a connection that this packet began. */
+static void take_early(const zn_packet_context *s)
+{
+    early_answer *early = early_slot(s);
+    zn_cursor c = zn_cursor_over_span((zn_span){early->bytes, early->n}, true);
+    zn_quic_packet packet;
+    if (!is_early(s, early))
+        return;
+    early->flow = 0;
+    while (zn_quic_next_packet(&c, &packet) == ZN_DONE) {
+        note_facts(state_of(s), &packet, false);
+        see_server_packet(s, &packet);
+    }
+}
+
+/* Makes the sender of a client's first Initial the client, if the other side was taken for the
+ * client, and forgets the IDs of that side's packets. */
+static void see_late_opening(const zn_packet_context *s)
+{
+    zn_cursor c = zn_cursor_over_span(s->p->payload, zn_packet_payload_whole(s->p));
+    quic_flow *q = state_of(s);
+    zn_quic_packet packet;
+    zn_span plain;
+    if (s->p->sender != s->f->client && !q->opened && zn_quic_next_packet(&c, &packet) == ZN_DONE &&
+        packet.type == ZN_QUIC_INITIAL && opens_under(s, &packet, packet.dcid, &plain) &&
+        zn_names_opens_late(s))
+        *q = (quic_flow){0};
+}
+
 static bool datagram(const zn_packet_context *s)
 {
     const zn_packet *p = s->p;
-    bool from_client = p->sender == s->f->client;
     zn_cursor c = zn_cursor_over_span(p->payload, zn_packet_payload_whole(p));
     zn_quic_packet packet;
-    quic_flow *q;
-    q = state_of(s);
+    quic_flow *q = state_of(s);
+    bool opened = q->opened, from_client;
+    see_late_opening(s);
+    from_client = p->sender == s->f->client;
     while (zn_quic_next_packet(&c, &packet) == ZN_DONE) {
         note_facts(q, &packet, from_client);
         if (from_client)
@@ -542,8 +686,14 @@ static bool datagram(const zn_packet_context *s)
         else
             see_server_packet(s, &packet);
     }
+    if (!q->opened)
+        keep_early(s);
+    else if (!opened)
+        take_early(s);
     if (from_client && q->server_known && zn_quic_is_short(c, id_span(&q->server)))
         q->addressed = true;
+    else if (from_client && q->opened && !q->server_known)
+        note_early_start(s, c);
     conclude(s);
     zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_QUIC,
                                     .bytes = p->payload,

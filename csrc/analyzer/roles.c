@@ -42,7 +42,7 @@ static bool internal_tunnel(const zn_roles *roles, const zn_packet *p, bool inte
 static bool client_is_unsure(const zn_packet *p)
 {
     const uint16_t *port = p->tuple.port;
-    return p->tuple.proto == ZN_PROTO_TCP && (p->tcp_flags & ZN_TCP_SYN) == 0 &&
+    return (p->tcp_flags & ZN_TCP_SYN) == 0 &&
            (port[0] < ZN_WELL_KNOWN_PORTS) == (port[1] < ZN_WELL_KNOWN_PORTS);
 }
 

@@ -26,9 +26,10 @@ typedef struct zn_roles {
 /* The networks that are internal when the operator names none: RFC 1918, RFC 6598 and fc00::/7. */
 const zn_net *zn_roles_private_nets(size_t *count);
 
-/* Guesses the client of a flow that p opened in the middle of a connection, where p leaves open
- * which side began it: the internal end, if the other is not. Otherwise a server that speaks first
- * would be reported as a client, and its client's port as that of a server. */
+/* Guesses the client of a UDP flow that p opened, or of a TCP flow that p opened in the middle of a
+ * connection, if the ports leave open which side began it: the internal end, if the other is not.
+ * Otherwise a server that speaks first would be reported as a client, and its client's port as that
+ * of a server. */
 void zn_roles_guess_client(const zn_roles *roles, zn_flow *f, const zn_packet *p);
 
 /*

@@ -29,6 +29,8 @@ static bool is_searched_by_start(const zn_flow *f)
 static void names_need(const zn_names *names, const zn_flow *f, zn_watch_need *need)
 {
     (void)names;
+    if (!ZN_FACTS(f)->client_marked)
+        zn_watch_need_both(need, ZN_WATCH_PACKET);
     if (!zn_flow_has_user(f))
         return;
     need_role(f, need);
@@ -52,7 +54,7 @@ static void names_need(const zn_names *names, const zn_flow *f, zn_watch_need *n
 static void datagrams_need(const zn_flow *f, zn_watch_need *need)
 {
     if (ZN_STATE(f)->protocol != ZN_ANALYZER_QUIC || !f->client_acked || !zn_flow_has_user(f) ||
-        zn_service_has_dns_port(&f->tuple)) {
+        !ZN_FACTS(f)->client_marked || zn_service_has_dns_port(&f->tuple)) {
         zn_watch_need_both(need, ZN_WATCH_ALL);
         return;
     }

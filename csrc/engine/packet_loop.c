@@ -80,7 +80,7 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
     bool either = f->midstream || zn_analyzers_may_be_answer(p);
     zn_addr known_as[2];
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_CRYPTO);
-    if (f->midstream)
+    if (f->midstream || p->tuple.proto == ZN_PROTO_UDP)
         zn_roles_guess_client(&e->roles, f, p);
     zn_roles_place(&e->roles, e->flows, f, p, known_as);
     e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
@@ -92,8 +92,6 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
         if (rc != 0)
             return rc;
     }
-    if (!zn_votes_cast(&e->votes, ZN_VOTE_CLIENT, f->first_ns, flow, 0))
-        return zn_fail(err, ZN_ERR_CAPACITY, 0, "a batch held more votes than there is room for");
     return 0;
 }
 

@@ -113,14 +113,15 @@ const zn_flow_retransmissions *zn_flow_retransmissions_of(const zn_flow_table *t
     return &pair->side[side];
 }
 
-/* Guesses the client by one packet: the receiver of a SYN-ACK, else the end that is not on a
- * well-known port, else the sender. */
+/* Guesses the client by one packet: the sender of a SYN, the receiver of a SYN-ACK, else the end
+ * that is not on a well-known port, else the sender. A multicast group is no client. */
 static uint8_t guess_client(const zn_packet *p)
 {
     uint8_t receiver = (uint8_t)(1 - p->sender);
     bool from_well_known = p->tuple.port[p->sender] < ZN_WELL_KNOWN_PORTS;
     bool to_well_known = p->tuple.port[receiver] < ZN_WELL_KNOWN_PORTS;
-    if (p->tuple.proto == ZN_PROTO_UDP || (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK)) == ZN_TCP_SYN)
+    if ((p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK)) == ZN_TCP_SYN ||
+        zn_addr_is_group(&p->tuple.addr[receiver]))
         return p->sender;
     if ((p->tcp_flags & ZN_TCP_SYN) != 0)
         return receiver;

@@ -91,7 +91,7 @@ static void add_client(zn_gate *g, const zn_flow *f, uint64_t address)
 void zn_gate_flow_closed(zn_gate *g, const zn_flow *f)
 {
     int64_t begins_ns = g->clients.epoch * g->policy->roles->rotate_ns;
-    if (f->first_ns < begins_ns && f->last_ns >= begins_ns)
+    if (ZN_FACTS(f)->client_marked && f->first_ns < begins_ns && f->last_ns >= begins_ns)
         add_client(g, f, zn_clients_hash(&g->clients, &f->tuple.addr[f->client]));
 }
 
@@ -122,7 +122,9 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
         if (zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns) >= g->clients.epoch)
             continue;
         withhold_server(g, n);
-        if (f->end == ZN_FLOW_OPEN || f->last_ns >= g->clients.epoch * g->policy->roles->rotate_ns)
+        if (ZN_FACTS(f)->client_marked &&
+            (f->end == ZN_FLOW_OPEN ||
+             f->last_ns >= g->clients.epoch * g->policy->roles->rotate_ns))
             add_client(g, f, zn_clients_hash(&g->clients, &f->tuple.addr[f->client]));
     }
     zn_clients_next_epoch(&g->clients, epoch);

@@ -145,10 +145,12 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
             continue;
         if (opened < g->clients.epoch + passed) {
             ask_server_before(g, ends_ns, n, epoch > g->clients.epoch + 2);
-            if (f->end == ZN_FLOW_OPEN || f->last_ns >= epoch_begins(g, g->clients.epoch))
+            if (ZN_FACTS(f)->client_marked &&
+                (f->end == ZN_FLOW_OPEN || f->last_ns >= epoch_begins(g, g->clients.epoch)))
                 mark_client(g, ends_ns, f);
         }
-        mark_passed(g, f, opened, epoch);
+        if (ZN_FACTS(f)->client_marked)
+            mark_passed(g, f, opened, epoch);
     }
     zn_clients_next_epoch(&g->clients, epoch);
 }

@@ -136,9 +136,6 @@ UNPROVEN = {
     "an empty ID": proven(
         quic.short(b""), quic.opaque(quic.HANDSHAKE, b"", SCID), answer=quic.server_answer(scid=b"")
     ),
-    "the packet comes before the answer": quic_talk(FLIGHT[0], RETURNS["a 1-RTT packet"]).send(
-        ANSWER, SERVER
-    ),
     "the client made the ID up for another connection": quic_talk(
         FLIGHT[0], Initial(crypto(quic.hello(host=OTHER_NAME)), dcid=b"made up1").seal(), FLIGHT[0]
     )

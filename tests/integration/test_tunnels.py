@@ -279,7 +279,7 @@ def test_a_special_end_stands_for_no_server_that_was_taken_for_the_client(udp: b
     client, server = "10.1.1.1", "10.2.2.2"
     if udp:
         answer = dns(NAME, response=True)
-        talk = Udp(client, server, (40000, 53)).send(answer, SERVER).send(dns(NAME))
+        talk = Udp(client, server, (53, 53)).send(answer, SERVER).send(dns(NAME))
         frames = talk.send(answer, SERVER).frames
     else:
         begun = Tcp(client, server, (40000, 50000)).segment(SERVER, PSH | ACK, b"hi")

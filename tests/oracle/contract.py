@@ -76,7 +76,9 @@ class Model:
         self.talk_of = {id(p): talk for flow, talk in self.flows for p in flow}
         self.clients: dict[Address, dict[int, int]] = {}  # by epoch, when it was a client first
         self.always_servers = {talk.ends[1].address for _flow, talk in self.flows}
-        self.always_servers -= {a for _flow, talk in self.flows for a in clients_of(talk)}
+        self.always_servers -= {
+            a for flow, talk in self.flows for a in clients_of(talk) if shows_client(talk, flow)
+        }
         self.addr: dict[int, Disclosure] = {}  # by talk: its server's address was released
         self.withdrawn: set[int] = set()  # talks whose server became a client before they ended
         self.resolved = Resolved(rules.never)
@@ -94,11 +96,12 @@ class Model:
                 continue
             if p is talk.first:
                 self.tied[id(talk)] = self.resolved.of(talk)
-            for address in clients_of(talk):
+            votes = list(talk.take(p))
+            for address in clients_of(talk) if talk.client_shown else ():
                 epoch = p.t_ns // self.rules.rotate_ns
                 self.clients.setdefault(address, {}).setdefault(epoch, p.t_ns)
             self.must.z = self.may.z = self.rules.z_at(p.t_ns)
-            for vote in talk.take(p):
+            for vote in votes:
                 self._decide(vote)
             self.resolved.take(talk, p)
             if self._was_client(talk.ends[1].address, talk.epoch, p.t_ns):
@@ -285,6 +288,14 @@ class Model:
 def floored(t_ns: int, step_ns: int) -> int:
     """The last multiple of a step that is not after t_ns."""
     return t_ns // step_ns * step_ns
+
+
+def shows_client(talk: Talk, flow: list[Packet]) -> bool:
+    """Returns whether a flow shows its client to be a client."""
+    fresh = Talk(talk.rules, talk.first)
+    for p in flow:
+        list(fresh.take(p))
+    return fresh.client_shown
 
 
 def clients_of(talk: Talk) -> set[Address]:

@@ -15,6 +15,7 @@ from support.quic_wire import HANDSHAKE, INITIAL, RETRY, RETRY_KEYS, V2, ZERO_RT
 from oracle.stream import StreamOracle
 
 ALIKE = 4  # fewer bytes than these can be guessed
+EARLY_NS = 10**9  # longest time from an early answer to its question
 TRUST = 3  # a server sends an unproven client no more than so many times what it received
 
 side_keys = lru_cache(maxsize=1 << 12)(initial_keys)
@@ -29,6 +30,13 @@ class Long(NamedTuple):
     scid: bytes
     data: bytes
     at: int
+
+
+def begins(datagram: bytes) -> bool:
+    """Returns whether a datagram begins with a client's first Initial."""
+    packets = split(datagram)[0]
+    first = packets[0] if packets else None
+    return first is not None and first.kind == INITIAL and opened(first, first.dcid) is not None
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
@@ -113,6 +121,11 @@ class Connection:
     addressed: bool = False  # the client sent something to the server's ID
     proven: bool = False
     answered: int = 0  # bytes
+    ahead: tuple[bytes, int] | None = None  # an ID addressed before the server chose one, and when
+    short_ahead: tuple[bytes, int] = (
+        b"",
+        0,
+    )  # what follows the first byte of a short header, and when
 
     def open(self, packet: Long) -> bytes | None:
         """The plaintext of one of its Initials; the hello begins again behind a Retry."""
@@ -150,6 +163,14 @@ class Connection:
         self.addressed |= reached and (dcid != b"" or kind in (HANDSHAKE, None))
 
 
+class First(NamedTuple):
+    """The first datagram between two ports."""
+
+    datagram: bytes
+    from_client: bool
+    t_ns: int
+
+
 @dataclass(slots=True)
 class QuicTalk:
     """The connections between two ports; only the last one goes on."""
@@ -157,26 +178,41 @@ class QuicTalk:
     connections: list[Connection] = field(default_factory=list)
     made_up: list[bytes] = field(default_factory=list)  # IDs that the client chose
     sent: int = 0  # bytes of the client
+    first: First | None = None  # an early answer, if it is the server's
+    t_ns: int = 0  # of the last datagram
 
     @property
     def last(self) -> Connection | None:
         """The connection that goes on."""
         return self.connections[-1] if self.connections else None
 
-    def take(self, datagram: bytes, from_client: bool) -> None:
+    def turned(self) -> "QuicTalk":
+        """The talk whose client is the other end: what came so far came from the server."""
+        first = self.first
+        return QuicTalk(first=first and first._replace(from_client=not first.from_client))
+
+    def take(self, datagram: bytes, from_client: bool, t_ns: int) -> None:
         """Takes the next datagram."""
+        self.t_ns = t_ns
         self.sent += len(datagram) * from_client
         packets, rest = split(datagram)
+        begun = self.last
         for packet in packets:
             if from_client:
                 self._ask(packet)
             else:
                 self._answer(packet)
         now = self.last
+        early = self.first if begun is None and now is not None else None
+        if early is not None and not early.from_client and t_ns - early.t_ns <= EARLY_NS:
+            for packet in split(early.datagram)[0]:
+                self._answer(packet)
         if now is None:
             return
         if from_client and rest and now.server_id is not None and not rest[0] & 0x80:
             now.reach(rest[1 : 1 + len(now.server_id)], None)
+        elif from_client and rest and not rest[0] & 0x80:
+            now.short_ahead = rest[1:21], t_ns
         now.answered += len(datagram) * (not from_client)
         trusted = len(self.connections) == 1 and now.answered > TRUST * self.sent
         now.proven |= now.addressed and (trusted or not now.guessable)
@@ -186,17 +222,29 @@ class QuicTalk:
         answer may be its echo."""
         self.sent += len(datagram)
         for packet in split(datagram)[0]:
-            self._note_ids(packet)
+            self._note_ids(packet, counts=False)
 
-    def _note_ids(self, packet: Long) -> None:
-        """Notes the IDs that a sender of the client's packet knows."""
+    def _note_ids(self, packet: Long, *, counts: bool = True) -> None:
+        """Notes the IDs that a sender of the client's packet knows. counts: it is the client's."""
         now = self.last
         if now is None or packet.dcid not in (now.server_id, now.retry_id):
-            self.made_up.append(packet.dcid)
+            if now is not None and counts and self._runs_ahead(now, packet):
+                if now.ahead is not None and now.ahead[0] != packet.dcid:
+                    self.made_up.append(now.ahead[0])
+                if now.ahead is None or now.ahead[0] != packet.dcid:
+                    now.ahead = packet.dcid, self.t_ns
+            else:
+                self.made_up.append(packet.dcid)
         if packet.scid:
             self.made_up.append(packet.scid)
         if now is not None:
             now.guessable |= packet.scid == now.server_id
+
+    def _runs_ahead(self, now: Connection, packet: Long) -> bool:
+        """Returns whether the packet may go to an ID that the server chose in a packet which the
+        capture shows later. The client did not make this ID up."""
+        follows = packet.kind in (INITIAL, HANDSHAKE) and len(packet.dcid) >= ALIKE
+        return follows and now.server_id is None and packet.dcid not in self.made_up
 
     def _ask(self, packet: Long) -> None:
         now = self.last
@@ -210,6 +258,9 @@ class QuicTalk:
         if plain is None and not addressed_here:
             plain = opened(packet, packet.dcid)
             if plain is not None:
+                if now is not None and now.ahead is not None:
+                    self.made_up.append(now.ahead[0])
+                self.made_up.append(packet.dcid)
                 now = Connection(packet.dcid, packet.scid)
                 self.connections.append(now)
         if plain is not None and now is not None:
@@ -222,7 +273,15 @@ class QuicTalk:
         if packet.kind == RETRY:
             now.retry_id = packet.scid
         if packet.scid != now.server_id and now.is_authentic(packet):
-            now.server_id, now.addressed = packet.scid, False
+            ahead, now.ahead = now.ahead, None
+            now.server_id = packet.scid
+            before = [] if ahead is None else [(ahead[0] == packet.scid, ahead[1])]
+            before.append((now.short_ahead[0].startswith(packet.scid), now.short_ahead[1]))
+            now.addressed = len(packet.scid) >= ALIKE and any(
+                same and self.t_ns - t_ns <= EARLY_NS for same, t_ns in before
+            )
+            if ahead is not None and not (now.addressed and ahead[0] == packet.scid):
+                self.made_up.append(ahead[0])
             now.guessable = any(unlike(packet.scid, own) < ALIKE for own in self.made_up)
 
 

@@ -11,17 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from support.h2 import PREFACE
-from support.packets import ACK, RST, SYN
+from support.packets import ACK, RST, SECOND, SYN
 
 from oracle.layers import Address, End, Packet
 from oracle.names import hides, normal, question, said_in, server_name, under
-from oracle.quic import QuicTalk
+from oracle.quic import First, QuicTalk, begins
 from oracle.rules import Rules, is_special
 from oracle.secondary import Secondary, ServerFlight, agent_of, host_of
 from oracle.stream import STREAM_MAX, StreamOracle
 
 DNS_PORT = 53
 WELL_KNOWN = 1024  # ports below are well-known
+EARLY_NS = SECOND  # an answer may be captured so long before its question
 ACK_BEYOND_MAX = 1 << 20  # bytes past those that a server was seen to send
 
 
@@ -74,6 +75,10 @@ class Talk:
     counted: int = 0  # hellos and requests that were taken from the stream
     read: int = 0  # bytes of them
     asked: list[tuple[int, int, Name]] = field(default_factory=list)
+    answered: list[tuple[int, int, int, str]] = field(default_factory=list)  # time, and question
+    packets: list[int] = field(default_factory=lambda: [0, 0])  # of each end so far
+    client_acks: bool = False  # the client sent an ACK, whatever it acknowledges
+    turned: bool = False  # a client's first message showed that the guess was wrong
     quic: QuicTalk | None = None
     greetings: int = 0  # connections of QUIC whose hello was taken, or given up
     greeted: Name | None = None  # the name in the last one
@@ -96,17 +101,32 @@ class Talk:
 
     @property
     def client(self) -> int:
-        """The index of the client: of UDP the first sender, of TCP the sender of the SYN or the
-        receiver of a SYN-ACK; where no SYN was captured, the end without a well-known port, else
-        the end that speaks as a client, else the internal end, else the first sender."""
+        """The index of the client: the sender of the SYN or the receiver of a SYN-ACK. Where no
+        SYN was captured, and in UDP, the end without a well-known port, else the end that speaks
+        as a client, else the internal end, else the first sender. A group is no client."""
         p = self.first
-        if p.tcp and not p.flags & SYN:
-            own, other = p.ends[p.sender].port, p.ends[1 - p.sender].port
-            if (own < WELL_KNOWN) != (other < WELL_KNOWN):
-                return p.sender ^ (own < WELL_KNOWN)
-            speaks = service_of(p.payload) or p.payload.startswith(PREFACE[:9])
-            return p.sender ^ (not speaks and self.inside(p) == (False, True))
-        return p.sender ^ (p.flags & (SYN | ACK) == SYN | ACK)
+        if p.tcp and p.flags & SYN:
+            return p.sender ^ (p.flags & ACK > 0)
+        return p.sender ^ self._first_is_answer(p) ^ self.turned
+
+    def _first_is_answer(self, p: Packet) -> bool:
+        """Returns whether the first packet, no SYN, is taken for a server's."""
+        own, other = p.ends[p.sender], p.ends[1 - p.sender]
+        if other.address.is_multicast:
+            return False
+        if (own.port < WELL_KNOWN) != (other.port < WELL_KNOWN):
+            return own.port < WELL_KNOWN
+        speaks = p.tcp and (service_of(p.payload) or p.payload.startswith(PREFACE[:9]))
+        return not speaks and self.inside(p) == (False, True)
+
+    @property
+    def client_shown(self) -> bool:
+        """Returns whether the client has shown so far to be a client. A packet of the other end
+        shows nothing, nor does a stray packet that comes in from outside."""
+        sent, got = self.packets[self.client], self.packets[1 - self.client]
+        if self.internal[0] or not self.internal[1]:
+            return sent > 0
+        return sent > 0 and sent + got > 1 and (self.client_acks or not self.first.tcp)
 
     @property
     def ends(self) -> tuple[End, End]:
@@ -204,6 +224,8 @@ class Talk:
         """Takes a packet; yields the votes that it completes."""
         self.last = p
         from_client = p.sender == self.client
+        self.packets[p.sender] += 1
+        self.client_acks |= p.tcp and from_client and p.flags & ACK > 0
         if not from_client:
             self.replied = max(self.replied, p.seq + p.length)
         if not p.tcp:
@@ -352,9 +374,21 @@ class Talk:
             return
         if self.quic is None and p.payload[0] & 0x80:
             self.quic = QuicTalk()
-        if self.quic is not None:
-            self.quic.take(p.payload, from_client)
-            yield from self._greet(p, self.quic)
+        if self.quic is None:
+            return
+        if sum(self.packets) == 1:
+            self.quic.first = First(p.payload, from_client, p.t_ns)
+        if not from_client and self._opens_late(p, self.quic):
+            self.turned, self.quic, from_client = not self.turned, self.quic.turned(), True
+        self.quic.take(p.payload, from_client, p.t_ns)
+        yield from self._greet(p, self.quic)
+
+    def _opens_late(self, p: Packet, quic: QuicTalk) -> bool:
+        """Returns whether the packet is the first of a user who was taken for the server, and a
+        client's first."""
+        early = p.t_ns - self.first.t_ns <= EARLY_NS and self.packets[p.sender] == 1
+        inside = self.rules.is_internal(p.ends[p.sender].address)
+        return early and inside and not (quic.connections or self.names) and begins(p.payload)
 
     def _greet(self, p: Packet, quic: QuicTalk) -> Iterator[Vote]:
         """Reads QUIC: a hello counts when its client addresses the ID that the server chose."""
@@ -396,12 +430,18 @@ class Talk:
         if name is None:
             return
         self.asked.append((q.ident, q.kind, name))
-        if not self.rules.established:
+        early = any(
+            abs(p.t_ns - t_ns) <= EARLY_NS and (ident, kind, text) == (q.ident, q.kind, name.text)
+            for t_ns, ident, kind, text in self.answered
+        )
+        if early or not self.rules.established:
             yield from self._vote_addr(p)
             yield from self._vote(p, name)
 
     def _answer(self, p: Packet) -> Iterator[Vote]:
         q = question(p.payload)
+        if q.response:
+            self.answered.append((p.t_ns, q.ident, q.kind, normal(q.name)[1]))
         for ident, kind, name in self.asked:
             same = (ident, kind, name.text) == (q.ident, q.kind, normal(q.name)[1])
             if q.response and same and self.rules.established:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scenario.crowd import Scenario, scenarios, settings_of
 from scenario.quic import quic_visit
 from scenario.routes import routed
-from scenario.visits import dns_visit, tcp_visit
+from scenario.visits import dns_visit, stray_visit, tcp_visit
 from support.engine import Outcome, run
 from support.examples import examples
 from support.packets import HOUR, MINUTE, SECOND, merged
@@ -36,7 +36,7 @@ def key_file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def split(scenario: Scenario) -> Portions:
     """The scenario's packets, each client's at one probe."""
-    make = {"dns": dns_visit, "quic": quic_visit}
+    make = {"dns": dns_visit, "quic": quic_visit, "stray": stray_visit}
     probe_of: dict[str, int] = {}
     talks = []
     for n, visit in enumerate(scenario.visits):

@@ -13,7 +13,7 @@ from support.packets import DAY, HOUR, MINUTE, MS, SECOND, START, Frame, merged
 from scenario.answers import CERTIFICATES, FLIGHTS
 from scenario.quic import AGENTS, quic_visit
 from scenario.routes import routed, routes, straight, whole_routes
-from scenario.visits import ASTRAY, HOW, Visit, dns_visit, tcp_visit
+from scenario.visits import ASTRAY, HOW, Visit, dns_visit, stray_visit, tcp_visit
 
 TURNCOAT = "203.0.113.5"  # a server that is also a client
 CLIENTS = ("10.7.0.1", "10.7.0.2", "10.7.0.3", "10.7.9.1", "100.64.0.9", "192.0.2.77")
@@ -89,7 +89,7 @@ def ends_of(slices_ns: int) -> st.SearchStrategy[int]:
 
 
 SKEWS = (MS + MS // 2, 2 * MS + MS // 2, 5 * MS + MS // 2)
-KINDS = ("tls", "tls", "http", "h2", "dns", "dns over tcp", "quic", "quic")
+KINDS = ("tls", "tls", "http", "h2", "dns", "dns over tcp", "quic", "quic", "stray")
 # Most taps show both directions in time; others show the client or the server late.
 skews = st.sampled_from([(0, 0)] * 6 + [(ns, 0) for ns in SKEWS] + [(0, ns) for ns in SKEWS])
 Texts = st.SearchStrategy[tuple[str, str]]
@@ -165,7 +165,7 @@ class Scenario:
     @property
     def frames(self) -> list[Frame]:
         """The capture, in order of time."""
-        make = {"dns": dns_visit, "quic": quic_visit}
+        make = {"dns": dns_visit, "quic": quic_visit, "stray": stray_visit}
         return merged(
             routed(make.get(visit.kind, tcp_visit)(visit, n), visit.route, visit.ends[0], n)
             for n, visit in enumerate(self.visits)

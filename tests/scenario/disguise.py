@@ -18,7 +18,7 @@ from support.packets import Frame, merged
 from scenario.crowd import Scenario
 from scenario.quic import AGENTS, quic_visit
 from scenario.routes import routed
-from scenario.visits import ASTRAY, Visit, dns_visit, tcp_visit
+from scenario.visits import ASTRAY, Visit, dns_visit, stray_visit, tcp_visit
 
 HOSTS = {"a.example": "t.example", "b.example": "g.example", "c.example": "e.example"}
 HOSTS |= {"*.a.example": "*.t.example", "*.c.example": "*.e.example"}
@@ -168,7 +168,7 @@ class Disguise:
 
     def frames(self, visits: Sequence[Visit]) -> list[Frame]:
         """The capture, in order of time."""
-        make = {"dns": dns_visit, "quic": quic_visit}
+        make = {"dns": dns_visit, "quic": quic_visit, "stray": stray_visit}
         talks = []
         for n, visit in enumerate(visits):
             other = self._visit(visit, n)

@@ -11,7 +11,7 @@ from support.packets import SECOND, SERVER, Frame, Udp
 from support.quic_wire import V1, V2, Initial, crypto
 
 from scenario.requests import HIDDEN, padding
-from scenario.visits import Visit
+from scenario.visits import Visit, skewed
 
 OTHER = b"b.example"  # the host that a forger names
 AGENTS = ("", "", *("Chrome/115 X",) * 3, *("Chrome/116 X",) * 2)
@@ -112,14 +112,24 @@ def converse(talk: Udp, visit: Visit, named: tuple[bytes, str], ends: Ends, numb
     """A connection, from the client's hello with a host and a user agent to its packet to the
     server's ID."""
     host, agent = named
+    answer = quic.server_answer(ends.client, ends.server, ends.version, ends.key_id)
+    if visit.how == "answered first":
+        talk.send(answer, SERVER).wait(visit.pauses[0] * SECOND)
     for datagram in flight(ends, host, visit.how, agent):
         talk.send(datagram)
+    if visit.how == "returned first":
+        talk.send(back(ends, ends.server, number)).wait(visit.pauses[0] * SECOND)
+        talk.send(answer, SERVER)
+        return
     if visit.how in ("retry", "retry alone", "bad retry"):
         asked = quic.retry(ends.client, ends.retry, b"token", ends.version, ends.key_id)
         talk.send(broken(asked) if visit.how == "bad retry" else asked, SERVER)
         ends = replace(ends, key_id=ends.retry, token=b"token")
         talk.send(flight(ends, host, "whole", agent)[0])
     if visit.how in ("unanswered", "retry alone", "bad retry"):
+        return
+    if visit.how == "answered first":
+        talk.send(back(ends, ends.server, number))
         return
     talk.wait(visit.pauses[0] * SECOND)
     to = ends.client if visit.how != "another client" else b"other"
@@ -157,4 +167,4 @@ def quic_visit(visit: Visit, number: int) -> list[Frame]:
         how = "unanswered" if (visit.how, nth) == ("unanswered first", 0) else visit.how
         ends = ends_of(b"%d %d" % (number, nth), how)
         converse(talk, replace(visit, how=how), named, ends, number)
-    return talk.frames
+    return skewed(talk.frames, 20000 + number, visit.skew)

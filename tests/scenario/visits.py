@@ -70,13 +70,15 @@ HOW["http"] = (
 HOW["h2"] = (*("whole",) * 2, "at once", "body", "chunks", "unanswered", "guessed", "late proof")
 HOW["tls"] += ("no name", "no name", "behind", "right behind", "through", *ASTRAY)
 HOW["http"] += ASTRAY
+HOW["dns"] += ("answered first", "answered first")
+HOW["stray"] = ("answer", "ephemeral", "knock", "syn", "answered syn")
 HOW["quic"] = (
     *("whole",) * 6,
     *("unanswered", "no return", "guessed", "another client", "0-RTT", "nameless", "again"),
     *("in two", "turned round", "coalesced", "half", "late half", "conflict"),
     *("retry", "bad tag", "bad tag first", "forged", "another", "likeness", "trusted"),
     *("another version", "echo", "ech", "echoed", "bad answer", "retry alone", "bad retry"),
-    "unanswered first",
+    *("unanswered first", "answered first", "answered first", "returned first"),
 )
 
 
@@ -200,6 +202,10 @@ def send(talk: Tcp, data: bytes, how: str, guess: int | None) -> None:
 def dns_visit(visit: Visit, number: int) -> list[Frame]:
     """A socket with a question for each name."""
     talk = Udp(*visit.ends, (20000 + number, 53), visit.start_ns)
+    if visit.how == "answered first":
+        for ident, said in enumerate(visit.hosts):
+            talk.send(dns(asked(said), ident=ident, response=True), SERVER)
+        talk.wait(visit.pauses[1] * SECOND)
     answers = []
     for ident, said in enumerate(visit.hosts):
         host = asked(said)
@@ -212,6 +218,18 @@ def dns_visit(visit: Visit, number: int) -> list[Frame]:
         answers.append(dns(answered, ident=ident, response=True, answers=given))
     talk.wait(min(visit.pauses[0], 9) * SECOND)
     for answer in answers[:: -1 if visit.how == "swapped" else 1]:
-        if visit.how != "unanswered":
+        if visit.how not in ("unanswered", "answered first"):
             talk.send(answer, SERVER).wait(visit.pauses[1] * SECOND)
+    return skewed(talk.frames, 20000 + number, visit.skew)
+
+
+def stray_visit(visit: Visit, number: int) -> list[Frame]:
+    """A packet from the server's address that belongs to no conversation."""
+    near = 443 if visit.how == "knock" else 20000 + number
+    far = 123 if visit.how == "answer" else 41000
+    if visit.how not in ("syn", "answered syn"):
+        return Udp(*visit.ends, (near, far), visit.start_ns).send(bytes(48), SERVER).frames
+    talk = Tcp(*visit.ends, (near, far), visit.start_ns).segment(SERVER, SYN)
+    if visit.how == "answered syn":
+        talk.segment(CLIENT, RST | ACK)
     return talk.frames
