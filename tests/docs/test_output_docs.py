@@ -3,6 +3,7 @@
 """docs/reference/output.md has every field, counter and key of a manifest, and no other."""
 
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.live_interfaces import InterfaceFacts
+from zanon_net.system.signals import Interruption
 
 pytestmark = pytest.mark.source
 
@@ -137,8 +139,25 @@ def told_keys(page: str, heading: str) -> set[str]:
 
 
 def test_keys_of_a_manifest(page: str, demo_pcap: Path, tmp_path: Path) -> None:
-    config = Config().replace(z=3, target_p=0.9, internal="10.0.0.0/8", format=FORMATS)
-    report = run(demo_pcap, config, out=tmp_path / "out")
+    never = tmp_path / "never.txt"
+    never.write_text("example.edu\n")
+    config = Config().replace(z=3, target_p=0.9, internal="10.0.0.0/8", format=FORMATS, never=never)
+    hangup = iter([signal.SIGHUP])
+
+    def hang_up(*_progress: int) -> None:
+        for number in hangup:
+            signal.raise_signal(number)
+
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
+    with Interruption(rotates=True) as interruption:
+        report = run(
+            demo_pcap,
+            config,
+            out=tmp_path / "out",
+            progress=hang_up,
+            interruption=interruption,
+        )
+    signal.signal(signal.SIGHUP, former)
     link = InterfaceFacts("eth0", {1: 0}, 0, 0, 0, Drops(), None).to_dict()
     manifest: dict[str, Any] = {**report.manifest, "performance": report.speed()}
     manifest["sources"] = [*manifest["sources"], link]

@@ -9,7 +9,7 @@ import os
 import signal
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from support.small_disk import can_mount
 
 from zanon_net import Config, OutputError, run
 from zanon_net.keys import new_key
-from zanon_net.output import checkpoints, files, parquet
+from zanon_net.output import checkpoints, files, folder, parquet
 from zanon_net.output.checkpoints import Checkpoints
 from zanon_net.output.files import CaptureFile, TextFile
 from zanon_net.output.folder import FolderSink
@@ -143,17 +143,20 @@ def test_a_signal_right_before_a_file_is_made_takes_away_no_other(
     out: Path, monkeypatch: pytest.MonkeyPatch, name: str, theirs: bool
 ) -> None:
     """Somebody else's, which came since the folder was found to be empty."""
-    intact = Path.open
 
-    def interrupted(path: Path, *arguments: Any, **more: Any) -> Any:
-        if path.name == name:
-            if theirs:
-                path.touch()
-            signal.raise_signal(signal.SIGINT)
-        return intact(path, *arguments, **more)
+    def interrupted(intact: Callable[..., Any]) -> Callable[..., Any]:
+        def opening(path: Path, *arguments: Any, **more: Any) -> Any:
+            if path.name == name:
+                if theirs:
+                    path.touch()
+                signal.raise_signal(signal.SIGINT)
+            return intact(path, *arguments, **more)
+
+        return opening
 
     out.mkdir()
-    monkeypatch.setattr(Path, "open", interrupted)
+    monkeypatch.setattr(Path, "open", interrupted(Path.open))
+    monkeypatch.setattr(folder, "create_private", interrupted(folder.create_private))
     with pytest.raises(KeyboardInterrupt):
         FolderSink(out, Plan(("csv",)))
     monkeypatch.undo()

@@ -126,6 +126,11 @@ def test_user_prefixes() -> None:
         ("key_file", "zanon.key\0", "must be the path"),
         ("never", "never\0", "must be the path"),
         ("popularity", "counts\0", "must be the path"),
+        ("mode", 640, "must be one of the texts 600, 640"),
+        ("mode", 0o640, "must be one of the texts 600, 640"),
+        ("mode", "666", "must be one of the texts 600, 640"),
+        ("mode", "400", "must be one of the texts 600, 640"),
+        ("mode", "06000", "must be one of the texts 600, 640"),
         ("rotate", "0s", "must be longer than zero"),
         ("fail_on_loss", -1, "must be a number from 0 to 100, not -1"),
         ("fail_on_loss", 101, "must be a number from 0 to 100"),
@@ -271,6 +276,7 @@ columns = ["core"]
 compress = "zstd"
 split = "90m"
 split_size = "2k"
+mode = "640"
 popularity = "popularity.json"
 for = "public"
 coarse_end = "floored"
@@ -346,6 +352,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "zstd",
             "90m",
             "2k",
+            "640",
             str(tmp_path / "popularity.json"),
             "public",
             "floored",

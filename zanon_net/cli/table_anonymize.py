@@ -113,7 +113,7 @@ def table_anonymize(
     }
     contents = {} if figure is None else {figure: _curve(figure, rows, plan, settings)}
     contents |= _files(target, form, settings, result.table, manifest)
-    write_files(contents)
+    write_files(contents, modes={path: int(settings["mode"], 8) for path in _manifests(target)})
     if target is None:
         _to_stdout(form, settings, result.table)
     if plan.k == 1 and not plan.asks_for_diversity:
@@ -132,6 +132,11 @@ def _checked_figure(curve: str) -> Path:
     return check_path(curve, "curve")
 
 
+def _manifests(target: Path | None) -> list[Path]:
+    """The path of the manifest, if there is one."""
+    return [] if target is None else [target.with_name(target.name + ".json")]
+
+
 def _files(
     target: Path | None,
     form: str,
@@ -145,7 +150,7 @@ def _files(
 
     if target is None:
         return {}
-    manifest_path = target.with_name(target.name + ".json")
+    (manifest_path,) = _manifests(target)
     content = table_bytes(table, form, delimiter=settings["delimiter"], quote=settings["quote"])
     return {target: content, manifest_path: manifest_bytes(manifest)}
 

@@ -10,7 +10,7 @@ from zanon_net.config.column_types import COLUMN_LIST, pairs_of
 from zanon_net.config.parse import reject, shown
 from zanon_net.config.rules import Settings
 from zanon_net.config.setting import Setting
-from zanon_net.config.types import Type, one_of
+from zanon_net.config.types import FILE_MODE, Type, one_of
 
 COMMAND = "table anonymize"
 METHODS = ("topdown", "lattice", "fixed")
@@ -99,4 +99,12 @@ ROWS = (
     *table_rows.recodings(COMMAND),
     *METHOD,
     *table_rows.formats(COMMAND),
+    _row(
+        heading="Input and output",
+        name="mode",
+        type=FILE_MODE,
+        default="600",
+        help="The mode of the manifest, such as 640.",
+        manifest="nothing",
+    ),
 )

@@ -13,6 +13,7 @@ from zanon_net.config.types import (
     COLUMNS,
     DELIMITER,
     DURATION,
+    FILE_MODE,
     FLAG,
     HEADER,
     KEY_FILE,
@@ -260,6 +261,13 @@ _FORMATS = (
         help="End at the first row that cannot be read; by default it is dropped and counted.",
         manifest="as it is",
         core="strict",
+    ),
+    _formats(
+        name="mode",
+        type=FILE_MODE,
+        default="600",
+        help="The mode of the file of --popularity, such as 640.",
+        manifest="nothing",
     ),
     _formats(
         name="popularity",

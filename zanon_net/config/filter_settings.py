@@ -45,6 +45,7 @@ class FilterConfig(View):
     quote: str | None = FILTER["quote"].default
     header: str = FILTER["header"].default
     strict: bool = FILTER["strict"].default
+    mode: str = FILTER["mode"].default
     popularity: str | os.PathLike[str] | None = FILTER["popularity"].default
     max_tuples: int = FILTER["max_tuples"].default
     max_attributes: int = FILTER["max_attributes"].default
@@ -53,6 +54,11 @@ class FilterConfig(View):
     def window_ns(self) -> int:
         """The window in nanoseconds."""
         return int(self.window)
+
+    @property
+    def file_mode(self) -> int:
+        """The mode of the file of `popularity`."""
+        return int(self.mode, 8)
 
     @property
     def rotate_ns(self) -> int:

@@ -49,6 +49,7 @@ _KEY_OR_MOST_OF_IT = re.compile(
 )
 _WORDS = re.compile(r"[a-z]+([ ,_-]+[a-z]+)*")
 _SIZE = re.compile(r"([0-9]{1,19}) ?([KMGT]?)i?B?", re.IGNORECASE)
+_FILE_MODE = re.compile(r"0?6[04][04]")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 
 
@@ -483,6 +484,13 @@ def new_file(name: str, value: object) -> object:
     """The path of a file to write; refuses other values."""
     if not _is_path(value):
         reject(name, "must be the path of a file to write")
+    return value
+
+
+def file_mode(name: str, value: object) -> str:
+    """The permissions of a file in octal digits. Only the owner may write the file."""
+    if not isinstance(value, str) or _FILE_MODE.fullmatch(value) is None:
+        reject(name, "must be one of the texts 600, 640, 604 and 644")
     return value
 
 

@@ -14,6 +14,7 @@ from zanon_net.config.types import (
     DEPENDENT_NUMBER,
     DNS_VOTES,
     DURATION,
+    FILE_MODE,
     FLAG,
     KEY_FILE,
     LISTEN_ADDRESS,
@@ -358,6 +359,14 @@ _OUTPUT = (
         about="new files when one reaches this size",
         example="2G",
         manifest="as it is",
+    ),
+    _output(
+        name="mode",
+        type=FILE_MODE,
+        default="600",
+        help="The mode of the manifest and of the file of --popularity, such as 640.",
+        about="the mode of the manifest and of the file of `popularity`",
+        manifest="nothing",
     ),
     _output(
         name="popularity",

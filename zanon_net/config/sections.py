@@ -128,6 +128,7 @@ class Output(View):
     compress: str = RUN["compress"].default
     split: int | str | None = RUN["split"].default
     split_size: int | str | None = RUN["split_size"].default
+    mode: str = RUN["mode"].default
     popularity: str | os.PathLike[str] | None = RUN["popularity"].default
     purpose: str = RUN["purpose"].default
     coarse_end: str | None = RUN["coarse_end"].default
@@ -140,6 +141,11 @@ class Output(View):
     keep: int | str | None = RUN["keep"].default
     max_disk: int | str | None = RUN["max_disk"].default
     on_full: str = RUN["on_full"].default
+
+    @property
+    def file_mode(self) -> int:
+        """The mode of the manifest and of the file of `popularity`."""
+        return int(self.mode, 8)
 
     @property
     def split_ns(self) -> int:

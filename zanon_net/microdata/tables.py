@@ -23,6 +23,7 @@ from zanon_net.config import rules
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.microdata.arrow import arrow, check_names, compute, encoded, select, texts
 from zanon_net.output.files import PARTIAL
+from zanon_net.output.private_file import create_private
 from zanon_net.output.stdout import standard_output, write_whole
 from zanon_net.output.transaction import Transaction
 from zanon_net.system.durability import sync_folders
@@ -551,8 +552,10 @@ def _json_cell(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).translate(_ESCAPED)
 
 
-def write_files(contents: Mapping[Path, bytes]) -> None:
+def write_files(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None = None) -> None:
     """Writes new files, all of them or none; each appears when all are whole on the disk.
+
+    modes: of files that must not have the mode that the umask gives.
 
     Raises ConfigError where a file is there already, and OutputError.
     """
@@ -564,8 +567,13 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
         for path, content in contents.items():
             partial = path.with_name(path.name + PARTIAL)
             with explained("write", path):
+                mode = (modes or {}).get(path)
                 with transaction.making([partial]):
-                    file = partial.open("xb", buffering=0)
+                    file = (
+                        partial.open("xb", buffering=0)
+                        if mode is None
+                        else create_private(partial, mode)
+                    )
                 with file:
                     _write_all(file, content)
                     os.fsync(file.fileno())

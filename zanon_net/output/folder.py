@@ -26,6 +26,7 @@ from zanon_net.output.earlier_runs import MANIFEST, RESERVED, lock
 from zanon_net.output.files import PARTIAL, CaptureFile, LogFile, TextFile
 from zanon_net.output.parquet import ParquetFile, Schema
 from zanon_net.output.popularity_file import refuse_existing
+from zanon_net.output.private_file import create_private
 from zanon_net.output.retention import Retention
 from zanon_net.output.room import Room
 from zanon_net.output.rotation import part_names
@@ -86,7 +87,7 @@ class FolderSink(Sink):
         self._retention = Retention(folder, plan.disk)
         self._written = dict.fromkeys(plan.outputs, 0)
         self._transaction = Transaction()
-        self._state = StateFile(folder / MANIFEST, self._transaction)
+        self._state = StateFile(folder / MANIFEST, self._transaction, plan.mode)
         try:
             self._enter_folder()
             self._remove_due()  # those of earlier runs, whose space this one may need to begin
@@ -116,7 +117,7 @@ class FolderSink(Sink):
         """Reserves disk space for the manifest, if the file system can."""
         path = self._reserve_path
         with explained("write", path), self._transaction.making([path]):
-            self._reserved = path.open("xb", buffering=0)
+            self._reserved = create_private(path, self._plan.mode)
         lock(self._reserved.fileno())
         self._reserve_for(0)
 

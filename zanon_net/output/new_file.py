@@ -4,12 +4,14 @@
 
 import os
 from contextlib import suppress
+from io import BufferedWriter
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from zanon_net.output.files import PARTIAL
 from zanon_net.output.popularity_file import refuse_existing
+from zanon_net.output.private_file import create_private
 from zanon_net.system.file_errors import explained
 
 
@@ -23,9 +25,8 @@ class NewFile:
         self._path = path
         self._partial = path.with_name(path.name + PARTIAL)
         refuse_existing(path)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with explained("write", self._partial):
-            self._file = os.fdopen(os.open(self._partial, flags, 0o600), "wb")
+            self._file = BufferedWriter(create_private(self._partial))
         self._published = False
 
     def write(self, data: bytes) -> None:

@@ -65,7 +65,7 @@ class OneFileSink(Sink):
         self._transaction = Transaction()
         self._open: dict[str, CaptureFile] = {}
         self._sizes: dict[str, int] = {}  # of the files that are whole
-        self._state = StateFile(manifest_path(path), self._transaction)
+        self._state = StateFile(manifest_path(path), self._transaction, plan.mode)
         refuse_taken(path, [file for file in paths.values() if file != path])
         try:
             for output, file in paths.items():

@@ -6,11 +6,13 @@ import contextlib
 import errno
 import os
 from collections import deque
+from io import BufferedWriter
 from pathlib import Path
 
 from zanon_net._core import ClosedWindow
 from zanon_net.errors import ConfigError
 from zanon_net.output.files import PARTIAL
+from zanon_net.output.private_file import PRIVATE, create_private
 from zanon_net.popularity import WINDOWS_MAX, Popularity, PopularityWindow
 from zanon_net.system.file_errors import explained
 
@@ -24,12 +26,16 @@ def refuse_existing(path: str | os.PathLike[str]) -> None:
 
 
 class PopularityFile:
-    """Remembers windows, the last WINDOWS_MAX, and writes them, readable by the file's owner only.
+    """Remembers windows, the last WINDOWS_MAX, and writes them.
+
+    mode: of the file.
 
     Raises ConfigError when the name is taken, OutputError when the system refuses.
     """
 
-    def __init__(self, path: str | os.PathLike[str], z: int, window_ns: int) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], z: int, window_ns: int, *, mode: int = PRIVATE
+    ) -> None:
         self._path = Path(path)
         self._partial = self._path.with_name(self._path.name + PARTIAL)
         self._z, self._window_ns = z, window_ns
@@ -37,9 +43,8 @@ class PopularityFile:
         self._omitted = 0
         self._published = False
         refuse_existing(path)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with explained("write", self._partial):
-            self._file = os.fdopen(os.open(self._partial, flags, 0o600), "wb")
+            self._file = BufferedWriter(create_private(self._partial, mode))
 
     def add(self, closed: ClosedWindow, z: int | None = None) -> None:
         """Keeps a window, unless it has fewer users than z; None: the z given at the start."""

@@ -11,6 +11,7 @@ from typing import Any
 from zanon_net._core import FILE_NAMES, TABLES, TableRows
 from zanon_net.output.disk import DiskFacts, DiskRules
 from zanon_net.output.files import SUFFIXES
+from zanon_net.output.private_file import PRIVATE
 
 Lines = tuple[bytes | memoryview, int]
 """Whole lines, and how many they are."""
@@ -84,6 +85,7 @@ class Plan:
     each table, as `_core.PacketEngine.fields` returns them. about: texts for Parquet's metadata.
     views: the name of the view that an output of one is. split_ns: length of a part, 0: no limit.
     split_bytes: size of a file at which a part ends. disk: the rules of what stays on the disk.
+    mode: of the manifest's file.
     """
 
     outputs: tuple[str, ...]
@@ -95,6 +97,7 @@ class Plan:
     split_ns: int = 0
     split_bytes: int = 0
     disk: DiskRules = field(default_factory=DiskRules)
+    mode: int = PRIVATE
 
     def file_name(self, output: str, stamp: str = "") -> str:
         """The name of an output's file without its folder."""

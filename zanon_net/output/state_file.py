@@ -5,9 +5,11 @@
 import logging
 import os
 from contextlib import suppress
+from io import BufferedWriter
 from pathlib import Path
 
 from zanon_net.output.files import PARTIAL
+from zanon_net.output.private_file import PRIVATE, create_private
 from zanon_net.output.transaction import Transaction
 
 _log = logging.getLogger("zanon_net")
@@ -19,12 +21,15 @@ def next_path(manifest: Path) -> Path:
 
 
 class StateFile:
-    """MANIFEST.partial, in which each state replaces the one before by a rename."""
+    """MANIFEST.partial, in which each state replaces the one before by a rename.
 
-    def __init__(self, manifest: Path, transaction: Transaction) -> None:
+    mode: of the files.
+    """
+
+    def __init__(self, manifest: Path, transaction: Transaction, mode: int = PRIVATE) -> None:
         self.path = manifest.with_name(manifest.name + PARTIAL)
         self._next = next_path(manifest)
-        self._transaction = transaction
+        self._transaction, self._mode = transaction, mode
         self._is_there = self._has_warned = False
 
     def write(self, state: bytes) -> None:
@@ -46,7 +51,7 @@ class StateFile:
 
     def _write(self, state: bytes, *, waits: bool) -> None:
         with self._transaction.making([self._next]):
-            file = self._next.open("xb")
+            file = BufferedWriter(create_private(self._next, self._mode))
         try:
             with file:
                 file.write(state)

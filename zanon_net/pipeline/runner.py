@@ -181,6 +181,7 @@ def plan_of(engine: PacketEngine, config: Config, disk: DiskRules | None = None)
         split_ns=config.output.split_ns,
         split_bytes=config.output.size_limit,
         disk=disk or DiskRules(),
+        mode=config.output.file_mode,
     )
 
 

@@ -32,7 +32,9 @@ class WindowHooks:
         self._controller = controller(anonymity) if anonymity.dynamic else None
         self._file = None
         if path is not None:
-            self._file = PopularityFile(path, anonymity.z, anonymity.window_ns)
+            self._file = PopularityFile(
+                path, anonymity.z, anonymity.window_ns, mode=config.output.file_mode
+            )
 
     @property
     def z(self) -> int:

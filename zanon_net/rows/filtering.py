@@ -78,7 +78,9 @@ def filter_rows(
         stack.callback(row_filter.close)
         popularity = None
         if config.popularity is not None:
-            popularity = PopularityFile(config.popularity, config.z, config.window_ns)
+            popularity = PopularityFile(
+                config.popularity, config.z, config.window_ns, mode=config.file_mode
+            )
             until_done.callback(popularity.discard)
         began = time.monotonic()
         _Filter(row_filter, popularity, interruption, warn).run(inputs)
