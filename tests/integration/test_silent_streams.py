@@ -10,12 +10,15 @@ import os
 import signal
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+import zstandard
 from support.capture_bytes import pcap_header, pcap_record
+from support.packets import SECOND, START, merged, user, visit
 
 import zanon_net
 from zanon_net.config.filter_settings import FilterConfig
@@ -95,6 +98,67 @@ def test_a_run_ends(tmp_path: Path, packets: int) -> None:
         )
     assert report.interrupted
     assert report.manifest["counters"]["read"]["frames"] == packets
+    assert not pipe.gave_up
+
+
+def visits(names: int) -> bytes:
+    """A capture of so many whole connections, each with a name of its own."""
+    talks = (visit(user(n), b"s%d.example" % n, START + n * SECOND) for n in range(names))
+    return pcap_header() + b"".join(
+        pcap_record("<", frame.t_ns // SECOND, frame.t_ns % SECOND // 1000, frame.data)
+        for frame in merged(talks)
+    )
+
+
+def await_all(conditions: Callable[[], bool]) -> None:
+    until = time.monotonic() + HANG_S
+    while not conditions() and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("packed", ["", "gzip", "zstd"])
+def test_records_and_statuses_come_while_a_pipe_is_silent(
+    tmp_path: Path, workers: int, packed: str
+) -> None:
+    """Records that were written can be read after --flush, without a further packet."""
+    start = visits(3)
+    if packed == "gzip":
+        gzip = zlib.compressobj(wbits=31)
+        start = gzip.compress(start) + gzip.flush(zlib.Z_SYNC_FLUSH)
+    if packed == "zstd":
+        zstd = zstandard.ZstdCompressor().compressobj()
+        start = zstd.compress(start) + zstd.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    pipe = Silent(tmp_path / "pipe", start, waits=True)
+    statuses: list[int] = []
+    lines: dict[str, int] = {}
+
+    def see() -> bool:
+        files = list((tmp_path / "out").glob("*.partial"))
+        lines.update({path.name: path.read_bytes().count(b"\n") for path in files})
+        seen = {name: n for name, n in lines.items() if "manifest" not in name}
+        return sorted(seen.values()) == [3, 3] and len(statuses) > 3
+
+    def look() -> None:
+        await_all(see)
+        pipe.end()
+
+    with Interruption() as interruption, pipe.calling(look):
+        zanon_net.run(
+            pipe.path,
+            out=tmp_path / "out",
+            interruption=interruption,
+            started=pipe.begun,
+            on_status=lambda status: statuses.append(status.packets),
+            format="jsonl,observations",
+            internal="10.0.0.0/8",
+            z=1,
+            flush="100ms",
+            status="100ms",
+            workers=workers,
+        )
+    assert sorted(n for name, n in lines.items() if "manifest" not in name) == [3, 3]
+    assert len(statuses) > 3
     assert not pipe.gave_up
 
 

@@ -67,8 +67,11 @@ cdef class PacketEngine:
             rc = zn_engine_start_aside(self.engine, &self.aside, &err)
         check(rc, &err)
 
-    def run(self, Capture capture not None, int max_frames):
-        """Takes up to max_frames from the capture; returns how many, 0 at its end."""
+    def run(self, Capture capture not None, int max_frames, *, bint pauses=False):
+        """Takes up to max_frames from the capture; returns how many, 0 at its end.
+
+        pauses: returns -1 when a stream has had nothing for some 200 ms, instead of waiting on.
+        """
         cdef zn_error err
         cdef int n
         memset(&err, 0, sizeof(err))
@@ -81,6 +84,8 @@ cdef class PacketEngine:
                         n = zn_engine_run(self.engine, &capture.source, max_frames, &err)
                     if not interrupted(n, &err):
                         break
+                    if pauses and zn_capture_may_wait(capture.source.capture):
+                        return -1
             finally:
                 self.guard.leave()
         finally:

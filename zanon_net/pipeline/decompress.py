@@ -8,14 +8,13 @@ data before that place is used, and the warning names the place.
 
 import bz2
 import fcntl
-import gzip
 import lzma
 import os
 import threading
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import lz4.block
 import lz4.frame
@@ -29,7 +28,6 @@ UNBOUNDED_BYTES = 1 << 30
 STEP_MIN, STEP_MAX = 256, 1 << 17
 PACKED_STEP = 1 << 13  # packed bytes that a decoder gets together
 ZSTD_STEP = 1 << 10  # packed bytes, which can be 32 MiB of one repeated byte
-HEADER_BYTES = 64  # reads of so few bytes are for headers, which must come whole
 PIPE_BYTES = 1 << 20
 
 _LZ4_LEGACY = b"\x02\x21\x4c\x18"
@@ -100,15 +98,8 @@ class _Counted:
         self._start = start
         self.bytes = 0
 
-    def read(self, size: int = -1) -> bytes:
-        """Returns the bytes that are there, up to `size`; of a header, all of them."""
-        size = STEP_MAX if size < 0 else size
-        data = self._some(size)
-        while size <= HEADER_BYTES and len(data) < size and (more := self._some(size - len(data))):
-            data += more
-        return data
-
-    def _some(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
+        """Returns the bytes that are there, up to `size`; none at the end."""
         if self._start:
             data, self._start = self._start[:size], self._start[size:]
         else:
@@ -138,6 +129,32 @@ class _Decoder(Protocol):
     def decompress(self, data: bytes, max_length: int) -> bytes:
         """Returns the next unpacked bytes."""
         ...
+
+
+class _GzipMember:
+    """Decoder of a gzip member. The library's own reader waits for further packed bytes before it
+    returns unpacked ones that are there."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        self._rest = b""
+        self.eof = False
+        self.unused_data = b""
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._rest
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Unpacks at most `max_length` bytes; the packed bytes behind them wait."""
+        packed = self._rest + data
+        # Feeds the last eight bytes apart: a wrong checksum must not cost the data before it.
+        size = max(len(packed) - 8, 8)
+        unpacked = self._member.decompress(packed[:size], max_length)
+        self._rest = self._member.unconsumed_tail + packed[size:]
+        if self._member.eof:
+            self.eof, self.unused_data = True, self._member.unused_data + packed[size:]
+        return unpacked
 
 
 class _ZstdFrame:
@@ -208,6 +225,7 @@ class _Lz4Legacy:
 
 
 _DECODERS: dict[str, Callable[[], Any]] = {
+    "gzip": _GzipMember,
     "bzip2": bz2.BZ2Decompressor,
     "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ),
     "lzma": lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE),
@@ -219,7 +237,8 @@ _DECODERS: dict[str, Callable[[], Any]] = {
 class _Members:
     """Unpacks streams or frames of one compression that follow one another.
 
-    Between them may be what the format allows: padding of xz, skippable frames of zstd and lz4.
+    Between them may be what the formats allow: zeros behind gzip, padding of xz, skippable frames
+    of zstd and lz4.
     Raises EOFError for a cut stream and ValueError for other bytes behind a stream.
     """
 
@@ -264,7 +283,9 @@ class _Members:
         return True
 
     def _skip(self) -> None:
-        """Skips padding of xz, or skippable frames of zstd and lz4."""
+        """Skips zeros behind gzip, padding of xz, or skippable frames of zstd and lz4."""
+        while self.compression == "gzip" and self._look(1) and self._ahead[0] == 0:
+            self._ahead = self._ahead.lstrip(b"\0")
         if self.compression == "xz":
             while self._look(4) and self._ahead[:4] == bytes(4):
                 zeros = len(self._ahead) - len(self._ahead.lstrip(b"\0"))
@@ -360,12 +381,10 @@ class Unpacker:
         return f"behind byte {self.unpacked_bytes} of what it unpacks to"
 
     def _unpack(self) -> None:
-        members = None if self.compression == "gzip" else _Members(self._packed)
-        reader = members or gzip.GzipFile(fileobj=cast(Any, self._packed), mode="rb")
+        members = _Members(self._packed)
         # A damaged place costs at most a sixteenth of the data before it.
-        while data := reader.read1(min(max(self.unpacked_bytes // 16, STEP_MIN), STEP_MAX)):
-            if members is not None:
-                self.compression = members.compression or self.compression
+        while data := members.read1(min(max(self.unpacked_bytes // 16, STEP_MIN), STEP_MAX)):
+            self.compression = members.compression or self.compression
             room = self._bound() - self.unpacked_bytes
             self._write(data[:room])
             if room < len(data):

@@ -92,7 +92,8 @@ class Reader:
         return Drops.of_counters(self._engine.stats)
 
     def batches(self) -> Iterator[None]:
-        """Yields after each batch, when the engine holds output to take."""
+        """Yields after each batch, when the engine holds output to take, and while a stream is
+        silent some five times a second."""
         for source in takewhile(lambda _source: not self.interrupted, self._sources):
             _log.info("reading %s", source.name)
             while not self.interrupted and self._batch(source):
@@ -122,7 +123,8 @@ class Reader:
         try:
             with self._interruption.reading():
                 frames = 1 if alone else self._frames_of_call(source)
-                more = self._engine.run(source.capture, frames) > 0
+                # A pause of a stream is a batch without frames: what is due meanwhile is done.
+                more = self._engine.run(source.capture, frames, pauses=True) != 0
         except StopReading:
             pass
         except CaptureError as error:  # any signal ends a wait, also one without a handler of ours

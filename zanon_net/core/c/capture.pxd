@@ -19,6 +19,7 @@ cdef extern from "capture/capture.h" nogil:
                            zn_error *err)
     int zn_capture_open_memory(zn_capture **out, const uint8_t *data, size_t n, zn_error *err)
     void zn_capture_set_unpacked(zn_capture *c)
+    bint zn_capture_may_wait(const zn_capture *c)
     void zn_capture_close(zn_capture *c)
     int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
     int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err)
