@@ -85,6 +85,35 @@ def test_without_the_capability(net: Namespace, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+# ---- other names of an interface -------------------------------------------------------------
+
+
+LONG_NAME = "enx" + "0123456789abcdef" * 6
+
+
+@pytest.mark.parametrize("other", ["enp9s0f1", LONG_NAME])
+def test_another_name_of_an_interface(net: Namespace, live: Any, other: str) -> None:
+    """The interface is read, also by a name that is longer than those of interfaces may be."""
+    net.ip(f"link property add dev a altname {other}")
+    run = live(other, "--status", "200ms")
+    net.send("b", datagrams(5))
+    run.wait_for_packets(5)
+    manifest = run.end()
+    assert [source["name"] for source in manifest["sources"]] == ["a"]
+    assert manifest["counters"]["read"]["frames"] == 5
+
+
+def test_another_name_is_the_same_interface(net: Namespace, tmp_path: Path) -> None:
+    net.ip("link property add dev a altname enp9s0f1")
+    code, said = refused(net, "a", "enp9s0f1", "--internal", "any", cwd=tmp_path)
+    assert (code, "give each interface once" in said) == (2, True)
+    code, said = refused(net, "enp9s0f2", "--internal", "any", cwd=tmp_path)
+    assert (code, "no network interface" in said) == (1, True)
+    (tmp_path / "enp9s0f1").write_bytes(b"")  # a file goes before an interface
+    code, said = refused(net, "enp9s0f1", "--internal", "any", cwd=tmp_path)
+    assert (code, "enp9s0f1 is empty" in said) == (1, True)
+
+
 # ---- privileges ---------------------------------------------------------------------------------
 
 

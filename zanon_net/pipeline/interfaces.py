@@ -15,18 +15,29 @@ from zanon_net.pipeline.link_counters import (
     SOFTNET_STAT,
     LinkCounters,
     read_backlog,
+    read_interface_name,
     read_link_below,
     read_links,
 )
+from zanon_net.system.streams import STDIN
 
 ANY = "any"
 BACKLOG_WRAPS = 1 << 32
 
 
 def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Returns the sources that are interfaces; a file of the same name takes precedence."""
+    """Returns the names of the sources that are interfaces; a file of the same name takes
+    precedence. Of a source that is another name of an interface, that is the interface's name."""
     known = {name for _index, name in socket.if_nameindex()} | {ANY}
-    return [str(item) for item in sources if str(item) in known and not Path(item).exists()]
+    texts = [str(item) for item in sources if not Path(item).exists()]
+    found = (text if text in known else interface_named(text) for text in texts)
+    return [name for name in found if name is not None]
+
+
+def interface_named(other: str) -> str | None:
+    """Returns the name of the interface with this other name; None if there is none."""
+    may_be = other not in ("", STDIN) and "/" not in other and "\0" not in other
+    return read_interface_name(other) if may_be else None
 
 
 def no_such(name: str) -> str:
@@ -38,7 +49,8 @@ def no_such(name: str) -> str:
 def refuse_output(name: str, sources: Sequence[str | os.PathLike[str]]) -> None:
     """Refuses an interface to send to that is none, or is surely a mistake.
 
-    sources: those of the run. Raises CaptureError for one that is not there, ConfigError.
+    name: the interface's own. sources: those of the run. Raises CaptureError for one that is not
+    there, ConfigError.
     """
     known = {name: index for index, name in socket.if_nameindex()}
     if name == ANY:

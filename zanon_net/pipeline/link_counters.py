@@ -14,6 +14,7 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,8 @@ _ATTRIBUTE = struct.Struct("=HH")
 _ERROR, _DONE, _NEW_LINK, _GET_LINK = 2, 3, 16, 18  # types of messages
 _REQUEST, _DUMP = 1, 0x300  # flags of messages
 _NAME, _BELOW, _STATS64, _BELOW_NAMESPACE = 3, 5, 23, 37  # attributes of links
+_OTHER_NAME = 53  # another name of a link
+_OTHER_NAME_BYTES = 127
 _AF_NETLINK, _ROUTE = 16, 0
 _UP = 1  # the flag IFF_UP
 _STATS = struct.Struct("=16Q")  # the start of rtnl_link_stats64
@@ -82,9 +85,23 @@ def read_link_below(interface: str) -> int | None:
     return None
 
 
-def _links(interface: str | None) -> Iterator[bytes]:
-    """A message about each interface, or about one. Raises OSError."""
-    asked = b"" if interface is None else _attribute(_NAME, os.fsencode(interface) + b"\0")
+def read_interface_name(other: str) -> str | None:
+    """Returns the name of the interface that `other` is another name of (`ip link property add`).
+
+    None: there is no such interface, or the system does not know. Other names have up to 127 bytes.
+    """
+    if not 0 < len(os.fsencode(other)) <= _OTHER_NAME_BYTES:
+        return None
+    with suppress(OSError):
+        for message in _links(other, _OTHER_NAME):
+            return os.fsdecode(_attributes(message).get(_NAME, b"").rstrip(b"\0")) or None
+    return None
+
+
+def _links(interface: str | None, kind: int = _NAME) -> Iterator[bytes]:
+    """A message about each interface, or about the one with this name, an attribute of the kind.
+    Raises OSError."""
+    asked = b"" if interface is None else _attribute(kind, os.fsencode(interface) + b"\0")
     flags = _REQUEST | (_DUMP if interface is None else 0)
     body = _LINK.pack(0, 0, 0, 0, 0) + asked
     with socket.socket(_AF_NETLINK, socket.SOCK_RAW, _ROUTE) as kernel:

@@ -28,7 +28,7 @@ from zanon_net.output.one_file import (
 )
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.output.wire import InterfaceSink
-from zanon_net.pipeline.interfaces import interfaces_of, refuse_output
+from zanon_net.pipeline.interfaces import interface_named, interfaces_of, refuse_output
 from zanon_net.pipeline.privileges import become, explain_missing
 from zanon_net.pipeline.reader import Progress, Started
 from zanon_net.pipeline.report import Report
@@ -135,6 +135,7 @@ def packets(
     if file is not None:
         _check(file, sources, config)
     elif to is not None:
+        to = interface_named(to) or to
         _check_interface(to, sources, config, format)
 
     return run_into(
