@@ -19,11 +19,15 @@
 
 #define TAG_BYTES 4 /* libpcap puts a VLAN tag back into a frame after it was cut */
 #define NO_GROUP (-1)
+/* Bytes of a frame beyond the MTU: an Ethernet header, two tags, and a check sequence if the card
+ * keeps the check sequence. */
+#define MORE_THAN_MTU 26u
 
 struct zn_live {
     pcap_t *handle;
     uint32_t link_type;
     uint32_t slot_bytes; /* longest frame with its tag */
+    uint32_t longest;    /* zn_live_longest */
     uint8_t *bytes;      /* the bytes of the batch's frames, back to back */
     size_t used;
     int taken;
@@ -111,6 +115,20 @@ static void ignore_outgoing_loopback(const zn_live *l, const char *interface)
 #endif
 }
 
+/* Returns zn_live_longest of an interface. */
+static uint32_t longest_of(const zn_live *l, const char *interface)
+{
+#ifdef __linux__
+    struct ifreq about = {0};
+    (void)snprintf(about.ifr_name, sizeof about.ifr_name, "%s", interface);
+    if (ioctl(pcap_fileno(l->handle), SIOCGIFMTU, &about) == 0 && about.ifr_mtu > 0)
+        return (uint32_t)about.ifr_mtu + MORE_THAN_MTU;
+#else
+    (void)l, (void)interface;
+#endif
+    return UINT32_MAX;
+}
+
 static int activate(zn_live *l, const zn_live_config *config, zn_error *err)
 {
     char text[PCAP_ERRBUF_SIZE];
@@ -127,6 +145,7 @@ static int activate(zn_live *l, const zn_live_config *config, zn_error *err)
     if (pcap_setnonblock(l->handle, 1, text) != 0)
         return zn_fail(err, ZN_ERR_IO, 0, "interface %.32s: %.160s", config->interface, text);
     l->link_type = link_type_of(pcap_datalink(l->handle));
+    l->longest = longest_of(l, config->interface);
     ignore_outgoing_loopback(l, config->interface);
     return 0;
 }
@@ -342,6 +361,11 @@ int zn_live_descriptor(const zn_live *l)
 uint32_t zn_live_link_type(const zn_live *l)
 {
     return l->link_type;
+}
+
+uint32_t zn_live_longest(const zn_live *l)
+{
+    return l->longest;
 }
 
 void zn_live_stop(zn_live *l)

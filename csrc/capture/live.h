@@ -68,6 +68,11 @@ int zn_live_descriptor(const zn_live *l);
 /* Returns the LINKTYPE_* of its frames. */
 uint32_t zn_live_link_type(const zn_live *l);
 
+/* Returns the length of the longest frame that the interface's MTU allows, its link header
+ * included; UINT32_MAX if that is not known. A longer frame was merged from several by a receive
+ * offload. */
+uint32_t zn_live_longest(const zn_live *l);
+
 /* Lets no frame enter the ring any more. Those in it can still be read. */
 void zn_live_stop(zn_live *l);
 

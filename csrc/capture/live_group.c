@@ -21,6 +21,7 @@ typedef struct member {
     zn_live *live;
     zn_live *former; /* the handle from before it was opened again, whose frames may be in use */
     size_t interface;
+    uint32_t longest; /* zn_live_longest */
     const zn_frame *frames;
     int n, at;         /* frames of the batch, and how many were handed out */
     int64_t empty_ns;  /* wall clock when it was last found empty */
@@ -36,6 +37,7 @@ struct zn_live_group {
     zn_job job;
     member *empty[MEMBERS]; /* members that the job reads */
     int64_t held_ns; /* monotonic clock since when frames wait for another member; 0: none do */
+    uint64_t merged; /* frames in `out`, and before, that are longer than their MTU allows */
     zn_frame out[ZN_LIVE_BATCH];
 };
 
@@ -136,7 +138,8 @@ int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned r
     if (rc != 0)
         return rc;
     for (unsigned i = 0; i < rings; i++)
-        g->members[g->count++] = (member){.live = opened[i], .interface = g->interfaces};
+        g->members[g->count++] = (member){
+            .live = opened[i], .interface = g->interfaces, .longest = zn_live_longest(opened[i])};
     g->interfaces++;
     return 0;
 }
@@ -167,7 +170,10 @@ int zn_live_group_reopen(zn_live_group *g, size_t i, const zn_live_config *confi
     ZN_ASSERT(zn_live_group_gone(g, i));
     rc = open_rings(opened, rings, config, err);
     for (unsigned k = 0; k < rings && rc == 0; k++, m++)
-        *m = (member){.live = opened[k], .former = m->live, .interface = i};
+        *m = (member){.live = opened[k],
+                      .former = m->live,
+                      .interface = i,
+                      .longest = zn_live_longest(opened[k])};
     return rc;
 }
 
@@ -248,6 +254,7 @@ static int merge(zn_live_group *g)
             g->held_ns = 0;
         else if (!overdue(g))
             break;
+        g->merged += m->frames[m->at].wire > m->longest;
         g->out[n++] = m->frames[m->at++];
         if (!has_frames(m) && !m->gone)
             break;
@@ -302,6 +309,13 @@ bool zn_live_group_gone(const zn_live_group *g, size_t i)
         if (!m[k].gone)
             return false;
     return true;
+}
+
+uint64_t zn_live_group_take_merged(zn_live_group *g)
+{
+    uint64_t merged = g->merged;
+    g->merged = 0;
+    return merged;
 }
 
 size_t zn_live_group_size(const zn_live_group *g)

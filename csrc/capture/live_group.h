@@ -49,6 +49,10 @@ void zn_live_group_stop(zn_live_group *g);
 /* Returns true when the i-th interface is gone and all frames that came before are read. */
 bool zn_live_group_gone(const zn_live_group *g, size_t i);
 
+/* Returns how many frames, of those that zn_live_group_next has delivered since the last call, are
+ * longer than their interface's MTU allows. */
+uint64_t zn_live_group_take_merged(zn_live_group *g);
+
 /* Returns how many interfaces were added. */
 size_t zn_live_group_size(const zn_live_group *g);
 /* Return of the i-th interface that was added: its counts, its LINKTYPE_*, and why it, or one of

@@ -18,6 +18,7 @@ int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int w
         rc = zn_pool_begin(e->pool, err);
     zn_popularity_next(&e->popularity);
     zn_live_group_share(group, e->pool);
+    e->decoder.live = true;
     zn_engine_write_async(e);
     while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
         if (e->pending_count == 0) {
@@ -35,6 +36,8 @@ int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int w
         rc = zn_engine_end_batch(e, err);
     rc = zn_engine_write_all(e, rc, err);
     zn_live_group_share(group, NULL);
+    e->decoder.live = false;
+    e->stats.n[ZN_STAT_FRAMES_MERGED] += zn_live_group_take_merged(group);
     if (rc != 0)
         return rc;
     taken += before;

@@ -4,6 +4,10 @@
 
 #include "flow/flow_table.h"
 
+/* The longest frame of links with jumbo frames: an MTU of 9,216, an Ethernet header with two tags,
+ * and a check sequence. */
+#define LONGEST_FRAME 9242u
+enum { LINK_ETHERNET = 1, LINK_RAW = 101, LINK_SLL = 113, LINK_SLL2 = 276 };
 #define NESTED_MAX 4 /* levels of fragments inside datagrams that were put together */
 
 int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err)
@@ -203,20 +207,22 @@ static void count_frames(zn_packet_decoder *decoder, const zn_frame *frames, siz
  * all are; end_tally counts other groups frame by frame. */
 typedef struct tally {
     uint64_t captured;
-    uint32_t cut; /* not 0: some frame was cut */
+    uint32_t sizes; /* the bits of all lengths on the wire */
+    uint32_t cut;   /* not 0: some frame was cut */
     int64_t last_ns;
     bool in_order; /* no frame of the group is older than the one before it */
 } tally;
 
 static tally begin_tally(void)
 {
-    return (tally){0, 0, 0, true};
+    return (tally){0, 0, 0, 0, true};
 }
 
 /* Adds a frame; false when it has no time. */
 static inline bool tally_frame(tally *t, const zn_frame *frame)
 {
     t->captured += frame->captured;
+    t->sizes |= frame->wire;
     t->cut |= frame->captured ^ frame->wire;
     if (ZN_UNLIKELY(frame->t_ns < t->last_ns)) {
         t->in_order = false;
@@ -226,9 +232,22 @@ static inline bool tally_frame(tally *t, const zn_frame *frame)
     return true;
 }
 
+/* Counts frames of a capture that no link carries. The MTU of the link is not known. */
+static void count_merged(zn_packet_decoder *decoder, const zn_frame *frames, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t link = frames[i].link_type;
+        bool can_merge =
+            link == LINK_ETHERNET || link == LINK_RAW || link == LINK_SLL || link == LINK_SLL2;
+        decoder->stats->n[ZN_STAT_FRAMES_MERGED] += can_merge && frames[i].wire > LONGEST_FRAME;
+    }
+}
+
 static void end_tally(zn_packet_decoder *decoder, tally t, const zn_frame *frames, size_t n)
 {
     decoder->in_order = t.in_order;
+    if (ZN_UNLIKELY(t.sizes > LONGEST_FRAME / 2) && !decoder->live)
+        count_merged(decoder, frames, n);
     if (!t.in_order || t.cut != 0 || n == 0 || decoder->last_ns < 0 ||
         frames->t_ns < decoder->last_ns) {
         count_frames(decoder, frames, n);

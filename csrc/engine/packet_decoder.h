@@ -48,6 +48,7 @@ typedef struct zn_packet_decoder {
     bool others;
     zn_tunnel_ports ports;
     bool layers;   /* the headers around a packet are noted, with `others` */
+    bool live;     /* frames come from interfaces, which know what is longer than their MTU */
     bool in_order; /* none of the frames taken last is older than one before it */
     _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_DECODER_GROUP];
     zn_packet_outer outer[ZN_DECODER_GROUP];       /* of the packets */

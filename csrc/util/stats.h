@@ -15,6 +15,7 @@
     X(BYTES_WIRE, "read", "bytes on the wire")                                                     \
     X(FRAMES_FILTERED, "read", "frames left out by the filter")                                    \
     X(FRAMES_CUT, "read", "frames cut by the snapshot length")                                     \
+    X(FRAMES_MERGED, "read", "frames longer than the MTU, merged by an offload")                   \
     X(PACKETS_TCP, "read", "TCP segments")                                                         \
     X(PACKETS_UDP, "read", "UDP datagrams")                                                        \
     X(PACKETS_OTHER, "read", "IP packets of other protocols, where packets leave")                 \

@@ -2,10 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnoses of captures, from an engine's counters alone: what is missing, and what to do."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 Counters = Mapping[str, int]
+MERGED = (
+    "frames are longer than their link carries: a receive offload merged packets, so that packet"
+    " counts are too low; switch the offload off where the frames are captured: ethtool -K IFACE"
+    " gro off lro off"
+)
+
+_log = logging.getLogger("zanon_net")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,14 @@ _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
         (
             "frames were cut by the snapshot length, names with them: capture whole packets "
             "(tcpdump -s 0)"
+        ),
+    ),
+    (
+        "merged",
+        _counter("frames_merged"),
+        (
+            "frames are longer than a link carries: a receive offload merged packets, and packet "
+            "counts are too low; capture with it switched off (ethtool -K IFACE gro off lro off)"
         ),
     ),
     (
@@ -147,6 +163,19 @@ _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
         "flows that were closed early, or not opened, for want of room: raise --max-flows",
     ),
 ]
+
+
+class MergeWarning:
+    """Warns once that packets were merged before they could be counted."""
+
+    def __init__(self) -> None:
+        self._warned = False
+
+    def see(self, counters: Counters) -> None:
+        """Warns if these are the first counters of a run with a merged frame."""
+        if counters["frames_merged"] and not self._warned:
+            self._warned = True
+            _log.warning("warning: %s", MERGED)
 
 
 def diagnose(counters: Counters) -> list[Diagnosis]:

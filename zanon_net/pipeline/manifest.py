@@ -16,6 +16,7 @@ from zanon_net.config.settings import Config
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline import packet_fates
+from zanon_net.pipeline.diagnostics import MERGED
 from zanon_net.pipeline.doubts import Doubts
 from zanon_net.pipeline.facts import Drops, Facts, Loss, absences
 from zanon_net.pipeline.totals import Totals
@@ -166,6 +167,8 @@ def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:
     external, flows = counters["flows_external"], counters["flows_tcp"] + counters["flows_udp"]
     if 2 * external > flows:
         notes.append(f"{external:,} of {flows:,} flows have no internal endpoint: check --internal")
+    if merged := counters["frames_merged"]:
+        notes.append(f"{merged:,} {MERGED}")
     if config.settings()["order"] == MINUTE_ALL:
         notes.append("observations and records leave when their minute is over, with no zero delay")
     return notes

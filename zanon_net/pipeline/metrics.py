@@ -167,6 +167,12 @@ METRICS = (
         value=lambda snapshot: snapshot.interfaces,
     ),
     Metric(
+        name="merged_frames_total",
+        kind="counter",
+        help="Frames longer than the MTU, in which a receive offload merged packets.",
+        value=lambda snapshot: snapshot.totals.counters["frames_merged"],
+    ),
+    Metric(
         name="drops_total",
         kind="counter",
         help="Packets read that are in no flow, by reason.",

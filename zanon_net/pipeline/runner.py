@@ -23,6 +23,7 @@ from zanon_net.output.parquet import ROW_GROUP_ROWS
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.counting import Counting, begin_counting
+from zanon_net.pipeline.diagnostics import MergeWarning
 from zanon_net.pipeline.facts import Facts
 from zanon_net.pipeline.interfaces import interfaces_of
 from zanon_net.pipeline.live import LiveReader
@@ -222,6 +223,7 @@ def run_reader(
     try:
         upkeep = Upkeep(sink, config, state, is_live=isinstance(reader, LiveReader))
         drain = partial(_drain, engine, sink, observers)
+        merges = MergeWarning()
         for _batch in reader.batches():
             if counting is not None:
                 counting.tick(drain, reader)
@@ -231,6 +233,7 @@ def run_reader(
                 never.tick()
             observers.tick()
             upkeep.tick()
+            merges.see(engine.stats)
             if clock is not None:
                 clock.tick()
         _finish(reader, engine, sink, observers, counting)
