@@ -222,6 +222,8 @@ def test_what_did_not_leave_is_a_warning(
     [
         ("a", "a", {}, "--to: packets are read from a; send them through"),
         ("a", "b", {}, "--to: what leaves through b arrives at a"),
+        ("a", "other-of-a", {}, "--to: packets are read from a; send them through"),
+        ("other-of-a", "b", {}, "--to: what leaves through b arrives at a"),
         ("any", "c", {}, "--to: any reads from every interface, also from c"),
         ("a", "any", {}, "--to: packets leave through one interface"),
         ("DEMO", "c", {"internal": None}, "--to: say with --internal which addresses are users"),
@@ -245,6 +247,7 @@ def test_refused(
     problem: str,
 ) -> None:
     net.ip("link add name e type veth peer name f")
+    net.ip("link property add dev a altname other-of-a")
     source = str(demo_pcap) if source == "DEMO" else source
     is_missing = "there is no" in problem or "is down" in problem
     with net.inside(), pytest.raises(CaptureError if is_missing else ConfigError, match=problem):
