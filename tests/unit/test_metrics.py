@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -301,8 +301,8 @@ def test_a_client_that_drips_is_cut_off(
         dripping.start()
         began = time.monotonic()
         assert "zanon_packets_total" in scrape(server.server_port)
-        assert time.monotonic() - began < 4
         dripping.join()
+        assert time.monotonic() - began < 4
     server.close()
 
 
@@ -311,10 +311,30 @@ def test_a_client_that_is_slow_does_not_hold_the_end(registry: CollectorRegistry
     server.start()
     with socket.create_connection(("127.0.0.1", server.server_port)) as client:
         client.sendall(b"GET / HT")
-        until(lambda: server._client is not None)
+        until(lambda: bool(server._clients))
         began = time.monotonic()
         server.close()
         assert time.monotonic() - began < metrics_export.CLIENT_TIMEOUT_S / 2
+
+
+def test_clients_that_are_slow_keep_no_scrape_out(
+    served: MetricsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They send a byte at times, and come again when they are cut off."""
+    monkeypatch.setattr(metrics_export, "CLIENT_TIMEOUT_S", 60.0)
+    place, most = ("127.0.0.1", served.server_port), 0
+    with ExitStack() as stack:
+        for n in range(100):
+            client = stack.enter_context(socket.create_connection(place))
+            client.sendall(b"GET / HT")
+            if n % 10 == 9:
+                until(lambda: len(served._clients) == metrics_export.CLIENTS_MAX)
+                began = time.monotonic()
+                assert "zanon_packets_total" in scrape(served.server_port)
+                assert time.monotonic() - began < 5
+            most = max(most, len(served._clients))
+        assert most <= metrics_export.CLIENTS_MAX
+        assert threading.active_count() <= metrics_export.CLIENTS_MAX + 10
 
 
 def test_a_file(registry: CollectorRegistry, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from http.server import HTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from threading import Thread, Timer
+from threading import Condition, Thread
 from typing import Any
 
 from prometheus_client import MetricsHandler, generate_latest
@@ -31,6 +31,8 @@ from zanon_net.system.file_errors import explained
 from zanon_net.system.signals import signals_blocked
 
 CLIENT_TIMEOUT_S = 5.0  # for a client to ask and to hear the answer
+CLIENTS_MAX = 8  # that are answered at once
+QUEUE_MAX = 128  # connections that wait to be accepted
 POLL_S = 0.1  # the longest that the end of a run waits for the server
 OURS = b"# HELP zanon_"  # the first bytes of a file of metrics
 FILE_MODE = 0o644  # node_exporter is another user, and the file holds nothing of the traffic
@@ -73,12 +75,16 @@ def _family(metric: Metric, snapshot: Any) -> Family:
 
 
 class MetricsServer(HTTPServer):
-    """Listens from now on, and answers once it is started: one client at a time, in one thread.
+    """Listens from now on, and answers once it is started: each client in a thread of its own.
+
+    At most CLIENTS_MAX clients are answered at once. One more ends the connection of the client
+    that is there for the longest time, so that clients who ask slowly keep out no other client.
 
     Raises ZanonError where it cannot listen.
     """
 
     allow_reuse_port = False  # two runs on one port would take turns
+    request_queue_size = QUEUE_MAX
 
     def __init__(self, address: ListenAddress, registry: CollectorRegistry) -> None:
         self.address_family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
@@ -93,7 +99,8 @@ class MetricsServer(HTTPServer):
             ) from None
         self.timeout = POLL_S  # of handle_request
         self._thread: Thread | None = None
-        self._client: socket.socket | None = None  # the one that is answered, or was last
+        self._changed = Condition()  # guards _clients
+        self._clients: dict[socket.socket, float] = {}  # those being answered, and since when
         self._is_closing = False
 
     def server_bind(self) -> None:
@@ -103,39 +110,60 @@ class MetricsServer(HTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """See HTTPServer."""
-        self._client = request
-        if self._is_closing:  # asked after the line above, as close() does it in turn
-            self.shutdown_request(request)
-            return
-        timer = Timer(CLIENT_TIMEOUT_S, _cut_off, [request])  # its thread takes no signals either
-        timer.daemon = True
-        timer.start()
+        with self._changed:
+            if len(self._clients) >= CLIENTS_MAX:
+                _cut_off(next(iter(self._clients)))
+                self._changed.wait_for(self._has_room, POLL_S)
+            if self._is_closing or not self._has_room():
+                self.shutdown_request(request)
+                return
+            self._clients[request] = time.monotonic()
         try:
-            super().process_request(request, client_address)
-        finally:
-            timer.cancel()
+            Thread(target=self._answer, args=(request, client_address), daemon=True).start()
+        except RuntimeError:  # the system has no thread for it
+            self._end(request)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing of a client that went away."""
+    def _has_room(self) -> bool:
+        return len(self._clients) < CLIENTS_MAX
+
+    def _answer(self, request: Any, client_address: Any) -> None:
+        with suppress(Exception):  # nothing is said of a client that went away
+            self.finish_request(request, client_address)
+        self._end(request)
+
+    def _end(self, client: socket.socket) -> None:
+        self.shutdown_request(client)
+        with self._changed:
+            del self._clients[client]
+            self._changed.notify_all()
 
     def start(self) -> None:
         """Starts the thread, with the rights that the process has now."""
         self._thread = Thread(target=self._serve, name="metrics", daemon=True)
-        with signals_blocked():
+        with signals_blocked():  # threads for clients inherit this
             self._thread.start()
         _log.info("serving metrics on port %d", self.server_port)
 
     def _serve(self) -> None:
         while not self._is_closing:
             self.handle_request()
+            self._end_slow(time.monotonic() - CLIENT_TIMEOUT_S)
+
+    def _end_slow(self, since: float) -> None:
+        """Ends the connections of clients that are there since then, or for longer."""
+        with self._changed:
+            for client, began in self._clients.items():
+                if began <= since:
+                    _cut_off(client)
 
     def close(self) -> None:
-        """Ends it, and cuts off a client that is slow; again is fine."""
+        """Ends it, and cuts off clients that are slow; again is fine."""
         self._is_closing = True
-        if self._client is not None:
-            _cut_off(self._client)
         if self._thread is not None:
             self._thread.join()
+        self._end_slow(time.monotonic())
+        with self._changed:
+            self._changed.wait_for(lambda: not self._clients, CLIENT_TIMEOUT_S)
         self.server_close()
 
 
