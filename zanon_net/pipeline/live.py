@@ -110,6 +110,10 @@ class LiveReader:
         """Why the reading ended, if a lost interface ended it and must not."""
         return self._watch.failure
 
+    def note(self) -> str | None:
+        """See Reader: interfaces are read together."""
+        return None
+
     def drops(self) -> Drops:
         """Packets lost so far."""
         lost = [facts.drops for facts in self.facts()]

@@ -35,6 +35,7 @@ class Ending:
     sent: the packets that were to leave through an interface; None where none were.
     disk: what became of the output on its disk. running: it has not come yet, and all this is the
     state so far. waited: how long answers of a counter were waited for, if longer than was asked.
+    captures: what to do about captures that do not belong one after the other.
     """
 
     files: Sequence[Mapping[str, Any]]
@@ -47,6 +48,7 @@ class Ending:
     disk: DiskFacts = field(default_factory=DiskFacts)
     running: bool = False
     waited: str | None = None
+    captures: str | None = None
 
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
         """Accounts for the records of closed flows: of each format, written, left_out and lost."""
@@ -97,6 +99,7 @@ def build_manifest(
     unsent = None if ending.sent is None else ending.sent.warning()
     notes += [] if unsent is None else [unsent]
     notes += [] if ending.waited is None else [ending.waited]
+    notes += [] if ending.captures is None else [ending.captures]
     doubts = Doubts.of(totals.counters, totals.table)
     notes += doubts.texts()
     whole = not ending.interrupted and all(source.warning is None for source in listed)

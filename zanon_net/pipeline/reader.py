@@ -11,6 +11,7 @@ from itertools import takewhile
 from zanon_net._core import PacketEngine
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError
+from zanon_net.pipeline.directions import Directions
 from zanon_net.pipeline.facts import Drops, SourceFacts
 from zanon_net.pipeline.interfaces import interfaces_of
 from zanon_net.pipeline.live import LiveReader
@@ -60,8 +61,10 @@ class Reader:
         interruption: Interruption,
         hooks: WindowHooks | None = None,
         batch_frames: int = BATCH_FRAMES,
+        directions: Directions | None = None,
     ) -> None:
         self._engine = engine
+        self._directions = directions
         self._hooks = hooks
         self._batch_frames = self._left = batch_frames
         self._sources = sources
@@ -91,11 +94,16 @@ class Reader:
         """Packets lost so far."""
         return Drops.of_counters(self._engine.stats)
 
+    def note(self) -> str | None:
+        """Advice about captures that overlap in time, or None."""
+        return None if self._directions is None else self._directions.note()
+
     def batches(self) -> Iterator[None]:
         """Yields after each batch, when the engine holds output to take, and while a stream is
         silent some five times a second."""
         for source in takewhile(lambda _source: not self.interrupted, self._sources):
             _log.info("reading %s", source.name)
+            before = self._engine.stats
             while not self.interrupted and self._batch(source):
                 if self.first_ns is None and self._engine.time_range_ns is not None:
                     self.first_ns = self._engine.time_range_ns[0]
@@ -108,6 +116,15 @@ class Reader:
                 self._report_progress()
             source.check()
             source.close()
+            self._see_directions(source, before)
+
+    def _see_directions(self, source: OpenSource, before: dict[str, int]) -> None:
+        """Looks for the other direction of a capture that was read."""
+        if self._directions is None or self.interrupted or len(self._sources) == 1:
+            return
+        times = self._engine.time_range_ns
+        last_ns = None if times is None else times[1]
+        self._directions.see(source, last_ns, before, self._engine.stats)
 
     def _report_progress(self) -> None:
         if self._progress is not None:
@@ -175,4 +192,7 @@ def reader_opener(
     refuse_live_settings(config)
     opened = open_all(sources, config, interruption, stack)
     frames = SIZED_FRAMES if config.output.size_limit else BATCH_FRAMES
-    return lambda engine, hooks: Reader(engine, opened, progress, interruption, hooks, frames)
+    found = Directions(config)
+    return lambda engine, hooks: Reader(
+        engine, opened, progress, interruption, hooks, frames, found
+    )

@@ -211,6 +211,7 @@ def run_reader(
             disk=sink.disk,
             running=running,
             waited=None if counting is None else counting.note,
+            captures=reader.note(),
         )
         built = build_manifest(config, Totals.of(engine), reader.facts(), ending)
         return built | hooks.facts() | ({} if never is None else never.facts())

@@ -150,6 +150,12 @@ class OpenSource:
             self._stack.close()
             self._capture = None
 
+    def again(self) -> "OpenSource":
+        """Returns a second handle of a file, which is not open yet."""
+        assert self.is_file
+        assert self._path is not None
+        return OpenSource(self._path, self._config)
+
     def close(self) -> None:
         """Closes it; its facts stay."""
         if self._capture is not None:
