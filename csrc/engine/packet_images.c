@@ -29,6 +29,8 @@
 #define QUIC_FORM_BITS 0xc0u
 #define QUIC_SHORT_FORM 0x40u
 #define RECORD_TYPE_LAST 24u /* heartbeat */
+#define SEGMENT_MAX (UINT32_C(1) << 16)
+#define QUIC_SHORT_LEAST 21u /* a packet with a short header: RFC 9001 5.4.2 */
 #define DTLS_HELLOS_MAX 8u   /* that an analyzer reads in a flow */
 
 static void take_message(void *of, const zn_packet_context *s, const zn_message *message);
@@ -49,6 +51,12 @@ int zn_packet_images_init(zn_packet_images *images, zn_error *err)
     images->tls = zn_block_alloc(sizeof *images->tls);
     if (images->scratch == NULL || images->hello == NULL || images->tls == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the payload of packets");
+    if (images->policy.keep_encrypted) {
+        images->kept = zn_block_alloc(images->gate->plan_count * sizeof *images->kept);
+        images->kept_bytes = zn_block_alloc(SEGMENT_MAX);
+        if (images->kept == NULL || images->kept_bytes == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the payload of packets");
+    }
     images->wanted = true;
     return 0;
 }
@@ -68,6 +76,9 @@ void zn_packet_images_fini(zn_packet_images *images)
     zn_block_free(images->scratch, ZN_IMAGE_LARGE);
     zn_block_free(images->hello, ZN_IMAGE_LARGE);
     zn_block_free(images->tls, sizeof *images->tls);
+    if (images->kept != NULL)
+        zn_block_free(images->kept, images->gate->plan_count * sizeof *images->kept);
+    zn_block_free(images->kept_bytes, SEGMENT_MAX);
     memset(images, 0, sizeof *images);
 }
 
@@ -391,6 +402,8 @@ static void keep_message(zn_packet_images *images, const zn_packet_context *s, c
         zn_packet_plan *plan = zn_packet_gate_plan(images->gate, s->flow);
         plan->record_seq[side] = m->seq + (uint32_t)m->bytes.n;
         plan->reads_records[side] = true;
+        if (images->kept != NULL)
+            zn_kept_records_begin(&images->kept[s->flow], side, plan->record_seq[side]);
     }
 }
 
@@ -440,8 +453,6 @@ static void read_records(zn_packet_images *images, uint32_t flow, const zn_packe
             image_at(images, image)->state = ZN_IMAGE_BUILT;
             add_image(images, flow, image);
         }
-        if (data && !plan->saw_data[side])
-            plan->data_seq[side] = plan->record_seq[side];
         plan->saw_data[side] |= data;
         plan->record_seq[side] += RECORD_HEADER_BYTES + n;
         if (plan->saw_data[0] && plan->saw_data[1])
@@ -533,26 +544,35 @@ static void see_server(zn_packet_images *images, uint32_t flow, const zn_flow *f
     add_image(images, flow, image);
 }
 
-/* Returns whether all of a packet's payload is encrypted: TLS records behind the first one of
- * application data, once both sides have sent one; or a QUIC packet with a short header. */
-static bool is_encrypted(const zn_flow *f, const zn_packet_plan *plan, const zn_packet *p)
-{
-    unsigned protocol = ZN_STATE(f)->protocol;
-    if (p->tuple.proto != ZN_PROTO_TCP)
-        return protocol == ZN_ANALYZER_QUIC &&
-               (zn_ascii_first(zn_packet_start(p)) & QUIC_FORM_BITS) == QUIC_SHORT_FORM;
-    return protocol == ZN_ANALYZER_TLS && plan->saw_data[0] && plan->saw_data[1] &&
-           zn_seq_ahead(p->seq, plan->data_seq[p->sender]) >= 0;
-}
-
-/* Returns the image of a payload that stays as it is, 0: it does not. */
-static uint32_t keep_encrypted(zn_packet_images *images, const zn_flow *f,
-                               const zn_packet_plan *plan, const zn_packet *p)
+/* Returns the image of a datagram that stays as it is, 0: it does not. Only a packet of QUIC with a
+ * short header stays, of a connection whose client is proven. */
+static uint32_t keep_datagram(zn_packet_images *images, const zn_flow *f, const zn_packet *p)
 {
     uint32_t image;
-    if (!images->policy.keep_encrypted || p->payload.n == 0 || !is_encrypted(f, plan, p))
+    if (images->kept == NULL || p->payload.n < QUIC_SHORT_LEAST || !f->client_acked ||
+        ZN_STATE(f)->protocol != ZN_ANALYZER_QUIC ||
+        (zn_ascii_first(zn_packet_start(p)) & QUIC_FORM_BITS) != QUIC_SHORT_FORM)
         return 0;
     image = new_image(images, ZN_MESSAGE_ENCRYPTED, p->sender, p->payload);
+    if (image != 0)
+        image_at(images, image)->state = ZN_IMAGE_BUILT;
+    return image;
+}
+
+/* Returns an image of the encrypted records in a segment, with zeros between them, 0: there are
+ * none. */
+static uint32_t keep_records(zn_packet_images *images, uint32_t flow, const zn_flow *f,
+                             const zn_packet *p)
+{
+    zn_span payload = zn_span_first(p->payload, SEGMENT_MAX);
+    uint32_t image = 0;
+    if (images->kept == NULL || !images->kept[flow].begun)
+        return 0;
+    memset(images->kept_bytes, 0, payload.n);
+    if (zn_kept_records_take(&images->kept[flow], p->sender, f->client, p->seq, payload,
+                             images->kept_bytes))
+        image = new_image(images, ZN_MESSAGE_ENCRYPTED, p->sender,
+                          (zn_span){images->kept_bytes, payload.n});
     if (image != 0)
         image_at(images, image)->state = ZN_IMAGE_BUILT;
     return image;
@@ -585,17 +605,20 @@ static uint32_t see_packet(zn_packet_images *images, uint32_t flow, const zn_pac
     images->datagram = 0;
     if (ZN_UNLIKELY(plan->fingerprint != 0))
         vote_fingerprint(images, flow, f, plan->fingerprint, p->t_ns);
-    if (datagram == 0 && p->tuple.proto != ZN_PROTO_TCP)
-        datagram = keep_encrypted(images, f, plan, p);
-    if (p->tuple.proto != ZN_PROTO_TCP)
+    if (p->tuple.proto != ZN_PROTO_TCP) {
+        uint32_t kept = keep_datagram(images, f, p);
+        if (kept != 0 && datagram != 0)
+            free_image(images, datagram);
+        datagram = kept != 0 ? kept : datagram;
         return datagram != 0 ? datagram : see_short_header(images, f, p);
+    }
     if (p->payload.n == 0 || (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) != 0)
         return 0;
     if (plan->reads_records[p->sender])
         read_records(images, flow, p);
     else if (p->sender != f->client)
         see_server(images, flow, f, p);
-    return keep_encrypted(images, f, plan, p);
+    return keep_records(images, flow, f, p);
 }
 
 /* Takes note of how far the data of a side goes, and of leaps: small steps alone tell which of two
@@ -851,6 +874,27 @@ static void show_part(zn_packet_images *images, uint32_t flow, zn_image *i, uint
     written->end = end > written->end ? end : written->end;
 }
 
+static bool is_kept_segment(const zn_packet_images *images, const zn_held_packet *held)
+{
+    return held->proto == ZN_PROTO_TCP &&
+           image_at(images, held->image)->kind == ZN_MESSAGE_ENCRYPTED;
+}
+
+/* Adds the kept bytes of a segment to what its stream's images show: those are zeros in encrypted
+ * records, and the kept bytes are zeros elsewhere. */
+static void add_kept(zn_packet_images *images, const zn_held_packet *held, uint8_t *payload,
+                     zn_written_part *written)
+{
+    zn_image *i = image_at(images, held->image);
+    const uint8_t *kept = bytes_of(images, i);
+    uint32_t n = i->n < held->payload_bytes ? i->n : held->payload_bytes;
+    memset(payload, 0, written->from);
+    memset(payload + written->end, 0, held->payload_bytes - written->end);
+    *written = (zn_written_part){0, held->payload_bytes};
+    for (uint32_t at = 0; at < n; at++)
+        payload[at] |= kept[at];
+}
+
 zn_written_part zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
                                       uint8_t *payload)
 {
@@ -859,7 +903,7 @@ zn_written_part zn_packet_images_show(zn_packet_images *images, const zn_held_pa
     zn_written_part written = {0, 0};
     if (held->payload_bytes == 0)
         return written;
-    if (held->image != 0) {
+    if (held->image != 0 && !is_kept_segment(images, held)) {
         zn_image *i = image_at(images, held->image);
         written.end = i->n < held->payload_bytes ? i->n : held->payload_bytes;
         memcpy(payload, built(images, held->flow, i), written.end);
@@ -879,6 +923,8 @@ zn_written_part zn_packet_images_show(zn_packet_images *images, const zn_held_pa
             link = &i->next;
         }
     }
+    if (held->image != 0)
+        add_kept(images, held, payload, &written);
     return written;
 }
 
@@ -893,6 +939,8 @@ void zn_packet_images_forget(zn_packet_images *images, uint32_t flow)
             free_image(images, image);
         }
     }
+    if (images->kept != NULL)
+        images->kept[flow] = (zn_kept_records){0};
     zn_name_store_forget_secondary(images->names->name_store, plan->fingerprint);
     plan->fingerprint = 0;
 }

@@ -14,6 +14,7 @@
 #define ZN_ENGINE_PACKET_IMAGES_H
 
 #include "analyzer/message_sink.h"
+#include "engine/kept_records.h"
 #include "engine/packet_hold.h"
 #include "proto/quic_crypto.h"
 #include "release/packet_gate.h"
@@ -47,8 +48,9 @@ typedef struct zn_image {
 /* The operator's choice. */
 typedef struct zn_image_policy {
     zn_fingerprints fingerprints;
-    bool keep_encrypted; /* TLS application data and QUIC packets with a short header stay */
-    bool exact;          /* a withheld name is masked; false: its message is not shown */
+    bool
+        keep_encrypted; /* encrypted records of TLS, and packets of QUIC with a short header, stay */
+    bool exact;         /* a withheld name is masked; false: its message is not shown */
 } zn_image_policy;
 
 typedef struct zn_packet_images {
@@ -66,6 +68,8 @@ typedef struct zn_packet_images {
     uint32_t datagram;        /* image of the datagram that is looked at, 0: none */
     uint32_t datagram_flow;   /* its flow */
     uint8_t *scratch, *hello; /* ZN_IMAGE_LARGE bytes for a datagram, and for other messages */
+    zn_kept_records *kept;    /* by flow, and bytes of a segment; NULL without keep_encrypted */
+    uint8_t *kept_bytes;
     zn_tls_scratch *tls;
     zn_quic *quic;
 } zn_packet_images;

@@ -65,9 +65,9 @@ typedef struct zn_packet_plan {
     zn_addr pair[2];                           /* stands for the end in this user's flows */
 
     /* engine/packet_images: where the next TLS record starts; the end of what has come, with
-     * has_data; where the first record of application data starts, with saw_data. */
+     * has_data; whether application data came. */
     _Alignas(ZN_CACHE_LINE) zn_packet_shift shift;
-    uint32_t record_seq[2], end_seq[2], data_seq[2];
+    uint32_t record_seq[2], end_seq[2];
     bool reads_records[2], has_data[2], saw_data[2];
     bool leapt[2]; /* the end of what has come is not known any more */
 
