@@ -559,8 +559,8 @@ static uint32_t keep_datagram(zn_packet_images *images, const zn_flow *f, const 
     return image;
 }
 
-/* Returns an image of the encrypted records in a segment, with zeros between them, 0: there are
- * none. */
+/* Returns an image of the encrypted records in a segment, with zeros between the records; 0 if the
+ * segment has no such record. */
 static uint32_t keep_records(zn_packet_images *images, uint32_t flow, const zn_flow *f,
                              const zn_packet *p)
 {

@@ -22,77 +22,14 @@ typedef struct known_text {
 
 #define TEXT(literal) {literal, sizeof(literal) - 1}
 
-typedef enum value_kind {
-    VALUE_OTHER,
-    VALUE_HOST,
-    VALUE_LENGTH,
-    VALUE_CODINGS,
-    VALUE_OPTIONS
-} value_kind;
-
-/* Names of IANA's field registry that browsers and servers send, whatever they talk about. */
-static const struct {
-    known_text name;
-    value_kind kind;
-} fields[] = {
-    {TEXT("Host"), VALUE_HOST},
-    {TEXT("Content-Length"), VALUE_LENGTH},
-    {TEXT("Transfer-Encoding"), VALUE_CODINGS},
-    {TEXT("Connection"), VALUE_OPTIONS},
-    {TEXT("Accept"), VALUE_OTHER},
-    {TEXT("Accept-Charset"), VALUE_OTHER},
-    {TEXT("Accept-Encoding"), VALUE_OTHER},
-    {TEXT("Accept-Language"), VALUE_OTHER},
-    {TEXT("Accept-Ranges"), VALUE_OTHER},
-    {TEXT("Access-Control-Allow-Origin"), VALUE_OTHER},
-    {TEXT("Age"), VALUE_OTHER},
-    {TEXT("Allow"), VALUE_OTHER},
-    {TEXT("Authorization"), VALUE_OTHER},
-    {TEXT("Cache-Control"), VALUE_OTHER},
-    {TEXT("Content-Disposition"), VALUE_OTHER},
-    {TEXT("Content-Encoding"), VALUE_OTHER},
-    {TEXT("Content-Language"), VALUE_OTHER},
-    {TEXT("Content-Location"), VALUE_OTHER},
-    {TEXT("Content-Range"), VALUE_OTHER},
-    {TEXT("Content-Type"), VALUE_OTHER},
-    {TEXT("Cookie"), VALUE_OTHER},
-    {TEXT("Date"), VALUE_OTHER},
-    {TEXT("ETag"), VALUE_OTHER},
-    {TEXT("Expect"), VALUE_OTHER},
-    {TEXT("Expires"), VALUE_OTHER},
-    {TEXT("If-Match"), VALUE_OTHER},
-    {TEXT("If-Modified-Since"), VALUE_OTHER},
-    {TEXT("If-None-Match"), VALUE_OTHER},
-    {TEXT("If-Range"), VALUE_OTHER},
-    {TEXT("If-Unmodified-Since"), VALUE_OTHER},
-    {TEXT("Keep-Alive"), VALUE_OTHER},
-    {TEXT("Last-Modified"), VALUE_OTHER},
-    {TEXT("Location"), VALUE_OTHER},
-    {TEXT("Origin"), VALUE_OTHER},
-    {TEXT("Pragma"), VALUE_OTHER},
-    {TEXT("Range"), VALUE_OTHER},
-    {TEXT("Referer"), VALUE_OTHER},
-    {TEXT("Retry-After"), VALUE_OTHER},
-    {TEXT("Server"), VALUE_OTHER},
-    {TEXT("Set-Cookie"), VALUE_OTHER},
-    {TEXT("Strict-Transport-Security"), VALUE_OTHER},
-    {TEXT("Trailer"), VALUE_OTHER},
-    {TEXT("Upgrade"), VALUE_OTHER},
-    {TEXT("User-Agent"), VALUE_OTHER},
-    {TEXT("Vary"), VALUE_OTHER},
-    {TEXT("Via"), VALUE_OTHER},
-    {TEXT("WWW-Authenticate"), VALUE_OTHER},
-};
-
-/* IANA's codings of transfer (RFC 9112 7); options of a connection (RFC 9110 7.6.1, RFC 7540 3.2);
- * schemes before an authority. */
-static const known_text codings[] = {TEXT("chunked"), TEXT("compress"),  TEXT("deflate"),
-                                     TEXT("gzip"),    TEXT("identity"),  TEXT("trailers"),
-                                     TEXT("x-gzip"),  TEXT("x-compress")},
-                        options[] = {TEXT("close"), TEXT("keep-alive"), TEXT("upgrade"),
-                                     TEXT("http2-settings")},
-                        schemes[] = {TEXT("http"), TEXT("https"), TEXT("ws"), TEXT("wss"),
+/* Schemes before an authority. */
+static const known_text schemes[] = {TEXT("http"), TEXT("https"), TEXT("ws"), TEXT("wss"),
                                      TEXT("ftp")};
+
+/* The fields that are written, in this order. */
+static const known_text host_field = TEXT("Host"), length_field = TEXT("Content-Length"),
+                        coding_field = TEXT("Transfer-Encoding"), upgrade_field = TEXT("Upgrade"),
+                        padding_field = TEXT("X-Padding"), chunked = TEXT("chunked");
 
 /* IANA's registry of status codes. */
 static const struct {
@@ -196,13 +133,22 @@ static void put_lower(const head_builder *b, zn_span part)
         *out = zn_ascii_lower(zn_cursor_u8(&c));
 }
 
-/* A host with its port. */
+/* Writes a host with its port. */
+static void write_host(const head_builder *b, zn_span host, uint8_t *out)
+{
+    zn_cursor c = zn_cursor_over_span(host, true);
+    if (!b->host_clear || !zn_ascii_equal(host, b->host)) {
+        zn_build_masked_name(out, host.n);
+        return;
+    }
+    while (zn_cursor_left(&c) > 0)
+        *out++ = zn_ascii_lower(zn_cursor_u8(&c));
+}
+
 static void put_host(const head_builder *b, zn_span host)
 {
-    if (b->host_clear && zn_ascii_equal(host, b->host))
-        put_lower(b, host);
-    else if (host.n != 0)
-        zn_build_masked_name(b->out + zn_span_offset(b->head, host), host.n);
+    if (host.n != 0)
+        write_host(b, host, b->out + zn_span_offset(b->head, host));
 }
 
 /* One of the known texts in lower case, or 'x'. */
@@ -218,6 +164,15 @@ static void put_known(const head_builder *b, zn_span part, const known_text *kno
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
+/* The fields of a head that are written, and the bytes of all its fields. */
+typedef struct head_fields {
+    size_t from, end; /* offsets in the head: of the first field, and behind the last */
+    bool has_host, has_length, has_upgrade, is_chunked;
+    bool frames;    /* a field says where the body ends, or should */
+    zn_span host;   /* value of the first Host field */
+    zn_span length; /* digits of Content-Length; empty: a reader finds no length there */
+} head_fields;
+
 /* Returns whether proto/http.c reads the value as a length. */
 static bool is_length(zn_span value)
 {
@@ -232,60 +187,134 @@ static bool is_length(zn_span value)
     return value.n != 0 && digits <= LENGTH_DIGITS_MAX;
 }
 
-/* A list of tokens with ',' between them (RFC 9110 5.6.1); blanks are there. */
-static void put_list(const head_builder *b, zn_span value, const known_text *known, size_t n)
+/* Returns the digits without zeros in front of them. */
+static zn_span without_zeros(zn_span digits)
+{
+    while (digits.n > 1 && zn_ascii_first(digits) == '0')
+        digits = zn_span_after(digits, 1);
+    return digits;
+}
+
+/* Returns whether the last coding of a list is chunked. */
+static bool ends_chunked(zn_span value)
 {
     zn_cursor c = zn_cursor_over_span(value, true);
-    for (;;) {
-        put_known(b, zn_ascii_trim(zn_ascii_take_until(&c, ',')), known, n);
-        if (zn_cursor_left(&c) == 0)
-            return;
-        put_byte(b, zn_cursor_take(&c, 1), ',');
+    zn_span last = zn_ascii_take_until(&c, ',');
+    while (zn_cursor_left(&c) > 0) {
+        zn_cursor_skip(&c, 1);
+        last = zn_ascii_take_until(&c, ',');
     }
+    return zn_ascii_equal(zn_ascii_trim(last), text_span(chunked));
 }
 
-static void put_value(const head_builder *b, zn_span value, value_kind kind)
-{
-    zn_span trimmed = zn_ascii_trim(value);
-    if (kind == VALUE_OTHER) {
-        put_byte(b, value, 'x');
-        if (zn_ascii_is_blank(zn_ascii_first(value)))
-            put_byte(b, zn_span_first(value, 1), ' ');
-        return;
-    }
-    put_byte(b, value, ' ');
-    if (kind == VALUE_HOST)
-        put_host(b, trimmed);
-    else if (kind == VALUE_CODINGS)
-        put_list(b, trimmed, codings, sizeof codings / sizeof codings[0]);
-    else if (kind == VALUE_OPTIONS)
-        put_list(b, trimmed, options, sizeof options / sizeof options[0]);
-    else if (is_length(trimmed))
-        put_text(b, trimmed, trimmed);
-    else
-        put_byte(b, trimmed, 'x');
-}
-
-static void put_field(const head_builder *b, zn_span line, bool request)
+static void read_field(zn_span line, head_fields *fields)
 {
     size_t colon = zn_span_find(line, ':');
-    zn_span name = zn_span_first(line, colon), trimmed = zn_ascii_trim(name);
-    value_kind kind = VALUE_OTHER;
-
-    put_byte(b, line, 'x');
-    if (zn_ascii_is_blank(zn_ascii_first(line)))
-        put_byte(b, zn_span_first(line, 1), ' ');
+    zn_span name = zn_ascii_trim(zn_span_first(line, colon)), value;
     if (zn_ascii_is_blank(zn_ascii_first(line)) || colon == line.n)
         return;
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (zn_ascii_equal(trimmed, text_span(fields[i].name))) {
-            put_byte(b, name, ' ');
-            put_text(b, trimmed, text_span(fields[i].name));
-            kind = fields[i].kind;
-        }
-    put_byte(b, zn_span_part(line, colon, colon + 1), ':');
-    put_value(b, zn_span_after(line, colon + 1),
-              kind == VALUE_HOST && !request ? VALUE_OTHER : kind);
+    value = zn_ascii_trim(zn_span_after(line, colon + 1));
+    if (zn_ascii_equal(name, text_span(host_field)) && !fields->has_host) {
+        fields->has_host = true;
+        fields->host = value;
+    } else if (zn_ascii_equal(name, text_span(length_field))) {
+        fields->frames = true;
+        fields->has_length |= is_length(value);
+        fields->length = is_length(value) ? without_zeros(value) : fields->length;
+    } else if (zn_ascii_equal(name, text_span(coding_field))) {
+        fields->frames = true;
+        fields->is_chunked = ends_chunked(value);
+    } else if (zn_ascii_equal(name, text_span(upgrade_field))) {
+        fields->has_upgrade = true;
+    }
+}
+
+/* Form in which fields are written: with a blank before the value and CRLF, or as short as possible. */
+typedef struct field_writer {
+    const head_builder *b;
+    uint8_t *at; /* NULL: bytes are counted only */
+    size_t n;    /* bytes so far */
+    bool wide;
+    bool blank; /* there is one more byte for the first field */
+} field_writer;
+
+static void write_text(field_writer *w, const char *text, size_t n)
+{
+    if (w->at != NULL && n != 0)
+        memcpy(w->at + w->n, text, n);
+    w->n += n;
+}
+
+static void begin_field(field_writer *w, known_text name)
+{
+    write_text(w, name.text, name.n);
+    write_text(w, ": ", w->wide || w->blank ? 2 : 1);
+    w->blank = false;
+}
+
+static void end_field(field_writer *w)
+{
+    write_text(w, w->wide ? "\r\n" : "\n", w->wide ? 2 : 1);
+}
+
+static void write_fields(field_writer *w, const head_fields *fields)
+{
+    if (fields->has_host) {
+        begin_field(w, host_field);
+        if (w->at != NULL && fields->host.n != 0)
+            write_host(w->b, fields->host, w->at + w->n);
+        w->n += fields->host.n;
+        end_field(w);
+    }
+    if (fields->has_length) {
+        begin_field(w, length_field);
+        write_text(w, (const char *)fields->length.p, fields->length.n);
+        end_field(w);
+    }
+    if (fields->is_chunked) {
+        begin_field(w, coding_field);
+        write_text(w, chunked.text, chunked.n);
+        end_field(w);
+    }
+    if (fields->has_upgrade) {
+        begin_field(w, upgrade_field);
+        end_field(w);
+    }
+}
+
+/* Writes one field of n bytes, 2 or more, that replaces all others. */
+static void write_padding(uint8_t *out, size_t n)
+{
+    size_t named = padding_field.n + 2;
+    memset(out, 'x', n);
+    out[n - 1] = '\n';
+    if (n > 2)
+        out[1] = ':';
+    if (n < named + 2)
+        return;
+    memcpy(out, padding_field.text, padding_field.n);
+    memcpy(out + padding_field.n, ": ", 2);
+    out[n - 2] = '\r';
+}
+
+/* Writes the fields into the bytes that all fields had. The result depends on nothing but those
+ * fields and the number of bytes. */
+static void put_fields(const head_builder *b, const head_fields *fields)
+{
+    field_writer w = {.b = b, .wide = true};
+    size_t room = fields->end - fields->from;
+    uint8_t *out = b->out + fields->from;
+    write_fields(&w, fields);
+    if (w.n > room || w.n + 1 == room) {
+        w = (field_writer){.b = b};
+        write_fields(&w, fields);
+    }
+    if (w.n > room) /* never: each field was there, with as many bytes */
+        return;
+    w = (field_writer){.b = b, .at = out, .wide = w.wide, .blank = w.n + 1 == room};
+    write_fields(&w, fields);
+    if (w.n < room)
+        write_padding(out + w.n, room - w.n);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -303,12 +332,24 @@ static bool take_line(const head_builder *b, zn_cursor *c, zn_span *line)
     return true;
 }
 
-/* The fields, up to the empty line. */
-static void put_fields(const head_builder *b, zn_cursor *c, bool request)
+/* Reads the fields up to the empty line, whose end is written, or to the last whole line. */
+static head_fields take_fields(const head_builder *b, zn_cursor *c)
 {
+    head_fields fields = {.host = {b->head.p, 0}, .length = {b->head.p, 0}};
     zn_span line;
-    while (take_line(b, c, &line) && line.n != 0)
-        put_field(b, line, request);
+    fields.from = fields.end = b->head.n - zn_cursor_left(c);
+    for (;;) {
+        zn_cursor next = *c;
+        if (!zn_ascii_take_line(&next, &line))
+            return fields;
+        if (line.n == 0) {
+            (void)take_line(b, c, &line);
+            return fields;
+        }
+        *c = next;
+        fields.end = b->head.n - zn_cursor_left(c);
+        read_field(line, &fields);
+    }
 }
 
 /* The span without blanks at its end. */
@@ -394,11 +435,22 @@ static bool has_line(zn_span head)
     return false;
 }
 
+/* Sets the fields by what proto/http.c read of the request: it reads the same body again. An unknown
+ * length is written as an empty value. */
+static void set_body(const zn_http_request *request, head_fields *fields)
+{
+    fields->is_chunked = request->chunked;
+    fields->has_length = request->body_unknown ? fields->frames : request->body_bytes != 0;
+    if (request->body_unknown)
+        fields->length.n = 0;
+}
+
 bool zn_build_http_request(zn_span head, const zn_build_choice *choice, uint8_t *out)
 {
     zn_http_request request;
     zn_parse state = zn_http_request_head(head, true, &request);
     head_builder b = {.head = head, .out = out, .host = {head.p, 0}};
+    head_fields fields;
     zn_cursor c;
     zn_span line;
 
@@ -413,7 +465,10 @@ bool zn_build_http_request(zn_span head, const zn_build_choice *choice, uint8_t 
     while (take_line(&b, &c, &line) && line.n == 0)
         continue;
     put_request_line(&b, line);
-    put_fields(&b, &c, true);
+    fields = take_fields(&b, &c);
+    if (state == ZN_DONE)
+        set_body(&request, &fields);
+    put_fields(&b, &fields);
     return true;
 }
 
@@ -455,10 +510,13 @@ bool zn_build_http_response(zn_span bytes, uint8_t *out)
 {
     head_builder b = {.head = zn_span_first(bytes, ZN_HTTP_HEAD_MAX), .out = out};
     zn_cursor c = zn_cursor_over_span(b.head, false), first = c;
+    head_fields fields;
     zn_span line;
     if (!zn_ascii_take_line(&first, &line) || !put_status_line(&b, line))
         return false;
     (void)take_line(&b, &c, &line);
-    put_fields(&b, &c, false);
+    fields = take_fields(&b, &c);
+    fields.has_host = fields.has_upgrade = false;
+    put_fields(&b, &fields);
     return true;
 }

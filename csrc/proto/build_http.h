@@ -9,16 +9,16 @@
  *   - of the target: "/" and 'x'; before it, where the target has them (RFC 9112 3.2.2, 3.2.3), a
  *     registered scheme in lower case (another one as 'x'), 'x' and "@" for user information, and
  *     the authority as the Host;
- *   - Host: the request's host with its port, in lower case, when the choice has names and it is a
- *     name (proto/build_name.h); otherwise, and where a Host field differs from the request's host,
- *     which its target may name, zn_build_masked_name over all of the value;
- *   - of a response: the version, a status of 100 to 599, and its registered phrase (another one
- *     as 'x');
- *   - of fields: registered names of a list, in their registered spelling (another one as 'x'); the
- *     digits of Content-Length; registered codings of Transfer-Encoding and known options of
- *     Connection, in lower case; ',' between those; every other value as 'x' after one space where
- *     it begins with a blank;
- *   - lines without a colon as 'x', and folded ones (RFC 9112 5.2) as a space and 'x'.
+ *   - Host, if there is such a field: the request's host with its port, in lower case, when the
+ *     choice has names and it is a name (proto/build_name.h); otherwise, and where a Host field
+ *     differs from the request's host, which its target may name, zn_build_masked_name over it;
+ *   - Content-Length with its digits, or empty if its length is not known, Transfer-Encoding if the
+ *     body comes in chunks, and Upgrade without a value.
+ * Of a response: the version, a status of 100 to 599, and its registered phrase (another one as
+ * 'x'); Content-Length and Transfer-Encoding likewise.
+ * The fields are in this order, whatever their order was, and one field of 'x' replaces all others:
+ * their names, number, order and lengths do not show. All fields together have as many bytes as
+ * before. If that leaves too few bytes, ends of lines are LF and no blank is behind the colons.
  * A line whose end is not there, and all that follows the empty line, stays zero.
  */
 #ifndef ZN_PROTO_BUILD_HTTP_H

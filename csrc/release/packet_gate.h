@@ -64,8 +64,8 @@ typedef struct zn_packet_plan {
     _Alignas(ZN_CACHE_LINE) zn_addr client[2]; /* pseudonym as a client, or an internal host */
     zn_addr pair[2];                           /* stands for the end in this user's flows */
 
-    /* engine/packet_images: where the next TLS record starts; the end of what has come, with
-     * has_data; whether application data came. */
+    /* engine/packet_images: where the next TLS record starts; the end of the data so far, with
+     * has_data; true in saw_data if application data came. */
     _Alignas(ZN_CACHE_LINE) zn_packet_shift shift;
     uint32_t record_seq[2], end_seq[2];
     bool reads_records[2], has_data[2], saw_data[2];

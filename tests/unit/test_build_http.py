@@ -33,17 +33,22 @@ def masked(n: int) -> bytes:
     return b"x" * n if n < 10 else b"x" * (n - 8) + b".invalid"
 
 
+def padding(n: int) -> bytes:
+    """The field that replaces others, of n bytes."""
+    return b"X-Padding: " + b"x" * (n - 13) + b"\r\n"
+
+
 GET = b"GET / HTTP/1.1\r\n"
 # Request, and what is built of it where its host may be shown.
 REQUESTS = {
     "plain": (GET + b"Host: a.example\r\n\r\n", GET + b"Host: a.example\r\n\r\n"),
-    "case": (GET + b"hOST:A.Example:8080\r\n\r\n", GET + b"Host:a.example:8080\r\n\r\n"),
+    "case": (GET + b"hOST:A.Example:8080\r\n\r\n", GET + b"Host: a.example:8080\n\r\n"),
     "final dot": (GET + b"Host: A.example.\r\n\r\n", GET + b"Host: a.example.\r\n\r\n"),
     "blanks": (
         b"GET \t /a b \t HTTP/1.0\t\r\nHost :\t a.example \t\r\n\r\n",
-        b"GET   /xxx   HTTP/1.0 \r\nHost :  a.example  \r\n\r\n",
+        b"GET   /xxx   HTTP/1.0 \r\nHost: a.example\r\nx:x\n\r\n",
     ),
-    "bare line feeds": (b"GET /a HTTP/1.1\nA: b\n\n", b"GET /x HTTP/1.1\nx: x\n\n"),
+    "bare line feeds": (b"GET /a HTTP/1.1\nA: b\n\n", b"GET /x HTTP/1.1\nx:xx\n\n"),
     "empty lines": (b"\r\n\n" + GET + b"\r\n", b"\r\n\n" + GET + b"\r\n"),
     "target": (b"PUT /a?b=c#d HTTP/1.1\r\n\r\n", b"PUT /xxxxxxx HTTP/1.1\r\n\r\n"),
     "asterisk": (b"OPTIONS * HTTP/1.1\r\n\r\n", b"OPTIONS / HTTP/1.1\r\n\r\n"),
@@ -71,31 +76,51 @@ REQUESTS = {
     "IPv6": (GET + b"Host: [2001:db8::1]:80\r\n\r\n", GET + b"Host: " + masked(16) + b"\r\n\r\n"),
     "home": (GET + b"Host: nas.Home.ARPA\r\n\r\n", GET + b"Host: " + masked(13) + b"\r\n\r\n"),
     "port that is none": (GET + b"Host: a.example:8x\r\n\r\n", GET + b"Host: xxxx.invalid\r\n\r\n"),
-    "no host": (GET + b"Host:\r\n\r\n", GET + b"Host:\r\n\r\n"),
+    "no host": (GET + b"Host:\r\n\r\n", GET + b"Host: \n\r\n"),
     "fields": (
         GET + b"cookie: a=b; c\r\nX-Forwarded-For: 192.0.2.1\r\nuser-AGENT:me/1.0 (a)\r\n\r\n",
-        GET + b"Cookie: xxxxxx\r\nxxxxxxxxxxxxxxx: xxxxxxxxx\r\nUser-Agent:xxxxxxxxxx\r\n\r\n",
+        GET + padding(67) + b"\r\n",
     ),
-    "spaces in a name": (GET + b"Cookie x: a\r\n: b\r\n\r\n", GET + b"xxxxxxxx: x\r\n: x\r\n\r\n"),
-    "folded": (GET + b"A: b\r\n  secret x\r\n\r\n", GET + b"x: x\r\n xxxxxxxxx\r\n\r\n"),
-    "no colon": (GET + b"some thing\r\n\r\n", GET + b"xxxxxxxxxx\r\n\r\n"),
-    "returns": (GET + b"A: b\rHost: c\r\n\r\n", GET + b"x: xxxxxxxxx\r\n\r\n"),
-    "length": (GET + b"content-length:\t007\r\n\r\n", GET + b"Content-Length: 007\r\n\r\n"),
+    "spaces in a name": (GET + b"Cookie x: a\r\n: b\r\n\r\n", GET + padding(18) + b"\r\n"),
+    "folded": (GET + b"A: b\r\n  secret x\r\n\r\n", GET + padding(18) + b"\r\n"),
+    "no colon": (GET + b"some thing\r\n\r\n", GET + b"x:xxxxxxxxx\n\r\n"),
+    "returns": (GET + b"A: b\rHost: c\r\n\r\n", GET + b"X-Padding: x\r\n\r\n"),
+    "length": (GET + b"content-length:\t007\r\n\r\n", GET + b"Content-Length: 7\r\nx\n\r\n"),
     "length that is none": (
         GET + b"Content-Length: 1a\r\n\r\n",
-        GET + b"Content-Length: xx\r\n\r\n",
+        GET + b"Content-Length: \r\nx\n\r\n",
     ),
     "codings": (
         GET + b"Transfer-Encoding: secret,  GZip , chunked;a=b,Chunked\r\n\r\n",
-        GET + b"Transfer-Encoding: xxxxxx,  gzip , xxxxxxxxxxx,chunked\r\n\r\n",
+        GET + b"Transfer-Encoding: chunked\r\n" + padding(28) + b"\r\n",
     ),
     "options": (
         GET + b"Connection: Keep-Alive, X-Me,close\r\n\r\n",
-        GET + b"Connection: keep-alive, xxxx,close\r\n\r\n",
+        GET + padding(36) + b"\r\n",
     ),
-    "body": (GET + b"A: b\r\n\r\nsecret\r\n", GET + b"x: x\r\n\r\n" + bytes(8)),
+    "in another order": (
+        GET + b"Upgrade: h2c\r\nA: b\r\nContent-Length: 9\r\nhost: A.example\r\n\r\n",
+        GET + b"Host: a.example\r\nContent-Length: 9\r\nUpgrade: \r\nx:xxxxxx\n\r\n",
+    ),
+    "two lengths": (
+        GET + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        GET + b"Content-Length: \r\n" + padding(20) + b"\r\n",
+    ),
+    "a length in chunks": (
+        GET + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        GET + b"Transfer-Encoding: chunked\r\n" + padding(19) + b"\r\n",
+    ),
+    "no room for blanks": (
+        b"GET / HTTP/1.1\nContent-Length:5\nHost:a.example\n\n",
+        b"GET / HTTP/1.1\nHost:a.example\nContent-Length:5\n\n",
+    ),
+    "room for one blank": (
+        b"GET / HTTP/1.1\nContent-Length: 5\nHost:a.example\n\n",
+        b"GET / HTTP/1.1\nHost: a.example\nContent-Length:5\n\n",
+    ),
+    "body": (GET + b"A: b\r\n\r\nsecret\r\n", GET + b"x:xxx\n\r\n" + bytes(8)),
     "cut": (GET + b"Host: a.example\r\nCookie: s", GET + b"Host: a.example\r\n" + bytes(9)),
-    "cut without a host": (GET + b"A: b\r\nHost: a.exam", GET + b"x: x\r\n" + bytes(12)),
+    "cut without a host": (GET + b"A: b\r\nHost: a.exam", GET + b"x:xxx\n" + bytes(12)),
     "cut in the first field": (GET + b"Host: a.exam", GET + bytes(12)),
 }
 
@@ -141,16 +166,16 @@ def test_no_request(name: str) -> None:
 RESPONSES = {
     "plain": (
         b"HTTP/1.1 200 OK\r\nserver: nginx\r\nContent-Length: 6\r\n\r\nsecret",
-        b"HTTP/1.1 200 OK\r\nServer: xxxxx\r\nContent-Length: 6\r\n\r\n" + bytes(6),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n" + padding(15) + b"\r\n" + bytes(6),
     ),
-    "other phrase": (b"HTTP/1.0 404 Go away\nA: b\n", b"HTTP/1.0 404 xxxxxxx\nx: x\n"),
+    "other phrase": (b"HTTP/1.0 404 Go away\nA: b\n", b"HTTP/1.0 404 xxxxxxx\nx:xx\n"),
     "phrase of another status": (b"HTTP/1.1 404 OK\r\n", b"HTTP/1.1 404 xx\r\n"),
     "no phrase": (b"HTTP/1.1 204\r\nA", b"HTTP/1.1 204\r\n" + bytes(1)),
     "empty phrase": (b"HTTP/1.1 304 \r\n", b"HTTP/1.1 304 \r\n"),
-    "host": (b"HTTP/1.1 200 OK\r\nHost: a.b\r\n", b"HTTP/1.1 200 OK\r\nHost: xxx\r\n"),
+    "host": (b"HTTP/1.1 200 OK\r\nHost: a.b\r\n", b"HTTP/1.1 200 OK\r\nx:xxxxxxxx\n"),
     "cookie": (
         b"HTTP/1.1 302 Found\r\nSet-Cookie: id=7\r\nLocation: http://a/\r\nX-Id: 7\r\n\r\n",
-        b"HTTP/1.1 302 Found\r\nSet-Cookie: xxxx\r\nLocation: xxxxxxxxx\r\nxxxx: x\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\n" + padding(48) + b"\r\n",
     ),
 }
 
@@ -185,7 +210,7 @@ def test_a_response_head_has_a_bound() -> None:
     start = b"HTTP/1.1 200 OK\r\n"
     data = start + b"A: bcd\r\n" * 3000
     lines = (16384 - len(start)) // 8
-    assert response(data) == start + b"x: xxx\r\n" * lines + bytes(8 * (3000 - lines))
+    assert response(data) == start + padding(8 * lines) + bytes(8 * (3000 - lines))
 
 
 # ---- properties ---------------------------------------------------------------------------------
@@ -216,7 +241,7 @@ HEAD = st.builds(
     st.lists(LINE, max_size=6),
 )
 WORDS = rb"x+|x*\.invalid|GET|POST|CONNECT|HEAD|HTTP/1\.1|https?|wss?|ftp|chunked|gzip|"
-WORDS += rb"close|upgrade|keep-alive|Host|Content-Length *: *[0-9]*|Transfer-Encoding|Connection|"
+WORDS += rb"Host|Content-Length: ?[0-9]*|Transfer-Encoding|"
 REGISTERED = re.findall(rb'"([A-Z][A-Za-z-]+)"', (ROOT / "csrc/proto/build_http.c").read_bytes())
 WORDS += b"|".join(sorted(REGISTERED, key=len, reverse=True)) + rb"|[ :,/@.\r\n\0]+"
 
@@ -267,13 +292,42 @@ def test_a_changed_byte_leaks_nothing() -> None:
 
 
 def test_prefixes() -> None:
-    """The lines of a prefix are those of the whole."""
-    head, expected = REQUESTS["fields"]
+    """The whole lines of a prefix are built."""
+    head, _expected = REQUESTS["fields"]
     for prefix in wire.prefixes(head):
         done, out = _core.build_http_request(prefix, name=True)
         whole = prefix.rfind(b"\n") + 1
         assert done == (whole != 0)
-        assert out == expected[:whole] + bytes(len(prefix) - whole)
+        assert out[: len(GET)] == (GET if done else bytes(len(out)))[: len(out)]
+        assert out.rstrip(b"\0").endswith(b"\n") or not done
+        assert out[whole:] == bytes(len(prefix) - whole)
+
+
+OTHER = st.from_regex(rb"(?i)(x-)?[a-z]{1,12}: ?[a-z0-9 ;=]{0,30}", fullmatch=True)
+OTHERS = st.lists(OTHER.filter(lambda line: not line.lower().startswith(SHOWN)), max_size=8)
+SHOWN = (b"host:", b"content-length:", b"transfer-encoding:", b"upgrade:")
+
+
+@given(OTHERS, OTHERS, st.integers(0, 8), st.booleans(), st.booleans())
+def test_only_the_length_of_other_fields_is_left(
+    one: list[bytes], other: list[bytes], place: int, name: bool, is_request: bool
+) -> None:
+    """Whatever they are, how many they are, and where the fields that are shown stand."""
+
+    def head(lines: list[bytes], at: int, size: int) -> bytes:
+        shown = [b"Host: a.example", b"Content-Length: 12"]
+        if not is_request:
+            del shown[0]
+        listed = [*lines[:at], *shown, *lines[at:]]
+        missing = size - len(b"\r\n".join(listed))
+        first = GET if is_request else b"HTTP/1.1 200 OK\r\n"
+        return first + b"\r\n".join([*listed, b"a:" + b"b" * missing, b"", b""])
+
+    size = 40 + sum(len(line) + 2 for line in (*one, *other))
+    heads = head(one, place, size), head(other, 0, size)
+    outs = [built(data, name=name) if is_request else response(data) for data in heads]
+    assert outs[0] == outs[1]
+    assert b"Content-Length: 12\r\n" in outs[0]
 
 
 # ---- names --------------------------------------------------------------------------------------
