@@ -12,6 +12,8 @@ from views import OURS
 
 BEGIN, END = "<!-- made by bench/attacks/run.py -->", "<!-- end of it -->"
 LIMITS = Path("docs", "explanation", "limits.md")
+PARTNER_MOST = 0.03
+"""The largest share of withheld names that may be guessed in logs for partners."""
 PLACES = ("population", "view", "attack", "setting", "way")
 LABELS = {
     "hash": "plain hash of clients",
@@ -72,18 +74,21 @@ def find(rows: list[Row], **wanted: str) -> Row | None:
 
 
 class Bars:
-    """What is to be reached, and whether it is."""
+    """What is to be reached, and whether it is. A bar that must be reached fails the run if not."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
 
-    def add(self, what: str, measured: str, goal: str, reached: bool) -> None:
-        """One more."""
-        self.rows.append({"what": what, "measured": measured, "goal": goal, "reached": reached})
+    def add(
+        self, what: str, measured: str, goal: str, reached: bool, *, must: bool = False
+    ) -> None:
+        """Adds a bar."""
+        row = {"what": what, "measured": measured, "goal": goal, "reached": reached}
+        self.rows.append(row | {"must": True} if must else row)
 
-    def most(self, what: str, share: float, goal: float) -> None:
-        """A share that must not be above the goal."""
-        self.add(what, percent(share), f"<= {percent(goal)}", share <= goal)
+    def most(self, what: str, share: float, goal: float, *, must: bool = False) -> None:
+        """Adds the bar of a share that is at most the goal."""
+        self.add(what, percent(share), f"<= {percent(goal)}", share <= goal, must=must)
 
 
 def bars(rows: list[Row], forged: list[Row]) -> list[Row]:
@@ -120,10 +125,19 @@ def view_bars(out: Bars, where: str, of: dict[str, Row], public: bool) -> None:
         error = min(errors)
         out.add(f"{where}: median error of an end", f"{error} s", f">= {least} s", error >= least)
     row = of["suppressed, with context"]
-    goal = row["baseline"] + 0.01 if public else 0.08
-    out.most(f"{where}: suppressed, with context", row["share"], goal)
+    goal = row["baseline"] + 0.01 if public else PARTNER_MOST
+    out.most(f"{where}: suppressed, with context", row["share"], goal, must=not public)
     if public:
         out.most(f"{where}: five operators", of["five operators"]["share"], 0.006)
+
+
+def missed(rows: list[Row]) -> list[str]:
+    """Returns a line for each bar that must be reached and is not."""
+    return [
+        f"{row['what']}: {row['measured']}, to reach {row['goal']}"
+        for row in rows
+        if row.get("must") and not row["reached"]
+    ]
 
 
 def committed(here: Path, name: str = "results.json") -> dict[str, Any] | None:

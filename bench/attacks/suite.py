@@ -66,7 +66,7 @@ WHICH = {
     "tstat": ("links", "operator"),
     "default": ("links", "order", "suppressed", "operator"),
     "internal": ("order", "suppressed"),
-    "nobody": ("suppressed",),
+    "client": ("suppressed",),
     "public": ("links", "order", "suppressed", "operator"),
     "pools": ("links",),
     "pan": ("links",),

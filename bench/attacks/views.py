@@ -125,7 +125,7 @@ class Ours:
 OURS = {
     "default": Ours("ours, default (partner)"),
     "internal": Ours("ours, internal", ("--for", "internal")),
-    "nobody": Ours("ours, partner, --coarse-client none", ("--coarse-client", "none")),
+    "client": Ours("ours, partner, --coarse-client pseudonym", ("--coarse-client", "pseudonym")),
     "public": Ours("ours, public", ("--for", "public"), kept=0),
     "pools": Ours("ours, pools named one by one", pools=True),
     "pan": Ours("ours, --pseudonyms crypto-pan", ("--pseudonyms", "crypto-pan"), kept=32),

@@ -423,12 +423,26 @@ def test_documents_have_the_committed_figures(attacks: SimpleNamespace) -> None:
     ):
         text = (ROOT / page).read_text("utf-8")
         assert report.renewed(text, table) == text
+    assert results["bars"] == report.bars(results["rows"], results["forging"])
+    assert not report.missed(results["bars"])
     assert not report.risen(results, results)
     row = next(row for row in results["rows"] if row.get("view") == "default" and "share" in row)
     assert (
         len(report.risen({"rows": [row | {"low": row["high"] + 0.01}], "forging": []}, results))
         == 1
     )
+
+
+@pytest.mark.parametrize("kind", ["distinct", "usual", "alike"])
+def test_a_log_for_partners_that_shows_too_many_names_misses_its_bar(
+    attacks: SimpleNamespace, kind: str
+) -> None:
+    report = attacks.report
+    rows = json.loads((ROOT / "bench" / "attacks" / "results.json").read_text("utf-8"))["rows"]
+    row = report.find(rows, population=kind, view="default", attack="suppressed, with context")
+    row["share"] = 0.0301
+    (line,) = report.missed(report.bars(rows, []))
+    assert line.startswith(f"{kind}, default: suppressed, with context: 3.01 %, to reach <= 3")
 
 
 def test_documents_have_the_committed_figures_of_packets(attacks: SimpleNamespace) -> None:
