@@ -16,8 +16,9 @@ SEED := $(or $(SEED),$(shell date +%s))
 unexport PYTHONDONTWRITEBYTECODE
 
 # Tests run in one process for each processor. The tests of a file stay together, slow files begin.
+# A process that a test ends is replaced.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-PYTEST := -m pytest -n $(shell echo $$(($(CORES) < 8 ? $(CORES) : 8))) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+PYTEST := -m pytest -n $(shell echo $$(($(CORES) < 8 ? $(CORES) : 8))) --dist loadfile --no-loadscope-reorder
 
 C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))
@@ -107,6 +108,12 @@ demo: .venv/.built ## anonymize pcaps/demo.pcap into demo-out and show what came
 .PHONY: test
 test: system-test .venv/.built ## run all tests but those of programs under sanitizers (`make asan`)
 	.venv/bin/python $(PYTEST) -m 'not sanitized'
+
+.PHONY: test-random
+test-random: system-test .venv/.built ## run the tests by Hypothesis with other examples than `make test` (SEED=N)
+	@echo "Random examples, seed $(SEED); SEED=$(SEED) repeats them"
+	.venv/bin/python $(PYTEST) -m 'hypothesis and not sanitized' \
+		--hypothesis-profile=random --hypothesis-seed=$(SEED)
 
 # Debian's package starts a server of its own where systemd runs: its programs are taken out of it
 # instead of installed, unless they are there.
@@ -288,7 +295,7 @@ NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.p
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \
 	$(addprefix property/test_,microdata_measures.py model_bounds.py tuple_hash.py) \
 	$(addprefix unit/test_,attacks.py build.py config.py flow_index.py interfaces.py metrics.py microdata_check.py microdata_tables.py \
-	publisher.py model.py model_fit.py model_input.py model_simulation.py packaging.py pcap_prefetch.py service.py unpacking.py ztable_memory.py ztable_paper.py)
+	publisher.py model.py model_fit.py model_input.py model_simulation.py packaging.py pcap_prefetch.py service.py time_limits.py unpacking.py ztable_memory.py ztable_paper.py)
 .PHONY: asan
 asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes
 	env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \

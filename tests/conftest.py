@@ -14,16 +14,26 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import engine
 from support.paths import ROOT
 from support.shared import made_once
+from support.time_limits import (  # noqa: F401
+    pytest_timeout_cancel_timer,
+    pytest_timeout_set_timer,
+    pytest_xdist_make_scheduler,
+)
 
-# No deadlines: machines are busy and sanitizers slow. With CI=true, Hypothesis has its own profile.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# No deadlines, because machines are busy and sanitizers slow. The source of a test determines its
+# examples, so that every run tries the same examples. With CI=true, Hypothesis loads its profile
+# "ci", which also does both.
+PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("patient", derandomize=True, **PATIENT)
+# `make test-random` tries other examples, by a seed.
+settings.register_profile("random", derandomize=False, print_blob=True, **PATIENT)
 # Under sanitizers C is several times slower; `make test` has tried more of the same.
 settings.register_profile("sanitized", settings.get_profile("ci"), max_examples=30)
 if "CI" not in os.environ:
     settings.load_profile("patient")
 
-# How long an example that fails is made smaller, in seconds (Hypothesis has no setting for it): its
-# own 300 are more than pytest-timeout lets a test run, which then ends all without the example.
+# Seconds for which Hypothesis makes a failing example smaller. Hypothesis has no setting for its
+# default, 300, which is long for a run with several failing tests.
 engine.MAX_SHRINKING_SECONDS = 60
 
 # A shell has what it begins in the background ignore Ctrl-C, and the tests of it would wait for it.

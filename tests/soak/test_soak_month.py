@@ -33,7 +33,6 @@ pytestmark = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_two_days(tmp_path: Path) -> None:
     try:
         Namespace().__exit__()

@@ -34,7 +34,7 @@ def wanted() -> list[pytest.MarkDecorator]:
     return [
         pytest.mark.source,
         pytest.mark.slow,
-        pytest.mark.timeout(1800 if IS_LONG else 240),
+        pytest.mark.timeout(1800 if IS_LONG else 1200),
         pytest.mark.skipif(
             "ZANON_FLINK" not in os.environ or not has_all,
             reason="needs Flink and Java: make test-flink-quick",
