@@ -265,3 +265,11 @@ def test_a_loss_in_words(lost: int, share: str) -> None:
         f"{lost:,} of 10,000 packets were lost ({share} %): 0 by the ring, {lost:,} by the"
         " interface, 0 by us"
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["", "-", "x" * 127, "x" * 300, "x" * 9000, "a/b", "a\0b", "\udcff"]
+)
+def test_names_of_no_interface(name: str) -> None:
+    """Of any length and with any bytes, they are no error."""
+    assert interfaces_of([name]) == []

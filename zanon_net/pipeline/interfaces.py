@@ -29,9 +29,9 @@ def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Returns the names of the sources that are interfaces; a file of the same name takes
     precedence. Of a source that is another name of an interface, that is the interface's name."""
     known = {name for _index, name in socket.if_nameindex()} | {ANY}
-    texts = [str(item) for item in sources if not Path(item).exists()]
-    found = (text if text in known else interface_named(text) for text in texts)
-    return [name for name in found if name is not None]
+    texts = [str(item) for item in sources]
+    found = [(text, text if text in known else interface_named(text)) for text in texts]
+    return [name for text, name in found if name is not None and not Path(text).exists()]
 
 
 def interface_named(other: str) -> str | None:
