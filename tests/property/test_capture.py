@@ -50,7 +50,9 @@ def pcaps(draw: st.DrawFn) -> tuple[bytes, Frames]:
     data = pcap_header(order, magic=magic, link_type=link_type)
     frames: Frames = []
     for payload in draw(st.lists(payloads, max_size=8)):
-        whole, fraction = draw(seconds), draw(st.integers(0, SECOND_NS // unit_ns - 1))
+        # A record of zeros, with neither a time nor a frame, is the end of a capture.
+        whole = draw(seconds if payload else st.integers(1, 2**32 - 1))
+        fraction = draw(st.integers(0, SECOND_NS // unit_ns - 1))
         wire = len(payload) + draw(st.integers(0, 2000))
         data += pcap_record(order, whole, fraction, payload, wire=wire)
         frames.append((whole * SECOND_NS + fraction * unit_ns, wire, link_type, payload))
