@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zanon_net._text import printable, terminal_width
+from zanon_net.cli.internal_error import internal_error
 from zanon_net.config.parse import without_keys
 from zanon_net.errors import CapacityError, ConfigError, UnopenedError, ZanonError
 from zanon_net.pipeline.manifest import manifest_bytes
@@ -134,7 +135,7 @@ def explain(error: BaseException) -> int:
             problem = error.strerror or "input or output error"
             say(f"{error.filename}: {problem}" if error.filename else problem)
         case _:
-            say(f"internal error: {type(error).__name__}; please report it")
+            say(f"internal error: {internal_error(error)}; please report it")
     return EXIT_OPERATIONAL
 
 
