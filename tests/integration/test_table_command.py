@@ -217,11 +217,26 @@ def test_a_configuration_file(capsys: Captured, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("[tables]\n", "c.toml: unknown section ['tables']; did you mean 'table'?"),
-        ("[table]\nquasy = 'a'\n", "c.toml: [table] unknown key 'quasy'; did you mean 'quasi'?"),
-        ("[table]\nk = 'x'\n", "c.toml: [table] k: must be a whole number, not 'x'"),
-        ("table = 5\n", "c.toml: table is a section; write [table] and its keys below"),
-        ("[table]\nround = ['age']\n", "c.toml: [table] round: must be COLUMN=WIDTH, not 'age'"),
+        (
+            "[tables]\n",
+            "c.toml: unknown section ['tables']; did you mean 'table'? (at line 1, column 1)",
+        ),
+        (
+            "[table]\nquasy = 'a'\n",
+            "c.toml: [table] unknown key 'quasy'; did you mean 'quasi'? (at line 2, column 1)",
+        ),
+        (
+            "[table]\nk = 'x'\n",
+            "c.toml: [table] k: must be a whole number, not 'x' (at line 2, column 1)",
+        ),
+        (
+            "table = 5\n",
+            "c.toml: table is a section; write [table] and its keys below (at line 1, column 1)",
+        ),
+        (
+            "[table]\nround = ['age']\n",
+            "c.toml: [table] round: must be COLUMN=WIDTH, not 'age' (at line 2, column 1)",
+        ),
     ],
 )
 def test_a_wrong_configuration_file(

@@ -417,7 +417,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
     [
         ("[anonimity]", r"unknown section \[anonimity\]; did you mean 'anonymity'\?"),
         ("[anonymity]\nwindo = 1", r"\[anonymity\] unknown key 'windo'; did you mean 'window'\?"),
-        ("[anonymity]\nqqq = 1", r"\[anonymity\] unknown key 'qqq'$"),
+        ("[anonymity]\nqqq = 1", r"\[anonymity\] unknown key 'qqq' \(at line 2, column 1\)$"),
         ("[anonymity]\nrotate = '1h'", r"unknown key 'rotate'; it belongs under \[addresses\]"),
         ("z = 3", r"z belongs under \[anonymity\]"),
         ("anonymity = 3", r"write \[anonymity\]"),

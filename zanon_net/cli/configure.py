@@ -4,11 +4,13 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from zanon_net.config.schema import KEYS, RUN, rows_of
 from zanon_net.config.setting import read_settings
 from zanon_net.config.settings import Config
+from zanon_net.config.toml_places import place_of
 from zanon_net.errors import ConfigError
 
 
@@ -62,4 +64,5 @@ def naming_origins(config_file: str | None, options: Mapping[str, Any]) -> Itera
                 raise
         if config_file is None or name not in KEYS:
             raise
-        raise type(error)(f"{config_file}: [{KEYS[name].section}] {error}") from None
+        place = place_of(Path(config_file), KEYS[name].section, name)
+        raise type(error)(f"{config_file}: [{KEYS[name].section}] {error}{place}") from None

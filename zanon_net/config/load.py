@@ -11,6 +11,7 @@ from typing import Any
 from zanon_net.config.parse import did_you_mean, is_harmless, read_text, refuse_key, reject, shown
 from zanon_net.config.schema import KEYS, RUN, rows_of
 from zanon_net.config.setting import Setting
+from zanon_net.config.toml_places import place_of
 from zanon_net.errors import ConfigError, UnopenedError
 
 SECTIONS = tuple(dict.fromkeys(row.section for row in RUN.values()))
@@ -30,18 +31,23 @@ def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 refuse_key(name, value)  # before a path in it is anchored
                 refuse_bare_duration(KEYS[name], value)
             except ConfigError as error:
-                raise ConfigError(f"{path}: [{section}] {error}") from None
+                place = place_of(path, section, name)
+                raise ConfigError(f"{path}: [{section}] {error}{place}") from None
         yield section, _anchored(keys, path.parent)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file. Raises ConfigError, without the file's texts."""
+    text = ""
     try:
-        return tomllib.loads(read_text(path))
+        text = read_text(path)
+        return tomllib.loads(text)
     except OSError as error:
         raise UnopenedError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
         problem = re.sub(r"'[^']{2,}'", "...", str(error))  # a name or a value, which may be a key
+        end = f"(at line {text.rstrip().count(chr(10)) + 1}, the end of the file)"
+        problem = problem.replace("(at end of document)", end)
         raise ConfigError(f"{path} is not valid TOML: {problem}") from None
     except RecursionError:
         raise ConfigError(f"{path} holds lists in lists too deep to be read") from None
@@ -56,19 +62,24 @@ def refuse_bare_duration(row: Setting, value: object) -> None:
 def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
     """`table`, known to be a section whose every key is a setting. Raises ConfigError."""
     if section in KEYS and section not in SECTIONS:
-        raise ConfigError(f"{path}: {section} belongs under [{KEYS[section].section}]")
+        place = place_of(path, section)
+        raise ConfigError(f"{path}: {section} belongs under [{KEYS[section].section}]{place}")
     if section not in SECTIONS:
         hint = did_you_mean(section, [*SECTIONS, *KEYS])
         named = section if is_harmless(section) else shown(section)
-        raise ConfigError(f"{path}: unknown section [{named}]{hint}")
+        raise ConfigError(f"{path}: unknown section [{named}]{hint}{place_of(path, section)}")
     if not isinstance(table, dict):
-        raise ConfigError(f"{path}: {section} is a section; write [{section}] and its keys below")
+        raise ConfigError(
+            f"{path}: {section} is a section; write [{section}] and its keys below"
+            f"{place_of(path, section)}"
+        )
     known = [row.label for row in rows_of("run", section)]
     for key in table:
         if key not in known:
             elsewhere = KEYS[key].section if key in KEYS else None
             hint = f"; it belongs under [{elsewhere}]" if elsewhere else did_you_mean(key, known)
-            raise ConfigError(f"{path}: [{section}] unknown key {shown(key)}{hint}")
+            place = place_of(path, section, key)
+            raise ConfigError(f"{path}: [{section}] unknown key {shown(key)}{hint}{place}")
     return table
 
 

@@ -31,6 +31,7 @@ from zanon_net.config.sections import (
     ZParams,
 )
 from zanon_net.config.setting import core_arguments, manifest_of
+from zanon_net.config.toml_places import place_of
 from zanon_net.errors import ConfigError
 
 _VIEWS: dict[str, type[View]] = {
@@ -110,7 +111,8 @@ class Config:
             try:
                 config = config.replace(**settings)
             except ConfigError as error:
-                raise type(error)(f"{path}: [{section}] {error}") from None
+                place = place_of(path, section, str(error).partition(":")[0])
+                raise type(error)(f"{path}: [{section}] {error}{place}") from None
         return config
 
     def replace(self, **settings: Any) -> Self:

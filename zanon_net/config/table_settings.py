@@ -10,6 +10,7 @@ from zanon_net.config.load import read_toml, refuse_bare_duration
 from zanon_net.config.parse import did_you_mean, refuse_key, shown
 from zanon_net.config.schema import SETTINGS, rows_of
 from zanon_net.config.setting import Setting, read_settings
+from zanon_net.config.toml_places import place_of
 from zanon_net.errors import ConfigError
 
 
@@ -24,18 +25,22 @@ def load_table(path: Path, command: str) -> dict[str, Any]:
     for section in sections:
         if section != own_section:
             hint = did_you_mean(section, [own_section])
-            raise ConfigError(f"{path}: unknown section [{shown(section)}]{hint}")
+            place = place_of(path, section)
+            raise ConfigError(f"{path}: unknown section [{shown(section)}]{hint}{place}")
     keys = sections.get(own_section, {})
     if not isinstance(keys, dict):
         name = own_section
-        raise ConfigError(f"{path}: {name} is a section; write [{name}] and its keys below")
+        raise ConfigError(
+            f"{path}: {name} is a section; write [{name}] and its keys below{place_of(path, name)}"
+        )
     known = {row.label for row in SETTINGS if row.section == own_section}
     own = {row.label: row for row in rows_of(command)}
     found = {}
     for key, value in keys.items():
         if key not in known:
             hint = did_you_mean(key, known)
-            raise ConfigError(f"{path}: [{own_section}] unknown key {shown(key)}{hint}")
+            place = place_of(path, own_section, key)
+            raise ConfigError(f"{path}: [{own_section}] unknown key {shown(key)}{hint}{place}")
         if key in own:
             found[own[key].name] = _checked(own[key], value, path)
     return found
@@ -50,7 +55,8 @@ def _checked(row: Setting, value: Any, path: Path) -> Any:
             value = _anchored(row, value, path.parent)
         row.read(value)
     except ConfigError as error:
-        raise type(error)(f"{path}: [{row.section}] {error}") from None
+        place = place_of(path, row.section, row.label)
+        raise type(error)(f"{path}: [{row.section}] {error}{place}") from None
     return value
 
 
