@@ -22,6 +22,8 @@ ETHERNET = 14
 INSIDE = 10  # the first byte of users' addresses, which stay in their private network
 TCP_PROTO, UDP_PROTO = 6, 17
 FEED = 1 << 14
+SESSION_LENGTH_AT = 43  # in a hello's record; 0 in a hello without its fingerprint
+PLAIN_NAME_AT = 59  # in a hello without its fingerprint; the name's length is before the name
 EMPTY = np.zeros(0, dtype=np.int64)
 
 __all__ = ["ACK", "HELLO", "HELLO_BYTES", "SYN", "TS_HZ", "PacketView", "addresses_only", "ours"]
@@ -117,10 +119,19 @@ class PacketView:
         return which[self.data[self.head[which] + self.payload_at[which]] == 22]
 
     def hello_bytes(self, part: str) -> tuple[Ints, np.ndarray[Any, np.dtype[np.uint8]]]:
-        """A part of each hello: (packets, its bytes)."""
+        """A part of each hello: (packets, its bytes).
+
+        A hello without its fingerprint has the name and one cipher suite that all share: its other
+        parts are zeros.
+        """
         at, size = HELLO[part]
         which = self.hellos()
-        return which, self.rows(which, self.payload_at[which] + at, size)
+        start = self.payload_at[which]
+        plain = self.rows(which, start + SESSION_LENGTH_AT, 1)[:, 0] == 0
+        rows = self.rows(which, start + np.where(plain, PLAIN_NAME_AT, at), size)
+        if part != "name":
+            rows[plain] = 0
+        return which, rows
 
     def clocks(self) -> tuple[Ints, Ints]:
         """The clients' timestamps: (packets, value)."""
