@@ -83,7 +83,8 @@ static bool is_encrypted(const zn_kept_records *k, const zn_kept_side *side)
     return k->encrypts && (k->choice.version_1_3 || side->changed);
 }
 
-/* Keeps a header that begins at the end of the segment, as far as it is that of application data. */
+/* Keeps the part of a header that ends the segment, if the header may be that of application
+ * data. */
 static void keep_header(const zn_kept_records *k, const zn_kept_side *side, segment *s)
 {
     const uint8_t *header = side->header;
@@ -108,7 +109,7 @@ static void take_other(zn_kept_records *k, zn_kept_side *side, bool server, zn_s
                   zn_tls_suite_encrypts(k->choice.suite);
 }
 
-/* Takes the record at side->next, whose header is whole. Returns false at the end of the records. */
+/* Takes the record at side->next, whose header is whole. Returns false after the last record. */
 static bool take_record(zn_kept_records *k, zn_kept_side *side, bool server, segment *s)
 {
     uint32_t n = content_bytes(side), start = side->next;

@@ -48,9 +48,8 @@ typedef struct zn_image {
 /* The operator's choice. */
 typedef struct zn_image_policy {
     zn_fingerprints fingerprints;
-    bool
-        keep_encrypted; /* encrypted records of TLS, and packets of QUIC with a short header, stay */
-    bool exact;         /* a withheld name is masked; false: its message is not shown */
+    bool keep_encrypted; /* encrypted records of TLS, and QUIC packets with a short header, stay */
+    bool exact;          /* a withheld name is masked; false: its message is not shown */
 } zn_image_policy;
 
 typedef struct zn_packet_images {
