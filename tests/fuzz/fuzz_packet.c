@@ -38,11 +38,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zn_cursor c = zn_cursor_over(data, size, true);
     uint32_t link = zn_cursor_be16(&c), missing = zn_cursor_u8(&c) * 8u;
     zn_span frame = zn_cursor_rest(&c);
-    zn_packet_outer outer = {.wants_layers = true};
+    zn_tunnel_ports ports = {.n = 0};
+    zn_packet_outer outer = {.ports = &ports, .wants_layers = true};
     zn_packet packet = {.outer = &outer};
     zn_packet_input in = {frame, (uint32_t)frame.n + missing, link};
     zn_fragment fragment;
-    zn_stat why = zn_packet_decode(&in, &key, &packet, &fragment);
+    zn_stat why;
+    for (unsigned kind = ZN_TUNNEL_VXLAN; kind <= ZN_TUNNEL_HP_ERM; kind++)
+        require(zn_tunnel_ports_add(&ports, (uint16_t)(kind + 1), kind));
+    why = zn_packet_decode(&in, &key, &packet, &fragment);
     for (int n = 0; n < 4 && why == ZN_STAT_FRAGMENTS; n++) {
         read_all(fragment.bytes, frame);
         why = zn_packet_decode_datagram(&fragment, &key, &packet, &fragment);
