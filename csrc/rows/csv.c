@@ -48,7 +48,7 @@ bool zn_csv_next(zn_csv_fields *f, zn_span *out)
         return quoted_field(f, out);
     }
     for (; f->p != f->end && *f->p != f->delimiter; f->p++)
-        if (*f->p == '\r' || (f->quotes && *f->p == '"'))
+        if (*f->p == '\r' || (*f->p == '"' && f->quotes))
             return false;
     out->p = start;
     out->n = (size_t)(f->p - start);
