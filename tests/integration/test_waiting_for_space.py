@@ -130,7 +130,7 @@ def test_no_wait_for_what_no_space_mends(monkeypatch: pytest.MonkeyPatch) -> Non
 def as_if_live(monkeypatch: pytest.MonkeyPatch) -> None:
     """A capture is read as an interface is, in small pieces, and looked after all the time."""
     monkeypatch.setattr(
-        runner, "disk_rules", lambda *_arguments: DiskRules(waits=True, is_live=True)
+        runner, "disk_rules", lambda *_arguments, **_options: DiskRules(waits=True, is_live=True)
     )
     monkeypatch.setattr(runner, "LiveReader", reader.Reader)
     monkeypatch.setattr(reader, "BATCH_FRAMES", 1000)

@@ -142,7 +142,7 @@ def run_into(
         open_it = sink_for(user, stack)
         hooks = WindowHooks(config)
         until_published.callback(hooks.discard)
-        plan = plan_of(engine, config, disk_rules(config, sources, interruption))
+        plan = plan_of(engine, config, disk_rules(config, interruption, is_live=is_live))
         sink = open_it(plan)
         if config.limits.workers > 1 and sink.may_async_sink:
             sink = AsyncSink(sink, plan, engine.call_aside)
@@ -157,13 +157,13 @@ def run_into(
         return report
 
 
-def disk_rules(config: Config, sources: Sequence[Source], interruption: Interruption) -> DiskRules:
-    """The rules of what a run of these sources leaves on its disk."""
+def disk_rules(config: Config, interruption: Interruption, *, is_live: bool) -> DiskRules:
+    """The rules of what a run leaves on its disk."""
     return DiskRules(
         keep_ns=int(config.output.keep or 0),
         max_bytes=int(config.output.max_disk or 0),
         waits=config.output.on_full == "wait",
-        is_live=bool(interfaces_of(sources)),
+        is_live=is_live,
         gives_up=lambda: interruption.requested,
     )
 
