@@ -10,6 +10,7 @@ of the samples is its share of the time.
 """
 
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -146,9 +147,11 @@ def measure_here(trace: Path, repeat: int) -> Measured:
 
 
 def measure(trace: Path, repeat: int) -> Measured:
-    """Measures in a new process. Raises ZanonError when that fails."""
+    """Measures in a new process, which finds modules as this one does. Raises ZanonError when that
+    fails."""
     command = [sys.executable, "-m", __name__, str(trace), str(repeat)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
     if done.returncode != 0:
         last = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
         raise ZanonError(f"{trace.name} could not be measured: {last}")
