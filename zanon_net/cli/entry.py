@@ -34,6 +34,7 @@ from zanon_net.cli.table_command import table_command
 from zanon_net.cli.top_command import top_command
 from zanon_net.cli.tune_command import tune_command
 from zanon_net.cli.unseal_command import unseal_command
+from zanon_net.pipeline.capabilities import use_permitted
 from zanon_net.pipeline.privileges import forbid_core_dumps
 from zanon_net.system.streams import ClosedStdout
 
@@ -72,8 +73,11 @@ table_command.add_command(table_anonymize)
 
 
 def _harden() -> None:
-    """Forbids core dumps, and raises the limit of open files to the most that is allowed."""
+    """Forbids core dumps, raises the limit of open files to the most that is allowed, and uses the
+    capabilities that the program's file has."""
     forbid_core_dumps()
+    with suppress(OSError, AttributeError):
+        use_permitted()
     with suppress(OSError, ValueError):  # a run may have more sources than the usual 1024 files
         _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

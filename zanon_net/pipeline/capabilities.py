@@ -1,13 +1,16 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""CAP_NET_RAW, the one capability that capturing needs, of a process that is no longer root's."""
+"""Capabilities of a process that is not root's.
+
+CAP_NET_RAW is what capturing needs. CAP_IPC_LOCK locks keys in memory beyond the usual limit.
+"""
 
 import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_CAP_NET_RAW = 1 << 13
+_CAP_NET_RAW, _CAP_IPC_LOCK = 1 << 13, 1 << 14
 _VERSION = 0x20080522  # of both structures, capset(2)
 _PR_SET_KEEPCAPS = 8
 
@@ -20,6 +23,21 @@ class _Half(ctypes.Structure):
     """Half of each set, of 32 capabilities."""
 
     _fields_ = tuple((name, ctypes.c_uint32) for name in ("effective", "permitted", "inheritable"))
+
+
+def use_permitted() -> None:
+    """Puts both capabilities in force if the thread is permitted to. The file of a program can
+    permit a capability, as in a container, without being refused where the capability is missing.
+
+    Raises OSError, or AttributeError on a system without capabilities.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, sets = _Header(_VERSION, 0), (_Half * 2)()
+    _check(libc.capget(ctypes.byref(header), sets))
+    unused = sets[0].permitted & ~sets[0].effective & (_CAP_NET_RAW | _CAP_IPC_LOCK)
+    if unused:
+        sets[0].effective |= unused
+        _check(libc.capset(ctypes.byref(header), sets))
 
 
 def keep_over_change_of_user() -> None:
