@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a job of Flink says to the probes that share its folder."""
+"""The interval that a job of Flink announces to probes."""
 
 from pathlib import Path
 
