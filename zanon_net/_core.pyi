@@ -864,7 +864,9 @@ def seal_quic(
 ) -> bytes:
     """The Initial `packet` as its sender protects it; `header` bytes stand before its number."""
 
-def parse_http(data: bytes, *, cut: bool = False) -> tuple[str, bytes, int, int]:
+def parse_http(
+    data: bytes, *, cut: bool = False, any_method: bool = False
+) -> tuple[str, bytes, int, int]:
     """(state, host as sent, method number, bytes of the head)."""
 
 @final

@@ -101,11 +101,11 @@ def tls_client_hello(data: bytes, *, cut: bool = False) -> ClientHello:
 def http_host(data: bytes, *, cut: bool = False) -> HttpHost:
     """Parse an HTTP/1.x request head (RFC 9112, 3.2).
 
-    data: the client's bytes, from the request line on. cut: no more bytes can come; a request line
-    that names the host, or a whole Host field that nothing behind it contradicts, is then enough.
-    Returns the host of an absolute target, else of the Host field.
+    data: the client's bytes, from the request line on, whose method may be any token. cut: no more
+    bytes can come; a request line that names the host, or a whole Host field that nothing behind it
+    contradicts, is then enough. Returns the host of an absolute target, else of the Host field.
     """
-    state, raw, method, head_bytes = _core.parse_http(data, cut=cut)
+    state, raw, method, head_bytes = _core.parse_http(data, cut=cut, any_method=True)
     return HttpHost(cast(State, state), raw, _hostname(raw), method, head_bytes)
 
 

@@ -19,13 +19,35 @@
 
 #define PARSE_CHUNK ZN_PARSE_OWN /* a request was read; a chunk of its body follows */
 
-/* Returns whether a request can begin with the first byte: a letter, or the end of an empty
+/* Returns whether a request can begin with the first byte: one of a token, or the end of an empty
  * line. */
 static bool starts(const zn_packet_context *s, zn_span bytes)
 {
-    uint8_t first = zn_ascii_first(bytes), lower = zn_ascii_lower(first);
+    uint8_t first = zn_ascii_first(bytes);
     (void)s;
-    return (lower >= 'a' && lower <= 'z') || first == '\r' || first == '\n';
+    return zn_http_is_token_byte(first) || first == '\r' || first == '\n';
+}
+
+/* Returns whether the bytes are one word, and the client never sent more: no request. */
+static bool is_last_word(const zn_packet_context *s, const zn_tcp_segment *in)
+{
+    uint32_t end = in->seq + (uint32_t)in->bytes.n;
+    return in->end == ZN_SEGMENT_CUT && zn_span_find(in->bytes, ' ') == in->bytes.n &&
+           !zn_tcp_stream_sent_from(s->f, end);
+}
+
+/* Returns the words that are methods at a segment's start. At the connection's first byte, and
+ * where the request before it ended by its length, no word can be the rest of a lost request. Bytes
+ * that end at a hole are no whole request, and the hole is counted already. */
+static zn_http_methods methods_at(const zn_packet_context *s, const zn_tcp_segment *in)
+{
+    const zn_flow *f = s->f;
+    bool first = !f->midstream && in->seq == f->side[f->client].isn + 1;
+    bool follows = ZN_STATE(f)->protocol == s->analyzer->id && !ZN_FACTS(f)->missed &&
+                   (!ZN_FACTS(f)->switches || ZN_STATE(f)->parse_tries == 1);
+    if ((!first && !follows) || in->end == ZN_SEGMENT_HOLE || is_last_word(s, in))
+        return ZN_HTTP_REGISTERED;
+    return ZN_HTTP_ANY;
 }
 
 /* ZN_OTHER for HTTP/2's preface, which looks like a request; ZN_NEED_MORE for a beginning of it. */
@@ -61,8 +83,8 @@ static void pass_request(const zn_packet_context *s, const zn_http_request *requ
         lose_place(s);
 }
 
-/* Rejects a request that begins with another word than a method, such as the rest of one whose
- * first bytes are missing, and ends reading: its fields need not mean what they seem to. */
+/* Rejects a request that begins with another word than a method, such as the rest of a request
+ * whose first bytes are missing, and ends reading: its fields need not mean what they seem to. */
 static zn_parse reject_other(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
     if (!zn_http_has_other_method(in->bytes))
@@ -81,9 +103,9 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     zn_http_request request;
     zn_parse result = exclude_preface(in->bytes);
     if (result == ZN_DONE)
-        result = zn_http_looks_like_request(in->bytes)
-                     ? zn_http_request_head(in->bytes, cut, &request)
-                     : reject_other(s, in, used);
+        result = zn_http_request_head(in->bytes, cut, methods_at(s, in), &request);
+    if (result == ZN_OTHER)
+        result = reject_other(s, in, used);
     if (ZN_STATE(f)->parse == ZN_PARSE_OFF)
         return result;
     if (result == ZN_MALFORMED)

@@ -151,8 +151,8 @@ static void jump(const zn_packet_context *s, uint32_t seq, zn_span bytes)
         zn_parse_end(s->names, s->f);
 }
 
-/* Sets the parse state after bytes that no analyzer recognised, where a message may start. */
-static void pass_unknown(const zn_packet_context *s)
+/* Sets the parse state after a segment that no analyzer recognised, where a message may start. */
+static void pass_unknown_segment(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
     zn_packet_context with = *s;
@@ -167,8 +167,28 @@ static void pass_unknown(const zn_packet_context *s)
     }
 }
 
-/* Reads message after message and moves watch_seq. ZN_NEED_MORE: *rest is no whole message. */
-static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
+/* Passes over bytes that no analyzer recognised. They were stored, as they might have begun a
+ * message with the segment that starts at `last`: that segment may begin another one. Returns
+ * ZN_DONE if it is still to be read. */
+static zn_parse pass_unknown(const zn_packet_context *s, zn_tcp_segment *rest, uint32_t last)
+{
+    int32_t before = zn_seq_ahead(last, rest->seq);
+    if (before <= 0 || (uint32_t)before >= rest->bytes.n || ZN_STATE(s->f)->stream == 0) {
+        pass_unknown_segment(s);
+        move_to(s->f, end_of(rest));
+        return ZN_OTHER;
+    }
+    for (uint32_t n = zn_stream_segments(&s->names->streams, ZN_STATE(s->f)->stream);
+         n > 1 && ZN_STATE(s->f)->parse != ZN_PARSE_OFF; n--)
+        pass_unknown_segment(s);
+    move_to(s->f, last);
+    drop_front(rest, (uint32_t)before);
+    return ZN_DONE;
+}
+
+/* Reads message after message and moves watch_seq. ZN_NEED_MORE: *rest is no whole message. `last`:
+ * where the last segment of *rest starts. */
+static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest, uint32_t last)
 {
     zn_flow *f = s->f;
     zn_parse result = ZN_DONE;
@@ -178,11 +198,9 @@ static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
         if (result == ZN_DONE) {
             move_to(f, rest->seq + used);
             drop_front(rest, used);
+        } else if (result == ZN_OTHER) {
+            result = pass_unknown(s, rest, last);
         }
-    }
-    if (result == ZN_OTHER) {
-        pass_unknown(s);
-        move_to(f, end_of(rest));
     }
     if (ZN_STATE(f)->parse == ZN_PARSE_OFF)
         return ZN_DONE;
@@ -199,8 +217,9 @@ static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
 }
 
 /* Reads the stream's bytes from its start up to the first hole, and forgets those that it read.
- * `after`: a segment without bytes that describes what follows them. */
-static void read_stream(const zn_packet_context *s, zn_tcp_segment after)
+ * `after`: a segment without bytes that describes what follows them. `last`: where their last
+ * segment starts. */
+static void read_stream(const zn_packet_context *s, zn_tcp_segment after, uint32_t last)
 {
     zn_flow *f = s->f;
     zn_stream_pool *pool = &s->names->streams;
@@ -209,7 +228,7 @@ static void read_stream(const zn_packet_context *s, zn_tcp_segment after)
     start.bytes = zn_stream_start(pool, ZN_STATE(f)->stream);
     start.seq = from;
     if (start.bytes.n != 0)
-        (void)read_all(s, &start);
+        (void)read_all(s, &start, last);
     if (f->watch_seq != from)
         zn_stream_consume(pool, ZN_STATE(f)->stream, f->watch_seq - from);
     if (ZN_STATE(f)->parse == ZN_PARSE_OFF ||
@@ -231,7 +250,7 @@ static void pass_holes(const zn_packet_context *s, zn_segment_end last)
             jump(s, f->watch_seq + first, zn_stream_start(pool, ZN_STATE(f)->stream));
         }
         hole = zn_stream_has_hole(pool, ZN_STATE(f)->stream);
-        read_stream(s, (zn_tcp_segment){.end = hole ? ZN_SEGMENT_HOLE : last});
+        read_stream(s, (zn_tcp_segment){.end = hole ? ZN_SEGMENT_HOLE : last}, f->watch_seq);
     }
 }
 
@@ -272,17 +291,19 @@ static bool store(const zn_packet_context *s, zn_tcp_segment *in)
 static void collect(const zn_packet_context *s, zn_tcp_segment *in)
 {
     const zn_stream_pool *pool = &s->names->streams;
+    uint32_t start = in->seq;
     bool at_end;
     if (!store(s, in))
         return;
     at_end = zn_stream_start(pool, ZN_STATE(s->f)->stream).n == in->seq - s->f->watch_seq;
-    read_stream(s, (zn_tcp_segment){.missing = at_end && in->bytes.n == 0 ? in->missing : 0});
+    read_stream(s, (zn_tcp_segment){.missing = at_end && in->bytes.n == 0 ? in->missing : 0},
+                at_end ? start : s->f->watch_seq);
 }
 
 static void see_in_place(const zn_packet_context *s, zn_tcp_segment *in)
 {
     move_to(s->f, in->seq);
-    if (read_all(s, in) == ZN_NEED_MORE)
+    if (read_all(s, in, in->seq) == ZN_NEED_MORE)
         (void)store(s, in);
     else
         in->bytes.n = 0;
@@ -402,18 +423,18 @@ void zn_tcp_stream_segment(const zn_packet_context *s)
     take(s, in);
 }
 
-/* Returns whether the client's last sequence number shows that it sent more than was read. */
-static bool sent_more(const zn_flow *f)
+bool zn_tcp_stream_sent_from(const zn_flow *f, uint32_t seq)
 {
     const zn_flow_side *side = &f->side[f->client];
     bool fin = side->fin != 0 && side->next_seq == side->fin_end;
-    return zn_seq_ahead(side->next_seq - fin, f->watch_seq) > 0;
+    return zn_seq_ahead(side->next_seq - fin, seq) > 0;
 }
 
 void zn_tcp_stream_closed(const zn_packet_context *s)
 {
     if (ZN_STATE(s->f)->parse != ZN_PARSE_OFF)
         pass_holes(s, ZN_SEGMENT_CUT);
-    if (is_after_message(s) && !s->f->names_dropped && sent_more(s->f))
+    if (is_after_message(s) && !s->f->names_dropped &&
+        zn_tcp_stream_sent_from(s->f, s->f->watch_seq))
         note_gap(s);
 }

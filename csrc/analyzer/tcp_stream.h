@@ -10,6 +10,8 @@
 
 /* Takes a segment of the flow; one without payload is ignored. */
 void zn_tcp_stream_segment(const zn_packet_context *s);
+/* Returns whether the last sequence number of the client shows that it sent bytes from `seq` on. */
+bool zn_tcp_stream_sent_from(const zn_flow *f, uint32_t seq);
 /* Reads a message that never became whole, when the flow closed, and takes note of missing bytes at
  * the end. s->p has no payload, and the time of the client's last bytes. */
 void zn_tcp_stream_closed(const zn_packet_context *s);

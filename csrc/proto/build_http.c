@@ -401,7 +401,10 @@ static void put_request_line(const head_builder *b, zn_span line)
     zn_span all = trim_end(line), before, target;
     zn_span method = zn_span_first(all, zn_span_find(all, ' '));
     put_byte(b, line, ' ');
-    put_text(b, method, method);
+    if (zn_http_is_known_method(all))
+        put_text(b, method, method);
+    else
+        put_byte(b, method, 'x');
     put_text(b, zn_span_after(all, all.n - VERSION_BYTES),
              zn_span_after(all, all.n - VERSION_BYTES));
     before = zn_span_part(all, method.n, all.n - VERSION_BYTES);
@@ -448,7 +451,7 @@ static void set_body(const zn_http_request *request, head_fields *fields)
 bool zn_build_http_request(zn_span head, const zn_build_choice *choice, uint8_t *out)
 {
     zn_http_request request;
-    zn_parse state = zn_http_request_head(head, true, &request);
+    zn_parse state = zn_http_request_head(head, true, ZN_HTTP_ANY, &request);
     head_builder b = {.head = head, .out = out, .host = {head.p, 0}};
     head_fields fields;
     zn_cursor c;

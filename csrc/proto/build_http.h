@@ -5,7 +5,7 @@
  *
  * Written of a request:
  *   - empty lines in front of it, and the end of each line, as they are;
- *   - the method and the version; blanks as spaces;
+ *   - a registered method (another one as 'x') and the version; blanks as spaces;
  *   - of the target: "/" and 'x'; before it, where the target has them (RFC 9112 3.2.2, 3.2.3), a
  *     registered scheme in lower case (another one as 'x'), 'x' and "@" for user information, and
  *     the authority as the Host;
@@ -29,7 +29,7 @@
 /*
  * Builds the head of a request into out[head.n], which is zero. `head` starts as
  * zn_http_request_head takes it, and is whole, or for good cut: its whole lines are built then.
- * Returns false, with all zeros, for what zn_http_request_head does not take as a request (another
+ * Returns false, with all zeros, for what zn_http_request_head does not take as a request (no
  * method, two different hosts, a head that is too long), and where not even one line is whole.
  */
 bool zn_build_http_request(zn_span head, const zn_build_choice *choice, uint8_t *out);

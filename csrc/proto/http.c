@@ -15,6 +15,7 @@
 #define CHUNK_LINE_MAX 256u /* a size and its extensions */
 #define CHUNK_TRAILERS_MAX 4096u
 #define CRLF_BYTES 2u
+#define METHOD_MAX 64u /* longest word taken for a method before its line is whole */
 
 typedef struct http_token {
     const char *text;
@@ -24,8 +25,8 @@ typedef struct http_token {
 #define TOKEN(text) {text, sizeof(text) - 1}
 
 /* The methods of IANA's registry (RFC 9110 16.1.1), the common ones first; without "*" and PRI,
- * which begin no request of HTTP/1. Any other word may be the rest of one whose start is
- * missing. */
+ * which begin no request of HTTP/1. Any other word may be the rest of a request whose start is
+ * missing, unless a request surely begins at the word. */
 static const char methods[] =
     "GET POST HEAD PUT DELETE CONNECT OPTIONS TRACE PATCH PROPFIND PROPPATCH MKCOL COPY MOVE "
     "LOCK UNLOCK VERSION-CONTROL REPORT CHECKOUT CHECKIN UNCHECKOUT MKWORKSPACE UPDATE LABEL "
@@ -140,6 +141,23 @@ static bool is_method(zn_span word)
     return false;
 }
 
+bool zn_http_is_token_byte(uint8_t byte)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    uint8_t lower = zn_ascii_lower(byte);
+    return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') ||
+           memchr(others, byte, sizeof others - 1) != NULL;
+}
+
+static bool is_token(zn_span word)
+{
+    zn_cursor c = zn_cursor_over_span(word, true);
+    while (zn_cursor_left(&c) > 0)
+        if (!zn_http_is_token_byte(zn_cursor_u8(&c)))
+            return false;
+    return word.n != 0;
+}
+
 /* A scheme has the characters of RFC 3986 3.1. */
 static bool is_scheme(zn_span s)
 {
@@ -212,11 +230,36 @@ static bool split_request_line(zn_span line, zn_span *word, zn_span *target)
     return target->n != 0 && is_version(zn_ascii_part(rest, last, rest.n));
 }
 
+/* Returns true if the bytes may be the start of a request's target: a path, "*" or an absolute
+ * URI. */
+static bool may_be_target(zn_span bytes)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, true);
+    uint8_t first = zn_ascii_first(bytes);
+    zn_span scheme = zn_ascii_take_until(&c, ':'), rest = zn_cursor_rest(&c);
+    zn_span slashes = {(const uint8_t *)"://", 3};
+    size_t n = rest.n < slashes.n ? rest.n : slashes.n;
+    if (first == '/' || first == '*' || bytes.n == 0)
+        return true;
+    return is_scheme(scheme) && zn_span_equal(zn_span_first(rest, n), zn_span_first(slashes, n));
+}
+
+/* Returns true if the start of a line may become a request line with any method. */
+static bool may_be_request_line(zn_span line)
+{
+    zn_cursor c = zn_cursor_over_span(line, true);
+    zn_span word = zn_ascii_take_until(&c, ' ');
+    return is_token(word) && word.n <= METHOD_MAX &&
+           may_be_target(zn_ascii_trim(zn_cursor_rest(&c)));
+}
+
 /* Reads METHOD SP target SP HTTP/1.x; false when the line is none. */
-static bool parse_request_line(zn_span line, head_state *state, zn_http_request *out)
+static bool parse_request_line(zn_span line, zn_http_methods allowed, head_state *state,
+                               zn_http_request *out)
 {
     zn_span method, target;
-    if (!split_request_line(line, &method, &target) || !is_method(method))
+    if (!split_request_line(line, &method, &target) ||
+        !(is_method(method) || (allowed == ZN_HTTP_ANY && is_token(method))))
         return false;
     out->method = equals(method, post) ? 2 : 1;
     out->switches = equals(method, connect);
@@ -240,7 +283,8 @@ bool zn_http_has_request_line(zn_span bytes)
     head_state state;
     zn_http_request request;
     zn_span line;
-    return zn_ascii_take_line(&c, &line) && parse_request_line(line, &state, &request);
+    return zn_ascii_take_line(&c, &line) &&
+           parse_request_line(line, ZN_HTTP_REGISTERED, &state, &request);
 }
 
 bool zn_http_has_other_method(zn_span bytes)
@@ -381,7 +425,19 @@ static void set_body(const head_state *state, zn_http_request *out)
         out->body_bytes = 0;
 }
 
-zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out)
+/* Returns the state of a head whose request line is not whole. `rest`: the line, maybe with a CR at
+ * its end. `unfinished`: the state if the line may become a request line. */
+static zn_parse parse_unfinished_request_line(zn_span line, zn_span rest, zn_http_methods allowed,
+                                              zn_parse unfinished)
+{
+    bool may_be_any = allowed == ZN_HTTP_ANY && unfinished == ZN_NEED_MORE;
+    if (line.n == 0 || !is_text(line))
+        return ZN_OTHER;
+    return zn_http_is_known_method(rest) || (may_be_any && may_be_request_line(line)) ? unfinished
+                                                                                      : ZN_OTHER;
+}
+
+zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_methods allowed, zn_http_request *out)
 {
     zn_span bounded = {head.p, head.n < ZN_HTTP_HEAD_MAX ? head.n : ZN_HTTP_HEAD_MAX};
     zn_parse unfinished = head.n < ZN_HTTP_HEAD_MAX ? ZN_NEED_MORE : ZN_MALFORMED;
@@ -390,16 +446,15 @@ zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out)
     head_state state = {.authority = {head.p, 0}, .host = {head.p, 0}, .cut = cut};
     zn_cursor start;
     zn_span line;
-    bool known;
 
     *out = request;
     skip_empty_lines(&c);
     start = c;
-    if (!zn_ascii_take_line(&c, &line)) {
-        known = head.n == 0 || (line.n > 0 && zn_http_is_known_method(zn_cursor_rest(&start)));
-        return known && is_text(line) ? unfinished : ZN_OTHER;
-    }
-    if (!parse_request_line(line, &state, &request))
+    if (!zn_ascii_take_line(&c, &line))
+        return head.n == 0 ? unfinished
+                           : parse_unfinished_request_line(line, zn_cursor_rest(&start), allowed,
+                                                           unfinished);
+    if (!parse_request_line(line, allowed, &state, &request))
         return ZN_OTHER;
     if (!parse_fields(&c, &state, &request))
         return unfinished;

@@ -23,6 +23,12 @@ typedef struct zn_http_request {
     bool switches;       /* CONNECT or an upgrade: another protocol may follow */
 } zn_http_request;
 
+/* Words that are methods. */
+typedef enum zn_http_methods {
+    ZN_HTTP_REGISTERED, /* methods of IANA's registry */
+    ZN_HTTP_ANY         /* any token (RFC 9110 9.1): where a request is known to begin */
+} zn_http_methods;
+
 /* True when these bytes can be the start of a request: a registered method and a space, or a
  * beginning of that where fewer bytes are there. Empty lines in front are passed over, as servers
  * do (RFC 9112 2.2). */
@@ -34,9 +40,12 @@ bool zn_http_is_known_method(zn_span bytes);
 /* True when these bytes start with a whole request line. */
 bool zn_http_has_request_line(zn_span bytes);
 
-/* True when these bytes start with what would be one, had its first word been registered. Empty
+/* True when these bytes start with a whole request line whose first word is not registered. Empty
  * lines in front are passed over. */
 bool zn_http_has_other_method(zn_span bytes);
+
+/* True for a byte that a token can hold (RFC 9110 5.6.2). */
+bool zn_http_is_token_byte(uint8_t byte);
 
 /*
  * Parses the head of a request. Returns ZN_DONE with *out once the empty line is there,
@@ -45,7 +54,8 @@ bool zn_http_has_other_method(zn_span bytes);
  * request line names the host, or one whole Host line is there and nothing after it says
  * otherwise.
  */
-zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out);
+zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_methods allowed,
+                              zn_http_request *out);
 
 /* ---- the body of a request that comes in chunks (RFC 9112 7.1), for where it ends ---- */
 

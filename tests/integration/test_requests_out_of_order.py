@@ -180,14 +180,17 @@ def test_what_is_no_request_where_one_has_to_begin_ends_reading() -> None:
 
 
 @pytest.mark.parametrize("word", [b"NOTIFY", b"get", b"ET", b"X_1"])
-def test_a_request_whose_method_is_not_registered_is_not_read(word: bytes) -> None:
-    """Nor what follows: it may be the body."""
+def test_behind_bytes_that_nobody_read_a_request_needs_a_registered_method(word: bytes) -> None:
+    """It may be the rest of a lost request. The next request is not read either: it may be the
+    body."""
     other = request(RARE, word).replace(b"\r\n\r\n", b"\r\nContent-Length: 99\r\n\r\n")
-    for start in (b"", ONE):
-        talk = web().say(start) if start else web()
-        outcome = among_three(talk.say(other).say(INSIDE))
-        assert outcome.stats["names_http"] == bool(start)
-        assert outcome.stats["suppressed_incomplete"] == 1
+    lost = web().say(ONE)
+    lost.next[CLIENT] += 50
+    cut = Tcp(ports=PORTS, next=[7_000, 500_001])
+    for talk, found in ((web().say(b"\0\0"), 0), (lost, 1), (cut, 0)):
+        outcome = among_three(talk.say(other).say(INSIDE), established=False)
+        assert outcome.stats["names_http"] == found
+        assert outcome.stats["suppressed_incomplete"] + outcome.stats["names_after_gaps"] == 1
         assert is_coarse(outcome)
 
 

@@ -21,6 +21,7 @@ from oracle.secondary import Secondary, ServerFlight, agent_of, host_of
 from oracle.stream import STREAM_MAX, StreamOracle
 
 DNS_PORT = 53
+WORDS = (b"GET", b"POST", b"PUT", b"CONNECT", b"BITS_POST", b"M-SEARCH", b"get")
 WELL_KNOWN = 1024  # ports below are well-known
 EARLY_NS = SECOND  # an answer may be captured so long before its question
 ACK_BEYOND_MAX = 1 << 20  # bytes past those that a server was seen to send
@@ -48,7 +49,7 @@ def service_of(segment: bytes) -> str | None:
     """The service that a client's segment begins, by its first word."""
     if segment[:1] == b"\x16" and segment[5:6] == b"\1":
         return "tls"
-    return "http" if segment.split(b" ")[0] in (b"GET", b"POST", b"PUT", b"CONNECT") else None
+    return "http" if segment.split(b" ")[0] in WORDS else None
 
 
 @dataclass(slots=True)

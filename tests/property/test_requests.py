@@ -19,9 +19,11 @@ INSIDE = request(b"never-visited.example")
 FIRST = 1001  # the sequence number of the client's first byte
 
 
-def message(host: bytes, how: str) -> bytes:
+def message(host: bytes, how: str, method: bytes) -> bytes:
     """A request, with a body that looks like one."""
-    head = request(host, b"GET" if how == "none" else b"POST").removesuffix(b"\r\n")
+    if method == b"":
+        method = b"GET" if how == "none" else b"POST"
+    head = request(host, method).removesuffix(b"\r\n")
     match how:
         case "length":
             return head + b"Content-Length: %d\r\n\r\n" % (2 * len(INSIDE)) + INSIDE * 2
@@ -33,7 +35,10 @@ def message(host: bytes, how: str) -> bytes:
 
 
 messages = st.builds(
-    message, st.sampled_from(HOSTS), st.sampled_from(["none", "none", "length", "chunks"])
+    message,
+    st.sampled_from(HOSTS),
+    st.sampled_from(["none", "none", "length", "chunks"]),
+    st.sampled_from([b"", b"", b"BITS_POST", b"get", b"M-SEARCH"]),
 )
 
 

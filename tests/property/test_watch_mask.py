@@ -138,7 +138,8 @@ def test_no_column_shows_which_way_a_segment_went(opening: str, taken: list[Step
 
 # ---- what a segment begins with -----------------------------------------------------------------
 
-TEXT = b"~"  # what it begins is told by more than the first byte; of the others, by that one
+# Text that is no token, so that no method may begin with it. The first byte of the others decides.
+TEXT = b"@"
 NO_TEXT = [b"\0", b"\2", b"\6", b"\x7f", b"\x80", b"\xff"]
 SPOKEN = [
     hello(b"late.example"),

@@ -9,6 +9,7 @@ from support.proxy_starttls_prefix import PREFIXES
 
 HIDDEN = ((), (wire.extension(wire.ECH, bytes(40)),))  # Encrypted Client Hello, offered or not
 HOST_MAX = 40
+METHODS = (b"BITS_POST", b"M-SEARCH", b"get")  # that IANA does not list
 BODY = request(b"body.example")
 BEFORE = ("PROXY TCP4", "PROXY 2", "SOCKS 5 greeting", "SOCKS 5 name", "PostgreSQL", "RDP")
 BEFORE += ("SMTP, pipelined", "LDAP", "MySQL", "XMPP")
@@ -53,6 +54,8 @@ def requests(hosts: tuple[bytes, ...], how: str) -> list[bytes]:
     match how:
         case "at once":
             return [b"".join(map(request, hosts))]
+        case "methods":
+            return [request(host, METHODS[n % len(METHODS)]) for n, host in enumerate(hosts)]
         case "body":
             heads = [request(host, b"POST").removesuffix(b"\r\n") for host in hosts]
             return [b"%bContent-Length: %d\r\n\r\n%b" % (h, len(BODY), BODY) for h in heads]

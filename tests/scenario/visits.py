@@ -64,7 +64,7 @@ HOW = {
 HOW["dns over tcp"] = HOW["tls"]
 HOW["http"] = (
     *HOW["tls"],
-    *("at once", "body", "body", "chunks", "chunks apart", "absolute", "upgrade"),
+    *("at once", "methods", "body", "body", "chunks", "chunks apart", "absolute", "upgrade"),
     *("overtaken", "overtaken", "body first"),
 )
 HOW["h2"] = (*("whole",) * 2, "at once", "body", "chunks", "unanswered", "guessed", "late proof")

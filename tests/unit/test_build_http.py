@@ -51,6 +51,11 @@ REQUESTS = {
     "bare line feeds": (b"GET /a HTTP/1.1\nA: b\n\n", b"GET /x HTTP/1.1\nx:xx\n\n"),
     "empty lines": (b"\r\n\n" + GET + b"\r\n", b"\r\n\n" + GET + b"\r\n"),
     "target": (b"PUT /a?b=c#d HTTP/1.1\r\n\r\n", b"PUT /xxxxxxx HTTP/1.1\r\n\r\n"),
+    "a method that is not registered": (
+        b"M-SEARCH * HTTP/1.1\r\nHost: a.example\r\n\r\n",
+        b"xxxxxxxx / HTTP/1.1\r\nHost: a.example\r\n\r\n",
+    ),
+    "a registered method in lower case": (b"get / HTTP/1.1\r\n\r\n", b"xxx / HTTP/1.1\r\n\r\n"),
     "asterisk": (b"OPTIONS * HTTP/1.1\r\n\r\n", b"OPTIONS / HTTP/1.1\r\n\r\n"),
     "absolute": (
         b"GET HTTP://u:p@A.example:8/p?q HTTP/1.1\r\nHost: a.example:8\r\n\r\n",
@@ -148,7 +153,7 @@ NO_REQUESTS = {
     "nothing": b"",
     "a line not whole": b"GET /secret HTTP/1.1",
     "empty lines only": b"\r\n\r\n",
-    "another method": b"M-SEARCH * HTTP/1.1\r\nHost: a.example\r\n\r\n",
+    "no method": b"<M> * HTTP/1.1\r\nHost: a.example\r\n\r\n",
     "another version": b"GET / HTTP/2.0\r\nHost: a.example\r\n\r\n",
     "two hosts": GET + b"Host: a.example\r\nHost: b.example\r\n\r\n",
     "a folded host": GET + b"Host: a.example\r\n .org\r\n\r\n",

@@ -3,14 +3,14 @@
 # HTTP, and prefixes before it or TLS: csrc/proto/http.h, http2.h, hpack.h,
 # proxy_starttls_prefix.h.
 
-def parse_http(bytes data not None, *, bint cut=False):
-    """(state, host as sent, method number, bytes of the head)."""
+def parse_http(bytes data not None, *, bint cut=False, bint any_method=False):
+    """(state, host as sent, method number, bytes of the head). any_method: a request is known to
+    begin here."""
     cdef _Copy copy = _Copy(data)
     cdef zn_http_request request
     memset(&request, 0, sizeof(request))
-    state = ZN_OTHER
-    if zn_http_looks_like_request(copy.span):
-        state = zn_http_request_head(copy.span, cut, &request)
+    state = zn_http_request_head(
+        copy.span, cut, ZN_HTTP_ANY if any_method else ZN_HTTP_REGISTERED, &request)
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", 0, 0
     return "done", span_bytes(request.host), request.method, request.head_bytes

@@ -169,8 +169,11 @@ cdef extern from "proto/http.h" nogil:
         zn_span host
         uint16_t method
         size_t head_bytes
-    bint zn_http_looks_like_request(zn_span data)
-    zn_parse zn_http_request_head(zn_span head, bint cut, zn_http_request *out)
+    ctypedef enum zn_http_methods:
+        ZN_HTTP_REGISTERED
+        ZN_HTTP_ANY
+    zn_parse zn_http_request_head(zn_span head, bint cut, zn_http_methods allowed,
+                                  zn_http_request *out)
 
 
 cdef extern from "proto/hpack.h" nogil:
