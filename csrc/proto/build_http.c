@@ -229,7 +229,7 @@ static void read_field(zn_span line, head_fields *fields)
     }
 }
 
-/* Form of the fields: with a blank before the value and CRLF at the end, or as short as possible. */
+/* Form of the fields: a blank before the value and CRLF behind it, or as short as possible. */
 typedef struct field_writer {
     const head_builder *b;
     uint8_t *at; /* NULL: bytes are counted only */
@@ -438,8 +438,8 @@ static bool has_line(zn_span head)
     return false;
 }
 
-/* Sets the fields by what proto/http.c read of the request, so that it reads the same body again. An
- * unknown length is written as an empty value. */
+/* Sets the fields by what proto/http.c read of the request, so that it reads the same body again.
+ * An unknown length is written as an empty value. */
 static void set_body(const zn_http_request *request, head_fields *fields)
 {
     fields->is_chunked = request->chunked;

@@ -86,10 +86,10 @@ bool zn_build_name_allowed(zn_span name)
     }
 }
 
-void zn_build_host_name(zn_span name, bool shown, uint8_t *out)
+void zn_build_host_name(zn_span name, bool disclosed, uint8_t *out)
 {
     zn_cursor c = zn_cursor_over_span(name, true);
-    if (!shown || !zn_build_name_allowed(name)) {
+    if (!disclosed || !zn_build_name_allowed(name)) {
         zn_build_masked_name(out, name.n);
         return;
     }

@@ -32,7 +32,7 @@ static uint8_t *put_be16(uint8_t *out, size_t value)
 
 /* Writes n bytes: the length of the extensions, server_name unless the name is empty, and padding
  * if there is room. */
-static void put_extensions(zn_span name, bool shown, size_t n, uint8_t *out)
+static void put_extensions(zn_span name, bool disclosed, size_t n, uint8_t *out)
 {
     const uint8_t *end = out + n;
     out = put_be16(out, n - LIST_LENGTH);
@@ -41,7 +41,7 @@ static void put_extensions(zn_span name, bool shown, size_t n, uint8_t *out)
         out = put_be16(out, name.n + 5);
         out = put_be16(out, name.n + 3);
         out = put_be16(out + 1, name.n); /* behind the type of name, host_name, which is 0 */
-        zn_build_host_name(name, shown, out);
+        zn_build_host_name(name, disclosed, out);
         out += name.n;
     }
     if (out == end)
@@ -50,7 +50,7 @@ static void put_extensions(zn_span name, bool shown, size_t n, uint8_t *out)
     (void)put_be16(out, (size_t)(end - out) - 2);
 }
 
-bool zn_build_plain_hello(zn_span name, bool shown, bool datagram, size_t n, uint8_t *out)
+bool zn_build_plain_hello(zn_span name, bool disclosed, bool datagram, size_t n, uint8_t *out)
 {
     size_t fixed = datagram ? FIXED + 1 : FIXED, rest = n - fixed, listed = rest;
     size_t named = name.n == 0 ? 0 : NAME_HEADERS + name.n;
@@ -68,6 +68,6 @@ bool zn_build_plain_hello(zn_span name, bool shown, bool datagram, size_t n, uin
     *out = (uint8_t)(1 + rest - listed); /* methods, each 0 */
     out += 2 + rest - listed;
     if (listed != 0)
-        put_extensions(name, shown, listed, out);
+        put_extensions(name, disclosed, listed, out);
     return true;
 }

@@ -13,11 +13,11 @@
 
 /*
  * Writes the body of a hello, from its version on, into out[n], which is all zeros. name: in the
- * hello, empty if the hello has no name; shown: the name may be written, else its mask is.
+ * hello, empty if the hello has no name; disclosed: the name may be written, else its mask is.
  * datagram: the body is of DTLS. Bytes that are too few for an extension become further compression
  * methods. Returns false, and writes nothing, if the name does not fit. A hello that was read whole
  * has room for it.
  */
-bool zn_build_plain_hello(zn_span name, bool shown, bool datagram, size_t n, uint8_t *out);
+bool zn_build_plain_hello(zn_span name, bool disclosed, bool datagram, size_t n, uint8_t *out);
 
 #endif

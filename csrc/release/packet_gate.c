@@ -204,8 +204,8 @@ void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow)
     plan->last_word = (uint16_t)names_say(g, zn_flow_at(g->flows, flow), plan, INT64_MAX);
 }
 
-/* Returns true if a packet that leaves at due_ns shows the flow's server, as the flow's record does:
- * the flow's own vote was decided by then, and released the address. */
+/* Returns true if a packet that leaves at due_ns shows the flow's server, as the flow's record
+ * does: the flow's own vote was decided by then, and released the address. */
 static bool is_server_released(const zn_packet_gate *g, const zn_flow *f,
                                const zn_packet_plan *plan, int64_t due_ns)
 {

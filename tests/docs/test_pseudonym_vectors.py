@@ -99,7 +99,7 @@ def test_packet_clients(tmp_path: Path) -> None:
 def test_what_else_packets_have(tmp_path: Path) -> None:
     _, made = packet_keys("networks", tmp_path / "key")
     rows = table("user | what")
-    assert len(rows) == 5
+    assert len(rows) == 7
     for user, what, result in rows:
         who = None if user == "none" else user
         is_port = what.isdigit()
