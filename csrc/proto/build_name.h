@@ -15,7 +15,8 @@
  * .local and home.arpa. */
 bool zn_build_name_allowed(zn_span name);
 
-/* Writes into out[name.n] the name in lower case if it is `disclosed` and allowed, else its mask. */
+/* Writes into out[name.n] the name in lower case if it is `disclosed` and allowed, or else its
+ * mask. */
 void zn_build_host_name(zn_span name, bool disclosed, uint8_t *out);
 
 #endif
