@@ -4,6 +4,7 @@
 
 #include "analyzer/parse_state.h"
 #include "analyzer/tcp_stream.h"
+#include "analyzer/unread.h"
 
 #define X(ID, name, ...) extern const zn_analyzer_functions zn_##name##_functions;
 ZN_ANALYZERS(X)
@@ -135,6 +136,7 @@ static void see_datagram(zn_packet_context *s)
     for (unsigned id = 1; id < ZN_ANALYZERS_END; id++)
         if (takes_datagram(s, &analyzers[id]))
             return;
+    zn_unread_datagram(s);
     if (ZN_STATE(s->f)->protocol == ZN_ANALYZER_NONE)
         note_unsupported(s);
 }
@@ -146,6 +148,7 @@ static void disregard(zn_packet_context *s)
 {
     zn_flow *f = s->f;
     s->names->stats->n[ZN_STAT_TUNNEL_MISMATCH]++;
+    zn_unread_disregard(s);
     if (ZN_STATE(f)->addr_vote == ZN_ADDR_PENDING) {
         f->syn_acked = f->client_acked = false;
         f->side[0].isn_claimed = f->side[1].isn_claimed = false;
@@ -161,6 +164,7 @@ bool zn_analyzers_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_pa
         zn_names_mark_client(&s);
     if (!zn_flow_has_user(f))
         return true;
+    zn_unread_see(&s);
     if (ZN_UNLIKELY(p->tunnel_count != 0 || f->user_outside) &&
         !zn_roles_is_user(names->roles, names->flows, f, p)) {
         disregard(&s);

@@ -21,11 +21,21 @@ typedef struct __attribute__((packed, may_alias)) zn_flow_state {
 _Static_assert(sizeof(zn_flow_state) == ZN_FLOW_STATE_BYTES, "it fills what flow/ reserves");
 _Static_assert(offsetof(zn_flow, state) % sizeof(uint32_t) == 0, "the stream is a word");
 
+/* What is known of the bytes that a flow's client sent, as far as they may name a host
+ * (analyzer/unread). */
+typedef enum zn_client_bytes {
+    ZN_CLIENT_SILENT,   /* no sign of any */
+    ZN_CLIENT_OPEN,     /* there are some, and nothing is known of them yet */
+    ZN_CLIENT_NAMELESS, /* they were read from the first one on, and name no host */
+    ZN_CLIENT_UNREAD    /* they may name a host, and cannot be read */
+} zn_client_bytes;
+
 /* In the rest of the flow. */
 typedef struct __attribute__((may_alias)) zn_flow_facts {
     uint32_t names;        /* first name entry, 0: none */
     uint16_t header_table; /* analyzer/http2: header table of the connection, 0: none */
-    uint8_t http_method;
+    uint8_t http_method : 6;
+    uint8_t client_bytes : 2;   /* zn_client_bytes */
     bool server_was_client : 1; /* release/gate: in an epoch whose clients are forgotten */
     bool server_is_asked : 1;   /* release/gate_ask: whether it was, and there is no answer yet */
     bool record_is_asked : 1;   /* release/gate_ask: it closed, and its record waits for answers */

@@ -87,7 +87,7 @@ static zn_parse read_frame(const zn_packet_context *s, const zn_tcp_segment *in,
     if (!unit.request)
         return ZN_DONE;
     if (ZN_FACTS(f)->http_method == 0)
-        ZN_FACTS(f)->http_method = (uint8_t)unit.method;
+        ZN_FACTS(f)->http_method = unit.method & 0x3fu;
     (void)zn_names_observed(s, unit.host);
     return ZN_DONE;
 }

@@ -10,6 +10,7 @@
 #include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
 #include "analyzer/tcp_stream.h"
+#include "analyzer/unread.h"
 #include "proto/ascii.h"
 #include "proto/http.h"
 #include "proto/http2.h"
@@ -117,8 +118,10 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     pass_request(s, &request, in->end, used);
     ZN_STATE(f)->protocol = s->analyzer->id & 0x3fu;
     if (ZN_FACTS(f)->http_method == 0)
-        ZN_FACTS(f)->http_method = (uint8_t)request.method;
+        ZN_FACTS(f)->http_method = request.method & 0x3fu;
     (void)zn_names_observed(s, request.host);
+    if (request.switches)
+        zn_unread_begin_again(f);
     zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_HTTP_REQUEST,
                                     .bytes = zn_ascii_part(in->bytes, 0, request.head_bytes),
                                     .seq = in->seq});

@@ -3,6 +3,7 @@
 #include "analyzer/names.h"
 
 #include "analyzer/parse_state.h"
+#include "analyzer/unread.h"
 
 #define MAX_STREAMS 16384 /* flows whose first bytes are being put together */
 
@@ -179,6 +180,7 @@ uint32_t zn_names_observed(const zn_packet_context *s, zn_span raw)
     zn_stat why;
     zn_id id;
     uint32_t entry;
+    zn_unread_message_read(s->f);
     if (kind == ZN_HOST_EMPTY || kind == ZN_HOST_ADDRESS) {
         names->stats
             ->n[kind == ZN_HOST_EMPTY ? ZN_STAT_HELLOS_WITHOUT_NAME : ZN_STAT_NAMES_ADDRESS]++;
@@ -389,6 +391,8 @@ zn_stat zn_names_status(const zn_names *names, const zn_flow *f)
         return ZN_STAT_STATUS_ECH;
     if (ZN_FACTS(f)->names == 0 && ZN_FACTS(f)->missed)
         return ZN_STAT_STATUS_TRUNCATED;
+    if (zn_unread(f))
+        return ZN_STAT_STATUS_UNREAD;
     if (ZN_FACTS(f)->names == 0)
         return f->names_dropped ? ZN_STAT_STATUS_UNSUPPORTED : ZN_STAT_STATUS_NONE;
     for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;

@@ -18,6 +18,7 @@
 #include "analyzer/tcp_stream.h"
 
 #include "analyzer/parse_state.h"
+#include "analyzer/unread.h"
 #include "proto/ascii.h"
 #include "proto/proxy_starttls_prefix.h"
 
@@ -59,6 +60,7 @@ static zn_parse recognise(const zn_packet_context *s, const zn_tcp_segment *in, 
         zn_proxy_or_starttls_prefix_skip(in->bytes, &prefix) != ZN_DONE)
         return ZN_OTHER;
     *used = (uint32_t)prefix;
+    zn_unread_begin_again(s->f);
     return ZN_DONE;
 }
 
@@ -173,6 +175,7 @@ static void pass_unknown_segment(const zn_packet_context *s)
 static zn_parse pass_unknown(const zn_packet_context *s, zn_tcp_segment *rest, uint32_t last)
 {
     int32_t before = zn_seq_ahead(last, rest->seq);
+    zn_unread_segment(s, rest->bytes, rest->missing != 0);
     if (before <= 0 || (uint32_t)before >= rest->bytes.n || ZN_STATE(s->f)->stream == 0) {
         pass_unknown_segment(s);
         move_to(s->f, end_of(rest));

@@ -16,12 +16,13 @@ static void need_role(const zn_flow *f, zn_watch_need *need)
     zn_watch_need_both(need, any ? ZN_WATCH_TUNNEL | ZN_WATCH_PACKET : ZN_WATCH_TUNNEL);
 }
 
-/* Returns whether messages are looked for by the start of the client's segments alone. */
+/* Returns true if messages are looked for by the start of the client's segments alone. The first
+ * bytes that no analyzer recognises are looked into, whatever their start (analyzer/unread). */
 static bool is_searched_by_start(const zn_flow *f)
 {
     return ZN_STATE(f)->parse == ZN_PARSE_SEARCH && ZN_STATE(f)->parse_tries != 0 &&
            ZN_STATE(f)->stream == 0 && ZN_STATE(f)->protocol == ZN_ANALYZER_NONE &&
-           !zn_service_has_dns_port(&f->tuple);
+           ZN_FACTS(f)->client_bytes != ZN_CLIENT_OPEN && !zn_service_has_dns_port(&f->tuple);
 }
 
 /* Adds the packets of a TCP flow that the search for names, and the votes for the server's address,
@@ -36,6 +37,8 @@ static void names_need(const zn_names *names, const zn_flow *f, zn_watch_need *n
     need_role(f, need);
     if (ZN_STATE(f)->parse == ZN_PARSE_OFF)
         return;
+    if (ZN_FACTS(f)->client_bytes == ZN_CLIENT_SILENT && !f->midstream)
+        zn_watch_need_both(need, ZN_WATCH_PACKET); /* for the server's acknowledgements */
     if (ZN_STATE(f)->parse == ZN_PARSE_SEARCH &&
         f->midstream) /* the server may turn out to be the client */
         need->side[1 - f->client] |= ZN_WATCH_PAYLOAD;

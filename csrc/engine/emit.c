@@ -587,11 +587,11 @@ void zn_engine_forget_flow(zn_engine *e, uint32_t flow)
     zn_flow_emitted(e->flows, flow);
 }
 
-bool zn_engine_flow_is_held(zn_engine *e, uint32_t flow, const zn_flow *f)
+bool zn_engine_flow_is_held(zn_engine *e, uint32_t flow)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(&e->packets[0].gate, flow);
     for (unsigned i = 0; i < e->packets_count; i++)
-        zn_packet_gate_note(&e->packets[i].gate, flow, f->closed_ns, true);
+        zn_packet_gate_close(&e->packets[i].gate, flow);
     if (plan->held == 0)
         return false;
     plan->record_written = true;

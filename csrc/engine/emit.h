@@ -48,7 +48,7 @@ void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all);
 bool zn_engine_packets_full(const zn_engine *e);
 /* Takes note that a flow closed and its record is written. Returns whether packets of it wait: then
  * it is forgotten when they have left. */
-bool zn_engine_flow_is_held(zn_engine *e, uint32_t flow, const zn_flow *f);
+bool zn_engine_flow_is_held(zn_engine *e, uint32_t flow);
 /* Makes room for the packets of a group, if need be by having the oldest leave early; votes are
  * decided. */
 void zn_engine_emit_early(zn_engine *e);

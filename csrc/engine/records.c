@@ -3,6 +3,7 @@
 #include "engine/records.h"
 
 #include "analyzer/analyzers.h"
+#include "analyzer/unread.h"
 #include "engine/emit.h"
 #include "flow/flow_table.h"
 #include "release/disclosure.h"
@@ -152,11 +153,12 @@ int zn_engine_write_record(zn_engine *e, uint32_t flow, uint64_t server, zn_erro
             put_record(e, record);
         e->stats.n[ZN_STAT_RECORDS]++;
         e->stats.n[zn_names_status(&e->names, f)]++;
+        e->stats.n[ZN_STAT_SUPPRESSED_UNREAD] += zn_unread(f);
         e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += f->midstream;
     } else {
         e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
     }
-    if (e->packets_count != 0 && zn_engine_flow_is_held(e, flow, f))
+    if (e->packets_count != 0 && zn_engine_flow_is_held(e, flow))
         return rc;
     zn_engine_forget_flow(e, flow);
     return rc;

@@ -4,11 +4,15 @@
 
 #include "analyzer/analyzers.h"
 #include "analyzer/service.h"
+#include "analyzer/unread.h"
 #include "release/disclosure.h"
 
-/* Returns whether the flow exposed a name that was not released. */
+/* Returns true if the flow exposed a name that was not released, or may have. An unread flow counts
+ * like a flow with a name where records are exact. */
 static bool has_withheld(const zn_gate *g, const zn_flow *f)
 {
+    if (zn_unread(f))
+        return !g->policy->exact;
     for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
          entry = zn_name_store_at(g->name_store, entry)->next)
         if (zn_name_store_at(g->name_store, entry)->state != ZN_ENTRY_RELEASED &&
@@ -35,7 +39,7 @@ static void fill_name(const zn_gate *g, const zn_flow *f, zn_record *r)
     uint32_t first = first_name(g, f);
     const zn_name_entry *e;
     if (first == 0) {
-        r->status = f->names_dropped ? ZN_NAME_SUPPRESSED : ZN_NAME_NONE;
+        r->status = f->names_dropped || zn_unread(f) ? ZN_NAME_SUPPRESSED : ZN_NAME_NONE;
         return;
     }
     e = zn_name_store_at(g->name_store, first);

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "release/packet_gate.h"
 
+#include "analyzer/unread.h"
 #include "anonymity/votes.h"
 #include "release/flow_record.h"
 #include "util/arena.h"
@@ -123,14 +124,32 @@ void zn_packet_gate_reopen(zn_packet_gate *g, uint32_t flow, int64_t epoch)
     plan->ready = !plan->left && make_ends(g, zn_flow_at(g->flows, flow), epoch, plan);
 }
 
+/* Returns true if this output shows flows that have names below its z: z is 1. */
+static bool shows_all(const zn_packet_gate *g)
+{
+    return g->policy->roles->release_all && g->least_z <= 1;
+}
+
 void zn_packet_gate_note(zn_packet_gate *g, uint32_t flow, int64_t t_ns, bool all_read)
 {
     const zn_flow *f = zn_flow_at(g->flows, flow);
     zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
-    if (all_read && plan->names_known_ns == INT64_MAX)
+    bool nameless = zn_unread_is_nameless(f) || shows_all(g);
+    if (all_read && nameless && plan->names_known_ns == INT64_MAX)
         plan->names_known_ns = t_ns;
     if ((f->names_dropped || ZN_FACTS(f)->missed) && plan->missed_ns == INT64_MAX)
         plan->missed_ns = t_ns;
+}
+
+void zn_packet_gate_close(zn_packet_gate *g, uint32_t flow)
+{
+    const zn_flow *f = zn_flow_at(g->flows, flow);
+    zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
+    if (zn_unread(f) && !shows_all(g))
+        zn_packet_gate_withhold(g, flow, f->closed_ns);
+    else if (plan->names_known_ns == INT64_MAX)
+        plan->names_known_ns = f->closed_ns;
+    zn_packet_gate_note(g, flow, f->closed_ns, false);
 }
 
 /* ---- fates ----------------------------------------------------------------------------------- */

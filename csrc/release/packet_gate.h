@@ -138,9 +138,11 @@ size_t zn_packet_gate_memory(const zn_packet_gate *g);
  * its epoch. Where that fails, or packets of the flow have left, no more of them leave. */
 void zn_packet_gate_open(zn_packet_gate *g, uint32_t flow, int64_t epoch);
 void zn_packet_gate_reopen(zn_packet_gate *g, uint32_t flow, int64_t epoch);
-/* Takes note of what is known of the flow's names at t_ns, after a packet of it was looked into or
- * it closed. `all_read`: no more is to come. */
+/* Notes what is known of the flow's names at t_ns, after a packet of it was looked into. all_read:
+ * no more names are expected. */
 void zn_packet_gate_note(zn_packet_gate *g, uint32_t flow, int64_t t_ns, bool all_read);
+/* Notes what is known of the names of a flow that closed: of an unread one, nothing. */
+void zn_packet_gate_close(zn_packet_gate *g, uint32_t flow);
 
 /* Has no packet of the flow leave that is due at t_ns or later: its server's address was released,
  * and is not any more. */

@@ -89,6 +89,7 @@
     X(STATUS_TRUNCATED, "status", "a hello, request or question never seen whole")                 \
     X(STATUS_INVALID, "status", "a name that is not valid, or contradictory copies")               \
     X(STATUS_UNSUPPORTED, "status", "a version that is not read, or no room")                      \
+    X(STATUS_UNREAD, "status", "unread: no name, and bytes of the client that may have held one")  \
     X(STATUS_NONE, "status", "no name")                                                            \
     X(NAMES_TLS, "name", "names seen in TLS")                                                      \
     X(NAMES_HTTP, "name", "names seen in HTTP")                                                    \
@@ -115,6 +116,7 @@
     X(SUPPRESSED_OUTSIDE, "suppressed", "flow opened from outside: its host does not vote")        \
     X(SUPPRESSED_QUIC_VERSION, "suppressed", "in a QUIC version that is not read")                 \
     X(SUPPRESSED_CAPACITY, "suppressed", "a table was full")                                       \
+    X(SUPPRESSED_UNREAD, "suppressed", "flow without a name whose bytes could not be read")        \
     X(SUPPRESSED_UNANSWERED, "suppressed", "the counter of all probes did not answer in time")     \
     X(DNS_OBSERVATIONS, "dns", "names in DNS that count apart")                                    \
     X(DNS_RELEASED, "dns", "of them released")                                                     \

@@ -270,14 +270,14 @@ def test_unknown_versions() -> None:
         quic.long_header(0, 0x1A2A3A4A, DCID, SCID, fixed=0) + bytes(1200),
         bytes(1200),
     ):
-        assert status(seen_at_once(packet)) == (None, "none")
+        assert status(seen_at_once(packet)) == (None, "suppressed")
 
 
 def test_a_flow_joined_in_its_middle() -> None:
     outcome = seen_at_once(quic.opaque(quic.HANDSHAKE, SERVER_ID, SCID))
     assert status(outcome) == ("quic", "suppressed")
     assert outcome.stats["suppressed_incomplete"] == 1
-    assert status(seen_at_once(quic.short(SERVER_ID))) == (None, "none")
+    assert status(seen_at_once(quic.short(SERVER_ID))) == (None, "suppressed")
     talk = Udp(ports=PORTS).send(ANSWER, SERVER).send(FLIGHT[0])
     assert run(talk.frames, z=1, established=False).released() == {NAME.decode()}
 

@@ -21,6 +21,7 @@ from oracle.rules import MINUTE, Rules, is_special, shortened, stepped
 from oracle.secondary import Secondary
 from oracle.talks import Name, Talk, Vote
 from oracle.tcp import counts
+from oracle.unread import is_unread
 from oracle.ztable import ZOracle
 
 COMMON_PORTS = (53, 80, 443, 853)  # ports that disclose no more than the protocol
@@ -197,7 +198,9 @@ class Model:
 
     def _record(self, flow: list[Packet], talk: Talk) -> Record:
         states = [name.state.replace("waiting", "unconfirmed") for name in talk.names]
+        unread = is_unread(flow, talk)
         hides = talk.unread or any(state != "released" for state in states)
+        hides |= unread and not self.rules.exact
         withheld = not self.rules.everything and hides
         coarse = withheld and not self.rules.exact
         client, server = talk.ends
@@ -216,7 +219,7 @@ class Model:
             "server_port": server.port if not withheld or server.port in COMMON_PORTS else 0,
             "name": talk.names[0].text if states[:1] == ["released"] else None,
             "name_source": talk.names[0].source if states else None,
-            "name_status": (*states, "suppressed" if talk.unread else "none")[0],
+            "name_status": (*states, "suppressed" if talk.unread or unread else "none")[0],
             "ech": "offered" if talk.ech and not coarse else "none",
             "epoch": 0 if self.rules.rotate_ns % step_ns else talk.epoch,
             "t_start_ns": floored(times[0], step_ns),

@@ -41,12 +41,13 @@ def normal(raw: bytes) -> tuple[str, str]:
 
 class Said(NamedTuple):
     """A hello, a request or a question in a stream: the place of the next one, and the host that it
-    names, if any; ech: the name hides another."""
+    names, if any; ech: the name hides another; whole: it says whether it names a host."""
 
     end: int
     source: str
     raw: bytes | None
     ech: bool = False
+    whole: bool = True
 
 
 def extensions(hello: bytes) -> Iterator[tuple[int, bytes]]:
@@ -120,14 +121,14 @@ def frames_in(head: bytes) -> Iterator[Said]:
             block += head[9:end]
             if flags & END_HEADERS:
                 raw, block = dict(table.decode(block, raw=True))[b":authority"], b""
-        yield Said(end, "http", raw)
+        yield Said(end, "http", raw, whole=raw is not None)
         head = head[end:]
 
 
 def web_socket_in(head: bytes) -> Said | None:
     """A frame of fewer than 126 bytes (RFC 6455, 5.2), which names nobody."""
     end = 6 + (head[1] & 127) if len(head) > 1 else 2
-    return Said(end, "http", None) if end <= len(head) else None
+    return Said(end, "http", None, whole=False) if end <= len(head) else None
 
 
 # By the first byte: whatever else begins a request.
@@ -138,11 +139,11 @@ def said_in(head: bytes) -> Iterator[Said]:
     """The hellos, requests and questions that are whole, from a stream's first byte on."""
     for before in PREFIXES.values():
         if head.startswith(before):
-            yield Said(len(before), "tls", None)
+            yield Said(len(before), "tls", None, whole=False)
             head = head[len(before) :]
             break
     if head.startswith(PREFACE):
-        yield Said(len(PREFACE), "http", None)
+        yield Said(len(PREFACE), "http", None, whole=False)
         yield from frames_in(head[len(PREFACE) :])
         return
     while head:

@@ -93,6 +93,7 @@ class Talk:
     all_comes: bool = False  # no bytes are lost, whatever their order
     lost_place: bool = False  # nobody knows where the next request begins
     unread: bool = False  # bytes that may hold a name: not the client's, or behind a gap
+    understood: bool = False  # a message of the client was read, with a name or without
 
     def __post_init__(self) -> None:
         """A flow begins with its client's SYN, unless a server's answer was captured before it."""
@@ -338,6 +339,7 @@ class Talk:
         said = list(said_in(self.stream.head()))
         for one in said[self.counted :]:
             self.ech |= one.ech
+            self.understood |= one.whole
             name = None if one.raw is None else self._expose(one.source, one.raw)
             if name is not None and (self.proven or not self.rules.established):
                 yield from self._vote_addr(p)
@@ -398,6 +400,7 @@ class Talk:
             if one.hello is not None:
                 raw = server_name(one.hello)
                 self.ech |= hides(one.hello)
+                self.understood = True
                 self.greeted = None if raw is None else self._expose("quic", raw)
                 self._note_agent(agent_of(one.hello))
             elif one is quic.last:
@@ -452,6 +455,7 @@ class Talk:
     def _expose(self, source: str, raw: bytes) -> Name | None:
         """The flow's name for a text of the client's; None where none could be released."""
         kind, text = normal(raw)
+        self.understood = True
         if kind == "address":
             return None
         why = self._forbids(kind, text)

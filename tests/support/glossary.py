@@ -80,7 +80,6 @@ RETIRED = [
     Retired("adapting", "adaptive_z", PYTHON),
     Retired("found", "observed", r"csrc/analyzer/(?:names|evidence|secondary).*"),
     Retired("refused", "rejected", r"csrc/(?:analyzer|engine|util)/.*", r"CLOCK_REFUSED"),
-    Retired("unread", "unconsumed, unsupported", C, r"STATUS_UNREAD"),
 ]
 CYTHON_TEXT = re.compile(r'""".*?"""|"[^"\n]*"|#[^\n]*', re.DOTALL)
 MANY = re.compile(r"\w+_(?:many|MANY)")  # *_limit
