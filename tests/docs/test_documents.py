@@ -38,6 +38,7 @@ OF_OTHERS = {
     *("--system", "--no-create-home", "--now"),  # useradd, systemctl
     *("--truth", "--root", "--flow-key", "--cmd"),  # the scorer of conformance.md
     "--collector",  # node_exporter, in front of a dot
+    *("--rm", "--userns", "--network", "--cap-add", "--security-opt"),  # podman
     "--raw",  # bench/tstat_compare.py
 }
 
