@@ -149,6 +149,14 @@ UNREAD = {
     "DNS, no message": datagrams(b"\1\2", port=53),
     "DNS, answer alone": udp(53).send(dns(SECRET, response=True), SERVER).frames,
     "QUIC from the middle": datagrams(quic.short(b"server78")),
+    "QUIC from the middle, server first": udp()
+    .send(quic.short(b"client78"), SERVER)
+    .send(quic.short(b"server78"))
+    .frames,
+    "datagrams of which the server's is the first": udp(123)
+    .send(bytes(48), SERVER)
+    .send(bytes(48))
+    .frames,
     "QUIC, headers only": cut(datagrams(bytes([0xC3]) + bytes(1250), port=9000), DATAGRAM_BYTES),
     "DTLS from the middle": datagrams(b"\x17\xfe\xfd" + bytes(40), port=9000),
 }
