@@ -64,6 +64,7 @@ class Disclosed:
     texts: frozenset[str]  # names, and clients' addresses, which show as pseudonyms
     coarse: frozenset[int]  # visits with coarse records only, or none
     mute: frozenset[int]  # visits none of whose names had a vote
+    turned: frozenset[int]  # visits whose client's port is taken for the server's
 
     @staticmethod
     def of(scenario: Scenario) -> "Disclosed":
@@ -77,8 +78,11 @@ class Disclosed:
             texts |= {str(text) for text in (*record.line.values(), *record.servers, *hunted)}
         records = iter(outcome.records)
         loud: dict[str, set[int]] = {"coarse": set(), "mute": set()}
+        turned: set[int] = set()
         for _flow, talk in model.flows:
             number = next(e.port for e in talk.ends if e.port in CLIENT_PORTS) - CLIENT_PORTS[0]
+            if talk.ends[1].port in CLIENT_PORTS:
+                turned.add(number)
             outside = not talk.shown_at_all
             waits = bool(talk.names) and all(name.state == "waiting" for name in talk.names)
             if not outside and not next(records).coarse:
@@ -86,7 +90,9 @@ class Disclosed:
             if not waits and (not outside or scenario.rules.dn_hunter):
                 loud["mute"].add(number)
         visits = frozenset(range(len(scenario.visits)))
-        return Disclosed(frozenset(texts), visits - loud["coarse"], visits - loud["mute"])
+        return Disclosed(
+            frozenset(texts), visits - loud["coarse"], visits - loud["mute"], frozenset(turned)
+        )
 
     def without(self, texts: dict[str, str]) -> dict[str, str]:
         """The texts that are not disclosed."""
@@ -156,7 +162,7 @@ class Disguise:
         four = data[14] >> 4 == 4
         at = 14 + (20 if four else 40)
         coarse = number in self.disclosed.coarse
-        if coarse or not self.rules.keep_client_port:
+        if coarse or not (self.rules.keep_client_port or number in self.disclosed.turned):
             for where in (at, at + 2):
                 if int.from_bytes(data[where : where + 2]) in CLIENT_PORTS:
                     data[where] ^= 0x20
