@@ -42,8 +42,8 @@ def _elsewhere() -> dict[str, tuple[str, int, Callable[[Packet], Packet]]]:
 
 ELSEWHERE = _elsewhere()
 NUMBERS = {name: number for number, name in enumerate([*help_.BUILDERS, *ELSEWHERE])}
-# What promises a name in a hello that is never whole hides it; what else shows none has none.
-HIDDEN = {"tls-hello-that-never-ends"}
+# Conversations that may hide a name: a hello that is never whole, or no hello on its port.
+HIDDEN = {"tls-hello-that-never-ends", "tls-alert-only", "tls-fragment-lost"}
 
 
 @functools.cache

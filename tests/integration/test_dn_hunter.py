@@ -77,7 +77,7 @@ def lookup(
 
 def silent(n: int, t_ns: int, server: str = SERVER_ADDRESS) -> list[Frame]:
     """A TCP connection of user n that shows no name."""
-    talk = Tcp(user(n), server, (40000, 8080), t_ns).handshake()
+    talk = Tcp(user(n), server, (40000, 9000), t_ns).handshake()
     return talk.say(b"\0\1\2\3").close().frames
 
 
@@ -85,7 +85,7 @@ LATER = START + SECOND
 SHARED = [*lookup(1), *lookup(2, t_ns=START + 10 * MS)]  # at z = 2
 
 
-def line_of(outcome: Outcome, port: int = 8080) -> tuple[str, ...]:
+def line_of(outcome: Outcome, port: int = 9000) -> tuple[str, ...]:
     lines = [line for line in outcome.log(TCP_COMPLETE) if line["s_port"] in (str(port), "0")]
     return tuple(lines[-1][column] for column in COLUMNS)
 
@@ -143,13 +143,13 @@ def test_the_count_is_that_of_the_window_that_ends_now() -> None:
 
 def unproven(n: int, t_ns: int) -> list[Frame]:
     """A connection of user n that casts no vote: nobody answers."""
-    return Tcp(user(n), SERVER_ADDRESS, (40000, 8080), t_ns).segment(CLIENT, SYN).frames
+    return Tcp(user(n), SERVER_ADDRESS, (40000, 9000), t_ns).segment(CLIENT, SYN).frames
 
 
 def fqdns(frames: list[Frame], **settings: object) -> list[str | None]:
-    """The columns of DN-Hunter in the flows to port 8080."""
+    """The columns of DN-Hunter in the flows to port 9000."""
     outcome = hunted(frames, **settings)
-    return [flow["fqdn"] for flow in outcome.flows if flow["server_port"] == 8080]
+    return [flow["fqdn"] for flow in outcome.flows if flow["server_port"] == 9000]
 
 
 def test_now_is_the_time_of_packets_not_that_of_the_last_vote() -> None:
@@ -158,7 +158,7 @@ def test_now_is_the_time_of_packets_not_that_of_the_last_vote() -> None:
 
 
 def test_now_is_when_the_record_is_written() -> None:
-    idle = Tcp(user(2), SERVER_ADDRESS, (40000, 8080), LATER).handshake().frames
+    idle = Tcp(user(2), SERVER_ADDRESS, (40000, 9000), LATER).handshake().frames
     tick = unproven(5, LATER + 10 * MINUTE)
     assert fqdns([*SHARED, *idle, *tick]) == [NAME.decode(), None]
     assert fqdns([*SHARED, *idle, *tick], window_ns=5 * MINUTE) == [None, None]
@@ -219,7 +219,7 @@ def test_an_answer_that_nobody_asked_for_is_no_answer() -> None:
 
 
 def test_it_never_undoes_encrypted_client_hello() -> None:
-    talk = Tcp(user(2), SERVER_ADDRESS, (40000, 8080), LATER).handshake()
+    talk = Tcp(user(2), SERVER_ADDRESS, (40000, 9000), LATER).handshake()
     talk.say(hello(None, wire.extension(wire.ECH, b"\0" + bytes(20)))).close()
     outcome = hunted([*SHARED, *talk.frames])
     assert [flow["ech"] for flow in outcome.flows if flow["proto"] == 6] == ["offered"]
@@ -227,7 +227,7 @@ def test_it_never_undoes_encrypted_client_hello() -> None:
 
 
 def test_a_suppressed_name_takes_it_away() -> None:
-    talk = Tcp(user(2), SERVER_ADDRESS, (40000, 8080), LATER).handshake()
+    talk = Tcp(user(2), SERVER_ADDRESS, (40000, 9000), LATER).handshake()
     talk.say(hello(b"rare.example.com")).close()
     outcome = hunted([*SHARED, *talk.frames])
     (status,) = (flow["name_status"] for flow in outcome.flows if flow["proto"] == 6)
@@ -266,7 +266,7 @@ def test_a_resolver_that_was_a_client_is_withheld_however_late(asks: bool) -> No
         for n in range(1, 4)
         for talk in [Udp(user(n), RESOLVER, (35000 + n, 53), START + 3 * MINUTE + n * SECOND)]
     ]
-    talk = Tcp(user(2), SERVER_ADDRESS, (40000, 8080), LATER).handshake().say(b"\0\1\2\3")
+    talk = Tcp(user(2), SERVER_ADDRESS, (40000, 9000), LATER).handshake().say(b"\0\1\2\3")
     talk.wait(4 * MINUTE).close()
     frames = merged([SHARED, own, *again, talk.frames])
     assert disclosed(frames, rotate_ns=10 * MINUTE)[:2] == (

@@ -50,7 +50,7 @@ def traffic() -> list[Frame]:
     rare = visit(user(50), b"rare.example", START)
     forged = Tcp("10.7.9.9", ports=(5, 443)).segment(0, 2).segment(0, 16, hello(b"forged.example"))
     odd = Tcp("10.7.9.8", ports=(6, 443)).handshake().say(hello(b"not a name"))
-    silent = Udp("10.7.9.7", ports=(7, 9999)).send(b"x" * 99)
+    silent = Udp("10.7.9.7", ports=(40007, 9999)).send(b"x" * 99)
     lookups = [Udp(user(60 + i), "192.0.2.53").lookup(b"asked.example").frames for i in range(3)]
     six = [visit(f"fd00:0:0:{i}00::1", b"six.example", START, "2001:db8::9") for i in range(3)]
     return merged([shared, rare, forged.frames, odd.frames, silent.frames, *lookups, *six])

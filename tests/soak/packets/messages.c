@@ -143,9 +143,9 @@ static void make_request(message_form form, uint32_t before)
     put_text(m, "GET /");
     for (uint32_t i = 0; i < before; i++)
         put_text(m, "p");
-    put_text(m, " HTTP/1.1\r\nAccept: */*\r\nHost: ");
+    put_text(m, " HTTP/1.1\r\nHost: "); /* the field keeps its place in a built head */
     put_name(m);
-    put_text(m, "\r\nConnection: keep-alive\r\n\r\n");
+    put_text(m, "\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n");
 }
 
 static void make_dns(message_form form, bool answer, bool tcp)

@@ -357,6 +357,11 @@ static void answer_query(planner *p, uint8_t message, uint8_t asked)
     else if ((asked & bit) != 0 && !p->t->name[m->name].never)
         s->votes = bit & (uint8_t)~p->voted;
     p->voted |= s->votes;
+    if ((asked & bit) == 0 &&
+        s->spoiled == 0) { /* up to 1 s before its query it is evidence, too */
+        p->t->loose = true;
+        s->begins = true;
+    }
     wait(p);
 }
 

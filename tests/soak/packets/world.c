@@ -11,8 +11,8 @@
 /* Each label begins with these, so that a search stops seldom. */
 #define MARK "zq"
 #define MARK_BYTES 2
-/* All but those of masks, which are `x` and `.invalid`. */
-static const char letters[] = "bcefghjkmopqrstuwyz";
+/* All letters but those of masks (`x`, `.invalid`) and of the field X-Padding. */
+static const char letters[] = "bcefhjkmoqrstuwyz";
 
 bool world_is_label_letter(uint8_t byte)
 {
