@@ -137,6 +137,8 @@ void zn_packet_gate_note(zn_packet_gate *g, uint32_t flow, int64_t t_ns, bool al
     bool nameless = zn_unread_is_nameless(f) || shows_all(g);
     if (all_read && nameless && plan->names_known_ns == INT64_MAX)
         plan->names_known_ns = t_ns;
+    else if (plan->names_known_ns != INT64_MAX && !shows_all(g) && zn_unread(f))
+        zn_packet_gate_withhold(g, flow, t_ns); /* a message came that nobody can read */
     if ((f->names_dropped || ZN_FACTS(f)->missed) && plan->missed_ns == INT64_MAX)
         plan->missed_ns = t_ns;
 }

@@ -252,6 +252,17 @@ def test_what_follows_a_request_for_tls_decides_again() -> None:
         assert run(says(*mail, first, port=25), z=2).flow["name_status"] == status
 
 
+def test_packets_cease_at_a_message_that_nobody_can_read() -> None:
+    """In a connection of mail that went on in clear, so that it had no name."""
+    talk = tcp(25).handshake().say(b"220 mail.example ready\r\n", SERVER)
+    talk.say(b"EHLO a.example\r\n").say(b"MAIL FROM:<a@b.example>\r\n").say(b"250 ok\r\n", SERVER)
+    odd = len(talk.frames)
+    talk.say(LOOK_ALIKE["record of no bytes"]).say(b"answer", SERVER)
+    left = {frame.t_ns for frame in emitted(talk.frames, z=2, hold_ns=0).frames}
+    assert {frame.t_ns for frame in talk.frames[odd - 2 : odd]} <= left
+    assert not left & {frame.t_ns for frame in talk.frames[odd:]}
+
+
 def test_a_tunnel_by_the_address_of_a_server_decides_again() -> None:
     asks = b"CONNECT 192.0.2.9:443 HTTP/1.1\r\nHost: 192.0.2.9:443\r\n\r\n"
     unknown = says(asks, LOOK_ALIKE["record of no bytes"], port=3128)
