@@ -14,7 +14,7 @@ import pytest
 from support.engine import feed, make_engine
 from support.packets import MINUTE, SECOND, START, Frame, merged, user, visit
 from support.parts import PROGRAM, capture_of
-from support.waiting import PATIENCE_S, is_empty, running, wait_until
+from support.waiting import PATIENCE_S, running
 
 import zanon_net
 from zanon_net import _core
@@ -160,17 +160,18 @@ def test_packets_reads_the_list_again_and_goes_on(hours: list[Path], tmp_path: P
     never, out = tmp_path / "never.txt", tmp_path / "out.pcap"
     never.write_text("other.example\n")
     words = [*PROGRAM[:-1], "packets", "-", str(out), "--z", "1", "--never", str(never)]
+    words += ["--status", "100ms"]
     with running(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stderr is not None
-        pipe = process.stdin.fileno()
         process.stdin.write(hours[0].read_bytes())
         process.stdin.flush()
-        wait_until(lambda: is_empty(pipe))
+        taken = f"packets {len(visits(START, 0))} "
+        assert any(taken in line.decode() for line in process.stderr)
         never.write_text("listed.example\nshared.example\n")
         process.send_signal(signal.SIGHUP)
-        said = process.stderr.readline().decode()
-        assert said == f"zanon-net: never: {never} was read again: 2 suffixes\n"
+        again = f"zanon-net: never: {never} was read again: 2 suffixes\n"
+        assert any(line.decode() == again for line in process.stderr)
         process.stdin.write(hours[1].read_bytes()[24:])
         process.stdin.close()
         assert process.wait(PATIENCE_S) == 0

@@ -79,16 +79,18 @@ class Disclosed:
         records = iter(outcome.records)
         loud: dict[str, set[int]] = {"coarse": set(), "mute": set()}
         turned: set[int] = set()
+        knocks = {n for n, visit in enumerate(scenario.visits) if visit.how == "knock"}
         for _flow, talk in model.flows:
-            number = next(e.port for e in talk.ends if e.port in CLIENT_PORTS) - CLIENT_PORTS[0]
+            own = {e.port - CLIENT_PORTS[0] for e in talk.ends if e.port in CLIENT_PORTS}
+            numbers = own or knocks  # a knock has no port of its own
             if talk.ends[1].port in CLIENT_PORTS:
-                turned.add(number)
+                turned |= numbers
             outside = not talk.shown_at_all
             waits = bool(talk.names) and all(name.state == "waiting" for name in talk.names)
             if not outside and not next(records).coarse:
-                loud["coarse"].add(number)
+                loud["coarse"] |= numbers
             if not waits and (not outside or scenario.rules.dn_hunter):
-                loud["mute"].add(number)
+                loud["mute"] |= numbers
         visits = frozenset(range(len(scenario.visits)))
         return Disclosed(
             frozenset(texts), visits - loud["coarse"], visits - loud["mute"], frozenset(turned)
