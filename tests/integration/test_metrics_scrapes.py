@@ -236,6 +236,7 @@ def test_no_scrape_tells_of_the_traffic(
         port = run.port()
         for _time in range(40):
             seen += asked(port, random_)
+        until(lambda: samples(scrape(run.port()))["zanon_packets_total", ""] > packets[-1])
         written = (tmp_path / "zanon.prom").read_text()
         seen += written.encode()
         shapes_seen |= shapes(written) | shapes(scrape(port))
