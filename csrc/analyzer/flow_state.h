@@ -21,13 +21,12 @@ typedef struct __attribute__((packed, may_alias)) zn_flow_state {
 _Static_assert(sizeof(zn_flow_state) == ZN_FLOW_STATE_BYTES, "it fills what flow/ reserves");
 _Static_assert(offsetof(zn_flow, state) % sizeof(uint32_t) == 0, "the stream is a word");
 
-/* What is known of the bytes that a flow's client sent, as far as they may name a host
- * (analyzer/unread). */
+/* State of the bytes that a flow's client sent: whether they may name a host (analyzer/unread). */
 typedef enum zn_client_bytes {
-    ZN_CLIENT_SILENT,   /* no sign of any */
-    ZN_CLIENT_OPEN,     /* there are some, and nothing is known of them yet */
-    ZN_CLIENT_NAMELESS, /* they were read from the first one on, and name no host */
-    ZN_CLIENT_UNREAD    /* they may name a host, and cannot be read */
+    ZN_CLIENT_SILENT,   /* no sign of bytes */
+    ZN_CLIENT_OPEN,     /* signs of bytes that no analyzer has judged yet */
+    ZN_CLIENT_NAMELESS, /* bytes read from the first byte on, which name no host */
+    ZN_CLIENT_UNREAD    /* bytes that may name a host and cannot be read */
 } zn_client_bytes;
 
 /* In the rest of the flow. */

@@ -28,8 +28,8 @@ const zn_net *zn_roles_private_nets(size_t *count);
 
 /* Guesses the client of a UDP flow that p opened, or of a TCP flow that p opened in the middle of a
  * connection, if the ports leave open which side began it: the internal end, if the other is not.
- * Otherwise a server that speaks first would be reported as a client, and its client's port as that
- * of a server. */
+ * Without the guess, a server that speaks first would be reported as a client, and the client's
+ * port as a server's port. */
 void zn_roles_guess_client(const zn_roles *roles, zn_flow *f, const zn_packet *p);
 
 /*

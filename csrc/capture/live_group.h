@@ -49,7 +49,7 @@ void zn_live_group_stop(zn_live_group *g);
 /* Returns true when the i-th interface is gone and all frames that came before are read. */
 bool zn_live_group_gone(const zn_live_group *g, size_t i);
 
-/* Returns how many frames, of those that zn_live_group_next has delivered since the last call, are
+/* Returns the number of frames that zn_live_group_next delivered since the last call and that are
  * longer than their interface's MTU allows. */
 uint64_t zn_live_group_take_merged(zn_live_group *g);
 

@@ -21,7 +21,7 @@
 #define TCP_HEADER_BYTES 20u
 #define UDP_HEADER_BYTES 8u
 
-/* Returns true when one of a datagram's ports is that of a tunnel. */
+/* Returns true if a port of the datagram is a port of a tunnel. */
 static bool may_be_tunnel(const zn_layers *l, zn_cursor udp)
 {
     uint32_t ports = zn_cursor_be32(&udp);

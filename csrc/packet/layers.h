@@ -141,7 +141,7 @@ zn_stat zn_layers_nsh_next(zn_layers *l, uint32_t protocol, zn_stat unknown);
 zn_stat zn_layers_protocol(zn_layers *l, uint8_t protocol);
 /* Goes to the first header of a LINKTYPE_*, after the bytes to skip. */
 zn_stat zn_layers_link(zn_layers *l, uint32_t link_type);
-/* Returns the tunnel that a UDP port stands for without any setting, or ZN_HEADER_TRANSPORT. */
+/* Returns the tunnel that uses a UDP port by default, or ZN_HEADER_TRANSPORT. */
 static inline zn_header zn_layers_known_port(uint16_t port)
 {
     switch (port) {
@@ -174,8 +174,8 @@ static inline zn_header zn_layers_known_port(uint16_t port)
     }
 }
 
-/* Returns the tunnel that a UDP port stands for, or ZN_HEADER_TRANSPORT. `ports` come first; they
- * may be NULL. */
+/* Returns the tunnel that uses a UDP port, or ZN_HEADER_TRANSPORT. ports: those of the operator,
+ * which come first; may be NULL. */
 static inline zn_header zn_layers_port(const zn_tunnel_ports *ports, uint16_t port)
 {
     if (ZN_UNLIKELY(ports != NULL))
