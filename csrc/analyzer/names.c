@@ -320,6 +320,8 @@ bool zn_names_swap_client(const zn_packet_context *s)
         ZN_STATE(s->f)->addr_vote != ZN_ADDR_PENDING)
         return false; /* its votes would be the other side's */
     zn_flow_swap_client(s->f);
+    if (s->p->tuple.proto != ZN_PROTO_TCP) /* the other side sent first: the opening was not seen */
+        ZN_FACTS(s->f)->client_bytes = ZN_CLIENT_UNREAD;
     zn_roles_place(s->names->roles, s->names->flows, s->f, s->p, known_as);
     zn_names_mark_client(s);
     return zn_flow_has_user(s->f);

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from support import h2
 from support import quic_wire as quic
-from support.engine import run
+from support.engine import nets, run
 from support.packet_run import emitted
 from support.packets import (
     ACK,
@@ -280,3 +280,20 @@ def test_bytes_that_come_late_are_read() -> None:
 def test_a_client_that_finishes_without_a_byte_sent_none() -> None:
     talk = tcp().handshake().segment(CLIENT, FIN | ACK).segment(SERVER, FIN | ACK)
     assert run(talk.frames, z=2).flow["name_status"] == "none"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [quic.first_flight(quic.hello(host=None))[0], quic.dtls_hello(host=None)],
+    ids=["QUIC", "DTLS"],
+)
+def test_a_hello_behind_the_servers_datagram_is_not_the_opening(first: bytes) -> None:
+    """On two ports above 1023, where the hello alone shows which side is the client."""
+    talk = Udp(USER, SERVER_ADDRESS, ports=(40_000, 41_000), t_ns=START + SECOND)
+    talk.send(b"answer", SERVER).send(first).send(b"answer", SERVER)
+    internal = nets("10.0.0.0/8")
+    flow = run(talk.frames, z=2, internal=internal).flow
+    assert (flow["name_status"], flow["server"]) == ("suppressed", None)
+    assert (flow["c_pkts"], flow["s_pkts"]) == (1, 2)
+    left = emitted(merged([crowd(b"popular.example", 3), talk.frames]), z=2, internal=internal)
+    assert all(frame.t_ns < START + SECOND for frame in left.frames)
