@@ -51,6 +51,7 @@ PLACES = {
     "config": Place(5, 0, "settings, checked"),
     "csrc/engine": Place(5, 1.5, "batches, threads, outputs"),
     "csrc/rows": Place(5, 4, "rows: bytes in, rows out"),
+    "csrc/rewrite": Place(6, 1, "anonymized packets"),
     "csrc/output": Place(6, 2.5, "Tstat, CSV, JSON, Arrow"),
     "csrc/release": Place(7, 3, "the gate: what gets out"),
     "csrc/analyzer": Place(8, 2, "packets to names, votes"),

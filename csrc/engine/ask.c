@@ -4,10 +4,10 @@
 
 #include "analyzer/analyzers.h"
 #include "analyzer/layer7.h"
-#include "engine/emit.h"
 #include "engine/records.h"
 #include "flow/flow_table.h"
 #include "release/gate_ask.h"
+#include "rewrite/emit.h"
 
 #include <sys/random.h>
 

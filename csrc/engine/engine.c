@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/ask.h"
-#include "engine/emit.h"
 #include "engine/engine_state.h"
-#include "engine/view_config.h"
+#include "rewrite/emit.h"
+#include "rewrite/view_config.h"
 #include "util/arena.h"
 
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* most client addresses that are told apart in an epoch */

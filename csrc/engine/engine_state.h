@@ -15,13 +15,13 @@
 #include "engine/async_writer.h"
 #include "engine/decode_ahead.h"
 #include "engine/engine.h"
-#include "engine/frame_builder.h"
 #include "engine/minute_hold.h"
 #include "engine/packet_decoder.h"
-#include "engine/packet_hold.h"
-#include "engine/packet_images.h"
 #include "engine/profile_stage.h"
 #include "release/gate.h"
+#include "rewrite/frame_builder.h"
+#include "rewrite/packet_hold.h"
+#include "rewrite/packet_images.h"
 #include "util/clock.h"
 
 #define ZN_ENGINE_BATCH 1024

@@ -5,10 +5,10 @@
 #include "analyzer/analyzers.h"
 #include "analyzer/layer7.h"
 #include "engine/ask.h"
-#include "engine/emit.h"
 #include "engine/records.h"
 #include "flow/flow_table.h"
 #include "release/flow_record.h"
+#include "rewrite/emit.h"
 
 #define CLOSED 16 /* flows whose records are made together */
 

@@ -10,10 +10,10 @@
 
 #include "analyzer/watch.h"
 #include "engine/ask.h"
-#include "engine/emit.h"
 #include "engine/flush.h"
 #include "engine/records.h"
 #include "flow/flow_fast.h"
+#include "rewrite/emit.h"
 
 #define GROUP ZN_DECODER_GROUP
 #define GROUP_VOTES                                                                                \

@@ -4,11 +4,11 @@
 
 #include "analyzer/analyzers.h"
 #include "analyzer/unread.h"
-#include "engine/emit.h"
 #include "flow/flow_table.h"
 #include "release/disclosure.h"
 #include "release/flow_record.h"
 #include "release/record_copy.h"
+#include "rewrite/emit.h"
 
 static int no_memory(zn_error *err)
 {

@@ -41,7 +41,7 @@ typedef struct zn_packet_plan {
     int64_t missed_ns;  /* since when names may have been missed, or the server is withheld */
     uint32_t held;      /* packets that wait */
     uint32_t last_held; /* place of the newest of them */
-    /* engine/packet_images: what is shown of each side's stream; the end of what has left. */
+    /* rewrite/packet_images: what is shown of each side's stream; the end of what has left. */
     uint32_t image[2];
     uint32_t left_seq[2];
     uint16_t port[2];        /* of the end as a client */
@@ -64,7 +64,7 @@ typedef struct zn_packet_plan {
     _Alignas(ZN_CACHE_LINE) zn_addr client[2]; /* pseudonym as a client, or an internal host */
     zn_addr pair[2];                           /* stands for the end in this user's flows */
 
-    /* engine/packet_images: where the next TLS record starts; the end of the data so far, with
+    /* rewrite/packet_images: where the next TLS record starts; the end of the data so far, with
      * has_data; true in saw_data if application data came. */
     _Alignas(ZN_CACHE_LINE) zn_packet_shift shift;
     uint32_t record_seq[2], end_seq[2];

@@ -159,7 +159,7 @@ def test_local_ports(page: str) -> None:
 
 
 def test_mac_addresses(page: str) -> None:
-    (macs,) = re.findall(r"role_macs\[2\]\[.*?\] = \{(.*?)\};", source("engine/frame_builder.c"))
+    (macs,) = re.findall(r"role_macs\[2\]\[.*?\] = \{(.*?)\};", source("rewrite/frame_builder.c"))
     pairs = [[int(n) for n in mac.split(", ")] for mac in re.findall(r"\{([\d, ]+)\}", macs)]
     written = [":".join(f"{n:02}" for n in mac) for mac in pairs]
     assert all(f"`{mac}`" in page for mac in written)
@@ -169,13 +169,13 @@ def test_mac_addresses(page: str) -> None:
     ("path", "name", "told"),
     [
         ("proto/build_dns.h", "ZN_BUILD_DNS_PARTS_MAX", "{} questions and records"),
-        ("engine/emit_other.c", "ICMP_BYTES_MAX", "At most {} bytes of a message are built"),
-        ("engine/packet_images.h", "ZN_IMAGE_SMALL", "its first {} bytes"),
-        ("engine/packet_images.h", "ZN_IMAGE_SMALL", "of them up to {} bytes"),
+        ("rewrite/emit_other.c", "ICMP_BYTES_MAX", "At most {} bytes of a message are built"),
+        ("rewrite/packet_images.h", "ZN_IMAGE_SMALL", "its first {} bytes"),
+        ("rewrite/packet_images.h", "ZN_IMAGE_SMALL", "of them up to {} bytes"),
         ("flow/reassembly.h", "ZN_STREAM_MAX", "larger ones, up to {};"),
-        ("engine/packet_images.c", "IMAGES_MAX", "have room for {} pieces"),
-        ("engine/packet_images.c", "SMALL_MAX", "pieces, {} of them"),
-        ("engine/packet_images.c", "LARGE_MAX", "and {} larger ones"),
+        ("rewrite/packet_images.c", "IMAGES_MAX", "have room for {} pieces"),
+        ("rewrite/packet_images.c", "SMALL_MAX", "pieces, {} of them"),
+        ("rewrite/packet_images.c", "LARGE_MAX", "and {} larger ones"),
         ("release/coarse_positions.h", "ZN_COARSE_BYTES", "rounded up to multiples of {} bytes"),
         ("proto/build_ip.h", "ZN_BUILD_FRAME_MIN", "less than {} bytes is filled up"),
     ],

@@ -78,7 +78,8 @@ LAYERS = {
     "release": "util packet flow analyzer anonymity crypto",
     "output": "util",
     "rows": "util anonymity crypto release output",
-    "engine": "util crypto capture packet proto anonymity flow analyzer release output",
+    "rewrite": "util crypto packet proto anonymity flow analyzer release output engine",
+    "engine": "util crypto capture packet proto anonymity flow analyzer release output rewrite",
 }
 FOR_OUTPUT = {"release/record.h", "release/row.h"}  # what writers see of release/
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/frame_builder.h"
+#include "rewrite/frame_builder.h"
 
 #include "util/arena.h"
 

@@ -8,8 +8,8 @@
  * Between zn_frame_builder_put and zn_frame_builder_wait the text must not move. One thread calls
  * these functions.
  */
-#ifndef ZN_ENGINE_FRAME_BUILDER_H
-#define ZN_ENGINE_FRAME_BUILDER_H
+#ifndef ZN_REWRITE_FRAME_BUILDER_H
+#define ZN_REWRITE_FRAME_BUILDER_H
 
 #include "output/packet_file.h"
 #include "proto/build_encapsulation.h"

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/emit_fragments.h"
+#include "rewrite/emit_fragments.h"
 
 void zn_engine_chain_fragment(zn_packets *of, const zn_fragment_frame *frame, zn_held_packet *held)
 {

@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/emit.h"
+#include "rewrite/emit.h"
 
 #include "analyzer/layer7.h"
-#include "engine/emit_coarse.h"
-#include "engine/emit_fragments.h"
-#include "engine/emit_other.h"
-#include "engine/emit_outer.h"
-#include "engine/view_config.h"
 #include "flow/flow_table.h"
 #include "proto/build_tcp_options.h"
+#include "rewrite/emit_coarse.h"
+#include "rewrite/emit_fragments.h"
+#include "rewrite/emit_other.h"
+#include "rewrite/emit_outer.h"
+#include "rewrite/view_config.h"
 
 #define PACKET_SLOTS 2u /* most slots that a packet takes without the headers around it */
 #define EARLY_PART 8u   /* 1 / EARLY_PART of a full delay line leaves early at a time */

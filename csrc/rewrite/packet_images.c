@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/packet_images.h"
+#include "rewrite/packet_images.h"
 
 #include "analyzer/analyzers.h"
 #include "flow/flow_table.h"

@@ -8,8 +8,8 @@
  * or two where it has TCP options that are shown; and up to three more for the headers around it,
  * where those are kept.
  */
-#ifndef ZN_ENGINE_PACKET_HOLD_H
-#define ZN_ENGINE_PACKET_HOLD_H
+#ifndef ZN_REWRITE_PACKET_HOLD_H
+#define ZN_REWRITE_PACKET_HOLD_H
 
 #include "proto/build_encapsulation.h"
 
@@ -32,7 +32,7 @@ typedef struct zn_held_packet {
         uint32_t long_id; /* of a fragment: what its packets have for an identification */
     };
     uint32_t payload_bytes; /* on the wire */
-    uint32_t image;         /* engine/packet_images: of the datagram, 0: none */
+    uint32_t image;         /* rewrite/packet_images: of the datagram, 0: none */
     union {
         uint16_t window;
         uint16_t offset; /* of a fragment: of its bytes in the datagram */

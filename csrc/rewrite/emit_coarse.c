@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/emit_coarse.h"
+#include "rewrite/emit_coarse.h"
 
 #include "proto/build_tcp_options.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/emit_outer.h"
+#include "rewrite/emit_outer.h"
 
 #include "packet/layers.h"
 

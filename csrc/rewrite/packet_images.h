@@ -10,14 +10,14 @@
  * the image out of the bytes, and then wipes them. A message that was read after a packet with a
  * byte of it was due has no image: its bytes stay zeros for good.
  */
-#ifndef ZN_ENGINE_PACKET_IMAGES_H
-#define ZN_ENGINE_PACKET_IMAGES_H
+#ifndef ZN_REWRITE_PACKET_IMAGES_H
+#define ZN_REWRITE_PACKET_IMAGES_H
 
 #include "analyzer/message_sink.h"
 #include "engine/kept_records.h"
-#include "engine/packet_hold.h"
 #include "proto/quic_crypto.h"
 #include "release/packet_gate.h"
+#include "rewrite/packet_hold.h"
 #include "util/clock.h"
 
 #define ZN_IMAGE_INLINE 8u

@@ -8,8 +8,8 @@
  * Its delay line has the same entries at the same places, and a packet leaves all outputs in one
  * step, the main one first: what that drops, no view shows.
  */
-#ifndef ZN_ENGINE_EMIT_H
-#define ZN_ENGINE_EMIT_H
+#ifndef ZN_REWRITE_EMIT_H
+#define ZN_REWRITE_EMIT_H
 
 #include "engine/engine_state.h"
 

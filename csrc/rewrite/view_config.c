@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/view_config.h"
+#include "rewrite/view_config.h"
 
 #include "engine/outputs.h"
 #include "zanon/ztable.h"

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/packet_hold.h"
+#include "rewrite/packet_hold.h"
 
 #include "util/arena.h"
 

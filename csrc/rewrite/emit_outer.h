@@ -8,8 +8,8 @@
  * A header that cannot be built, or has an address that never leaves, goes with all that is around
  * it; so do those that came in another order than a frame can have.
  */
-#ifndef ZN_ENGINE_EMIT_OUTER_H
-#define ZN_ENGINE_EMIT_OUTER_H
+#ifndef ZN_REWRITE_EMIT_OUTER_H
+#define ZN_REWRITE_EMIT_OUTER_H
 
 #include "engine/engine_state.h"
 

@@ -8,11 +8,11 @@
  * The window is the same in all of them: as a receiver whose program does not read moves it by each
  * byte that comes, it would say how many came.
  */
-#ifndef ZN_ENGINE_EMIT_COARSE_H
-#define ZN_ENGINE_EMIT_COARSE_H
+#ifndef ZN_REWRITE_EMIT_COARSE_H
+#define ZN_REWRITE_EMIT_COARSE_H
 
-#include "engine/packet_hold.h"
 #include "release/packet_gate.h"
+#include "rewrite/packet_hold.h"
 
 #define ZN_COARSE_WINDOW UINT16_MAX
 

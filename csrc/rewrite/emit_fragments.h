@@ -10,8 +10,8 @@
  * before it had the same place in the decoder's table: how many fragments are this one's is known
  * when it is whole.
  */
-#ifndef ZN_ENGINE_EMIT_FRAGMENTS_H
-#define ZN_ENGINE_EMIT_FRAGMENTS_H
+#ifndef ZN_REWRITE_EMIT_FRAGMENTS_H
+#define ZN_REWRITE_EMIT_FRAGMENTS_H
 
 #include "engine/engine_state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/emit_other.h"
+#include "rewrite/emit_other.h"
 
 #include "flow/flow_table.h"
 #include "packet/tuple.h"

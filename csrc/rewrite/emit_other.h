@@ -5,8 +5,8 @@
  * they come. ICMP leaves as proto/build_icmp makes it, an error with the fate of the flow whose
  * packet it quotes; of others only the IP header.
  */
-#ifndef ZN_ENGINE_EMIT_OTHER_H
-#define ZN_ENGINE_EMIT_OTHER_H
+#ifndef ZN_REWRITE_EMIT_OTHER_H
+#define ZN_REWRITE_EMIT_OTHER_H
 
 #include "engine/engine_state.h"
 

@@ -3,8 +3,8 @@
 /*
  * Views in the config of an engine: what they may be, and what they ask of the rest.
  */
-#ifndef ZN_ENGINE_VIEW_CONFIG_H
-#define ZN_ENGINE_VIEW_CONFIG_H
+#ifndef ZN_REWRITE_VIEW_CONFIG_H
+#define ZN_REWRITE_VIEW_CONFIG_H
 
 #include "zanon/zanon.h"
 
