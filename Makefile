@@ -327,7 +327,7 @@ $(BUILD)/thread/obj/%.o: csrc/%.c | system
 -include $(TSAN_OBJECTS:.o=.d)
 
 # Sources that read foreign bytes. gcov complains where a test leaves no space for files.
-PARSERS := csrc/proto csrc/packet csrc/capture/(capture|format|pcap|pcapng|snoop)\.c csrc/rows/(csv|json|splitter)\.c csrc/flow/reassembly
+PARSERS := csrc/proto csrc/build csrc/packet csrc/capture/(capture|format|pcap|pcapng|snoop)\.c csrc/rows/(csv|json|splitter)\.c csrc/flow/reassembly
 .PHONY: coverage
 coverage: system-test .venv-coverage/.built ## share of the C parsers' lines that the tests run, by gcov
 	@find build/coverage-testing -name '*.gcda' -delete

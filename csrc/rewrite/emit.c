@@ -3,8 +3,8 @@
 #include "rewrite/emit.h"
 
 #include "analyzer/layer7.h"
+#include "build/build_tcp_options.h"
 #include "flow/flow_table.h"
-#include "proto/build_tcp_options.h"
 #include "rewrite/emit_coarse.h"
 #include "rewrite/emit_fragments.h"
 #include "rewrite/emit_other.h"

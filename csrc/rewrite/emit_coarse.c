@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rewrite/emit_coarse.h"
 
-#include "proto/build_tcp_options.h"
+#include "build/build_tcp_options.h"
 
 static zn_coarse_segment segment_of(const zn_held_packet *p)
 {

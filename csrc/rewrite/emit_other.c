@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rewrite/emit_other.h"
 
+#include "build/build_icmp.h"
 #include "flow/flow_table.h"
 #include "packet/tuple.h"
-#include "proto/build_icmp.h"
 
 #define ICMP_BYTES_MAX 1280u /* of a message; the rest of a longer one is zeros */
 

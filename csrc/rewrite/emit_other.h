@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packets of other protocols than TCP and UDP. They have no flow: their addresses are made when
- * they come. ICMP leaves as proto/build_icmp makes it, an error with the fate of the flow whose
+ * they come. ICMP leaves as build/build_icmp makes it, an error with the fate of the flow whose
  * packet it quotes; of others only the IP header.
  */
 #ifndef ZN_REWRITE_EMIT_OTHER_H

@@ -11,8 +11,8 @@
 #ifndef ZN_REWRITE_FRAME_BUILDER_H
 #define ZN_REWRITE_FRAME_BUILDER_H
 
+#include "build/build_encapsulation.h"
 #include "output/packet_file.h"
-#include "proto/build_encapsulation.h"
 #include "util/pool.h"
 
 /* A frame to write. Most are handed to another processor as two cache lines. */

@@ -11,7 +11,7 @@
 #ifndef ZN_REWRITE_PACKET_HOLD_H
 #define ZN_REWRITE_PACKET_HOLD_H
 
-#include "proto/build_encapsulation.h"
+#include "build/build_encapsulation.h"
 
 #define ZN_HELD_NONE UINT32_MAX
 #define ZN_HELD_OUTER_SLOTS 3u /* most slots that the headers around a packet take */

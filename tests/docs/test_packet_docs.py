@@ -168,7 +168,7 @@ def test_mac_addresses(page: str) -> None:
 @pytest.mark.parametrize(
     ("path", "name", "told"),
     [
-        ("proto/build_dns.h", "ZN_BUILD_DNS_PARTS_MAX", "{} questions and records"),
+        ("build/build_dns.h", "ZN_BUILD_DNS_PARTS_MAX", "{} questions and records"),
         ("rewrite/emit_other.c", "ICMP_BYTES_MAX", "At most {} bytes of a message are built"),
         ("rewrite/packet_images.h", "ZN_IMAGE_SMALL", "its first {} bytes"),
         ("rewrite/packet_images.h", "ZN_IMAGE_SMALL", "of them up to {} bytes"),
@@ -177,7 +177,7 @@ def test_mac_addresses(page: str) -> None:
         ("rewrite/packet_images.c", "SMALL_MAX", "pieces, {} of them"),
         ("rewrite/packet_images.c", "LARGE_MAX", "and {} larger ones"),
         ("release/coarse_positions.h", "ZN_COARSE_BYTES", "rounded up to multiples of {} bytes"),
-        ("proto/build_ip.h", "ZN_BUILD_FRAME_MIN", "less than {} bytes is filled up"),
+        ("build/build_ip.h", "ZN_BUILD_FRAME_MIN", "less than {} bytes is filled up"),
     ],
 )
 def test_limits(page: str, path: str, name: str, told: str) -> None:

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Byte 0: its last bit, whether the question may be shown, the next, whether other names may. Then
  * the message. */
+#include "build/build_dns.h"
 #include "proto/ascii.h"
-#include "proto/build_dns.h"
 #include "proto/dns.h"
 #include "util/arena.h"
 

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last bit of byte 0: whether the host may be shown. Then a head, taken as a request's and as a
  * response's. */
+#include "build/build_http.h"
 #include "proto/ascii.h"
-#include "proto/build_http.h"
 #include "proto/http.h"
 #include "util/arena.h"
 

@@ -5,7 +5,7 @@
  * message. What is built is read as the same message, with the fields that were chosen, has a valid
  * checksum, and is built as itself.
  */
-#include "proto/build_icmp.h"
+#include "build/build_icmp.h"
 #include "util/checksum.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * bytes of a stream stand for the sender's, times 8. What is built is read as the same packets; an
  * Initial that opened opens again, with the same frames; and it is built as itself.
  */
-#include "proto/build_quic.h"
+#include "build/build_quic.h"
 
 #include <stdlib.h>
 

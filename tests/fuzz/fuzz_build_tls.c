@@ -4,7 +4,7 @@
  * Bits of byte 0: what may be disclosed of a ClientHello, and whether the rest are records, a
  * message, the body of a DTLS hello or a server's records.
  */
-#include "proto/build_tls.h"
+#include "build/build_tls.h"
 #include "util/arena.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two bytes: the length of a certificate. Then its common name. */
-#include "proto/build_x509.h"
+#include "build/build_x509.h"
 #include "proto/tls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

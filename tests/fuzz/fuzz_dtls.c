@@ -4,7 +4,7 @@
  * Byte 0, modulo 4: what the rest is. 0, 1: a datagram, cut or whole; 2: the body of a ClientHello,
  * after two bytes of its declared length; 3: the body of a HelloVerifyRequest.
  */
-#include "proto/build_dtls.h"
+#include "build/build_dtls.h"
 #include "proto/dtls.h"
 #include "proto/tls.h"
 #include "util/hash.h"

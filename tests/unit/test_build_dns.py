@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""DNS messages for anonymized packets: csrc/proto/build_dns.h."""
+"""DNS messages for anonymized packets: csrc/build/build_dns.h."""
 
 import ipaddress
 import re

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Heads of HTTP/1.x for anonymized packets: csrc/proto/build_http.h, build_name.h."""
+"""Heads of HTTP/1.x for anonymized packets: csrc/build/build_http.h, build_name.h."""
 
 import re
 
@@ -247,7 +247,7 @@ HEAD = st.builds(
 )
 WORDS = rb"x+|x*\.invalid|GET|POST|CONNECT|HEAD|HTTP/1\.1|https?|wss?|ftp|chunked|gzip|"
 WORDS += rb"Host|Content-Length: ?[0-9]*|Transfer-Encoding|"
-REGISTERED = re.findall(rb'"([A-Z][A-Za-z-]+)"', (ROOT / "csrc/proto/build_http.c").read_bytes())
+REGISTERED = re.findall(rb'"([A-Z][A-Za-z-]+)"', (ROOT / "csrc/build/build_http.c").read_bytes())
 WORDS += b"|".join(sorted(REGISTERED, key=len, reverse=True)) + rb"|[ :,/@.\r\n\0]+"
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Tests read and build ICMP messages: csrc/proto/icmp.h, csrc/proto/build_icmp.h.
+# Tests read and build ICMP messages: csrc/proto/icmp.h, csrc/build/build_icmp.h.
 
 cdef dict quote_fields(const zn_icmp_quote *quote):
     return {

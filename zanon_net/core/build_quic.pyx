@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Tests build datagrams of QUIC: csrc/proto/build_quic.h.
+# Tests build datagrams of QUIC: csrc/build/build_quic.h.
 
 def build_quic(bytes datagram not None, *, bytes crypto not None=b"", bytes key_id=None,
                bint server=False, bint whole=True):

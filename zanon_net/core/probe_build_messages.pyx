@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Builders of HTTP and DNS messages, for tests: csrc/proto/build_name.h, build_http.h, build_dns.h.
+# Builders of HTTP and DNS messages, for tests: csrc/build/build_name.h, build_http.h, build_dns.h.
 
 BUILD_DNS_PARTS_MAX = ZN_BUILD_DNS_PARTS_MAX
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# What anonymized packets have in place of TLS handshakes: csrc/proto/build_tls.h, build_x509.h.
+# What anonymized packets have in place of TLS handshakes: csrc/build/build_tls.h, build_x509.h.
 
 cdef class _Built:
     """An output of zeros in a heap block of exactly n bytes, for AddressSanitizer."""

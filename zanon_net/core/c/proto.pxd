@@ -22,14 +22,14 @@ cdef extern from "proto/tls.h" nogil:
     zn_parse zn_x509_common_name(zn_span certificate, zn_span *name)
 
 
-cdef extern from "proto/build.h" nogil:
+cdef extern from "build/build.h" nogil:
     ctypedef struct zn_build_choice:
         c_bool name
         c_bool fingerprint
     void zn_build_masked_name(uint8_t *out, size_t n)
 
 
-cdef extern from "proto/build_tls.h" nogil:
+cdef extern from "build/build_tls.h" nogil:
     ctypedef struct zn_build_fingerprint:
         size_t n
         uint8_t bytes[1024]
@@ -48,7 +48,7 @@ cdef extern from "proto/build_tls.h" nogil:
                                 uint8_t *out, zn_build_certificates *certificates)
 
 
-cdef extern from "proto/build_x509.h" nogil:
+cdef extern from "build/build_x509.h" nogil:
     bint zn_build_x509(uint8_t *out, size_t n, zn_span common_name)
 
 
@@ -109,7 +109,7 @@ cdef extern from "proto/quic_crypto.h" nogil:
                       size_t n)
 
 
-cdef extern from "proto/build_quic.h" nogil:
+cdef extern from "build/build_quic.h" nogil:
     ctypedef struct zn_build_quic_choice:
         zn_quic_side sender
         const zn_span *key_id
@@ -146,7 +146,7 @@ cdef extern from "proto/icmp.h" nogil:
     zn_parse zn_icmp_parse(zn_span message, bint v6, zn_icmp *out)
 
 
-cdef extern from "proto/build_icmp.h" nogil:
+cdef extern from "build/build_icmp.h" nogil:
     ctypedef struct zn_build_icmp_quote:
         zn_addr src, dst
         uint8_t hops, service

@@ -10,8 +10,8 @@
  * for the hello (zn_build_client_hello_datagram). From the first byte of anything else on, and from
  * a fragment of a hello that may not be shown, all is zeros.
  */
-#ifndef ZN_PROTO_BUILD_DTLS_H
-#define ZN_PROTO_BUILD_DTLS_H
+#ifndef ZN_BUILD_BUILD_DTLS_H
+#define ZN_BUILD_BUILD_DTLS_H
 
 #include "util/cursor.h"
 

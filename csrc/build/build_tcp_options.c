@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/build_tcp_options.h"
+#include "build/build_tcp_options.h"
 
 #include <endian.h>
 

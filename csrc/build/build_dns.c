@@ -5,10 +5,10 @@
  * they were built, and RDATA that was not. A name in the clear leads only to names in the clear, so
  * its text is known without a look at what is masked.
  */
-#include "proto/build_dns.h"
+#include "build/build_dns.h"
 
+#include "build/build_name.h"
 #include "proto/ascii.h"
-#include "proto/build_name.h"
 #include "proto/dns.h"
 
 #define HEADER_BYTES 12u

@@ -6,10 +6,10 @@
  * computed. All else that a header can hold is not built: options, extension headers, sequence
  * numbers, reserved bits. So a header may be shorter than the one that it stands for.
  */
-#ifndef ZN_PROTO_BUILD_ENCAPSULATION_H
-#define ZN_PROTO_BUILD_ENCAPSULATION_H
+#ifndef ZN_BUILD_BUILD_ENCAPSULATION_H
+#define ZN_BUILD_BUILD_ENCAPSULATION_H
 
-#include "proto/build_ip.h"
+#include "build/build_ip.h"
 #include "util/cursor.h"
 #include "util/layer_kind.h"
 

@@ -6,8 +6,8 @@
  *
  * The name and two lengths decide each byte of the result: the length of the hello and of the name.
  */
-#ifndef ZN_PROTO_BUILD_PLAIN_HELLO_H
-#define ZN_PROTO_BUILD_PLAIN_HELLO_H
+#ifndef ZN_BUILD_BUILD_PLAIN_HELLO_H
+#define ZN_BUILD_BUILD_PLAIN_HELLO_H
 
 #include "util/cursor.h"
 

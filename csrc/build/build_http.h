@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Heads of HTTP/1.x messages (RFC 9112) for anonymized packets: see proto/build.h.
+ * Heads of HTTP/1.x messages (RFC 9112) for anonymized packets: see build/build.h.
  *
  * Written of a request:
  *   - empty lines in front of it, and the end of each line, as they are;
@@ -10,7 +10,7 @@
  *     registered scheme in lower case (another one as 'x'), 'x' and "@" for user information, and
  *     the authority as the Host;
  *   - Host, if there is such a field: the request's host with its port, in lower case, when the
- *     choice has names and it is a name (proto/build_name.h); otherwise, and where a Host field
+ *     choice has names and it is a name (build/build_name.h); otherwise, and where a Host field
  *     differs from the request's host, which its target may name, zn_build_masked_name over it;
  *   - Content-Length with its digits, or empty if its length is not known, Transfer-Encoding if the
  *     body comes in chunks, and Upgrade without a value.
@@ -21,10 +21,10 @@
  * before. If that leaves too few bytes, ends of lines are LF and no blank is behind the colons.
  * A line whose end is not there, and all that follows the empty line, stays zero.
  */
-#ifndef ZN_PROTO_BUILD_HTTP_H
-#define ZN_PROTO_BUILD_HTTP_H
+#ifndef ZN_BUILD_BUILD_HTTP_H
+#define ZN_BUILD_BUILD_HTTP_H
 
-#include "proto/build.h"
+#include "build/build.h"
 
 /*
  * Builds the head of a request into out[head.n], which is zero. `head` starts as

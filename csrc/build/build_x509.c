@@ -5,7 +5,7 @@
  * length fields grows with it, so that some lengths cannot be reached by it alone; then the
  * signature, which lies in the outermost one only, takes some bytes of it.
  */
-#include "proto/build_x509.h"
+#include "build/build_x509.h"
 
 #define SIGNATURE_BYTES 65u /* number of unused bits, and 64 bytes (RFC 8410 6) */
 #define SPARE_MAX 7u        /* bytes that the signature may be longer: one for each inner element */

@@ -17,16 +17,16 @@
  *                host_name is zeros of type 255. A name of ALPN that IANA has not registered is as
  *                many 'x'. GREASE values become the values of a fixed pattern, because a
  *                client draws them.
- *   without it   a plain hello (proto/build_plain_hello.h) with server_name and one padding
+ *   without it   a plain hello (build/build_plain_hello.h) with server_name and one padding
  *                extension. Two hellos of one length and one name become the same.
  * So the random, session IDs, key shares, tickets, identities, binders, cookies, ECH, values of
  * transport parameters, padding and data of extensions that are not listed are zeros. So are the
  * data of a listed extension that does not parse.
  */
-#ifndef ZN_PROTO_BUILD_TLS_H
-#define ZN_PROTO_BUILD_TLS_H
+#ifndef ZN_BUILD_BUILD_TLS_H
+#define ZN_BUILD_BUILD_TLS_H
 
-#include "proto/build.h"
+#include "build/build.h"
 #include "proto/tls.h"
 
 /*
@@ -74,7 +74,7 @@ typedef struct zn_build_certificates {
  *   cookies, certificate timestamps and renegotiation_info; the random of a HelloRetryRequest,
  *   which is a constant;
  *   of a Certificate (up to TLS 1.2; later ones are encrypted): lengths, and in the place of each
- *   certificate a synthetic one (proto/build_x509.h), the first with `common_name`, unless that is
+ *   certificate a synthetic one (build/build_x509.h), the first with `common_name`, unless that is
  *   empty, or too long for it;
  *   the constant byte of a ChangeCipherSpec.
  * A ServerHello or a certificate that is not whole is zeros. out[records.n] is all zeros. Returns

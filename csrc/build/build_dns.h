@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DNS messages (RFC 1035) for anonymized packets: see proto/build.h.
+ * DNS messages (RFC 1035) for anonymized packets: see build/build.h.
  *
  * Written of a query, or of the response to one:
  *   - the header: id, flags, counts; type and class of each question; of each record type, class,
  *     TTL and RDLENGTH;
  *   - names, in lower case: the first question's and those equal to it when the choice says so;
  *     other owners' and those that CNAME records lead to when `shared` says so; and only names that
- *     proto/build_name.h allows. Other questions' never;
+ *     build/build_name.h allows. Other questions' never;
  *   - addresses of A and AAAA records (class IN; RFC 3596), as `map` gives them;
  *   - of OPT (RFC 6891) the lengths of the options, and the codes of registered ones;
  *   - instead of the type of any other record, TYPE65280 (private use, RFC 6895 3.1), so that no
@@ -19,10 +19,10 @@
  * pointer to something else leads to the root after the first question. A name whose pointer leads
  * to a masked one is masked. Bytes after the last record stay zero.
  */
-#ifndef ZN_PROTO_BUILD_DNS_H
-#define ZN_PROTO_BUILD_DNS_H
+#ifndef ZN_BUILD_BUILD_DNS_H
+#define ZN_BUILD_BUILD_DNS_H
 
-#include "proto/build.h"
+#include "build/build.h"
 #include "util/addr.h"
 
 /* Questions and records of one message: a longer one is not built. */

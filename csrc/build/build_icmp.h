@@ -14,10 +14,10 @@
  *
  * Checksums are those of what is built, in a quote as if the bytes that it lacks were zeros.
  */
-#ifndef ZN_PROTO_BUILD_ICMP_H
-#define ZN_PROTO_BUILD_ICMP_H
+#ifndef ZN_BUILD_BUILD_ICMP_H
+#define ZN_BUILD_BUILD_ICMP_H
 
-#include "proto/build.h"
+#include "build/build.h"
 #include "proto/icmp.h"
 
 /* What stands for a quoted packet's fields; each that is left out is zero. */

@@ -7,11 +7,11 @@
  *
  * A message in several records is built in one run, and then divided among them.
  */
-#include "proto/build_tls.h"
+#include "build/build_tls.h"
 
-#include "proto/build_name.h"
-#include "proto/build_plain_hello.h"
-#include "proto/build_x509.h"
+#include "build/build_name.h"
+#include "build/build_plain_hello.h"
+#include "build/build_x509.h"
 
 #define RECORD_HEADER_BYTES 5u
 #define RECORD_MAX (16384u + 2048u) /* RFC 5246 6.2.3 */

@@ -6,8 +6,8 @@
  * but that of a fragment, are not built. Checksums are computed over what is written, and never
  * taken from anywhere.
  */
-#ifndef ZN_PROTO_BUILD_IP_H
-#define ZN_PROTO_BUILD_IP_H
+#ifndef ZN_BUILD_BUILD_IP_H
+#define ZN_BUILD_BUILD_IP_H
 
 #include "util/addr.h"
 #include "util/cursor.h"

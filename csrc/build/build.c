@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/build.h"
+#include "build/build.h"
 
 #define MASKED_MIN 10u /* shorter ones have no place for a label before the suffix */
 #define LABEL_MAX 63u

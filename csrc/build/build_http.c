@@ -4,10 +4,10 @@
  * Lines and fields are taken apart exactly as proto/http.c reads them, so that it reads the same
  * from what is built: the same body, and the same host or a masked one.
  */
-#include "proto/build_http.h"
+#include "build/build_http.h"
 
+#include "build/build_name.h"
 #include "proto/ascii.h"
-#include "proto/build_name.h"
 #include "proto/http.h"
 
 #define VERSION_BYTES 8u      /* "HTTP/1." and a digit */

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/build_name.h"
+#include "build/build_name.h"
 
+#include "build/build.h"
 #include "proto/ascii.h"
-#include "proto/build.h"
 
 #define LABEL_MAX 63u
 #define NAME_MAX_BYTES 253u

@@ -10,8 +10,8 @@
  *                   zeros         extensions   one, of type 2.999.1 (an arc for examples), zeros
  *   issuer          CN=invalid
  */
-#ifndef ZN_PROTO_BUILD_X509_H
-#define ZN_PROTO_BUILD_X509_H
+#ifndef ZN_BUILD_BUILD_X509_H
+#define ZN_BUILD_BUILD_X509_H
 
 #include "util/cursor.h"
 

@@ -4,8 +4,8 @@
  * Which names a builder writes at all, whatever it was told of them: only what the release counts
  * as a name (analyzer/hostname.h).
  */
-#ifndef ZN_PROTO_BUILD_NAME_H
-#define ZN_PROTO_BUILD_NAME_H
+#ifndef ZN_BUILD_BUILD_NAME_H
+#define ZN_BUILD_BUILD_NAME_H
 
 #include "util/cursor.h"
 

@@ -18,10 +18,10 @@
  * Bits that are protected, of a packet that is not opened, depend on all of its sealed bytes, so
  * they are not copied.
  */
-#ifndef ZN_PROTO_BUILD_QUIC_H
-#define ZN_PROTO_BUILD_QUIC_H
+#ifndef ZN_BUILD_BUILD_QUIC_H
+#define ZN_BUILD_BUILD_QUIC_H
 
-#include "proto/build.h"
+#include "build/build.h"
 #include "proto/quic_crypto.h"
 #include "util/cursor.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/build_icmp.h"
+#include "build/build_icmp.h"
 
 #include "util/checksum.h"
 

@@ -6,8 +6,8 @@
  * comment lists, each read by a parser: a byte that nobody listed stays zero. What it cannot read
  * it leaves zero. Builders know no flow and keep nothing.
  */
-#ifndef ZN_PROTO_BUILD_H
-#define ZN_PROTO_BUILD_H
+#ifndef ZN_BUILD_BUILD_H
+#define ZN_BUILD_BUILD_H
 
 #include "util/cursor.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/build_quic.h"
+#include "build/build_quic.h"
 
 enum {
     OPEN_LONG = 0xf0,        /* the bits of a long header's first byte that are not protected */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/build_plain_hello.h"
+#include "build/build_plain_hello.h"
 
-#include "proto/build_name.h"
+#include "build/build_name.h"
 
 #define RANDOM_BYTES 32u
 

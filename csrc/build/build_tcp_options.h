@@ -6,8 +6,8 @@
  * stand in place of all others, such as cookies of Fast Open, addresses of Multipath TCP, and
  * digests; also of an option that does not fit, and of what follows it.
  */
-#ifndef ZN_PROTO_BUILD_TCP_OPTIONS_H
-#define ZN_PROTO_BUILD_TCP_OPTIONS_H
+#ifndef ZN_BUILD_BUILD_TCP_OPTIONS_H
+#define ZN_BUILD_BUILD_TCP_OPTIONS_H
 
 #include "util/cursor.h"
 
