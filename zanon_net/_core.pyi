@@ -350,7 +350,7 @@ def write_answers(
 
 @final
 class VoteWriter:
-    """Writes vote messages (anonymity/vote_message)."""
+    """Writes vote messages (count/vote_message)."""
 
     def __init__(
         self,
@@ -382,7 +382,7 @@ class VoteWriter:
 
 @final
 class VoteShard:
-    """The counter of one shard (anonymity/vote_shard)."""
+    """The counter of one shard (count/vote_shard)."""
 
     def __init__(
         self,
@@ -438,7 +438,7 @@ class VoteShard:
 
 @final
 class OwnVotes:
-    """What a probe releases by its own users alone (anonymity/own_votes)."""
+    """What a probe releases by its own users alone (count/own_votes)."""
 
     def __init__(
         self,
@@ -767,7 +767,7 @@ def sealed_row_bytes(n: int) -> int:
 
 @final
 class VoteRows:
-    """The rows of a vote message that has some (anonymity/vote_rows)."""
+    """The rows of a vote message that has some (count/vote_rows)."""
 
     def __init__(self, message: bytes) -> None: ...
     @staticmethod

@@ -8,7 +8,7 @@
  * and all before it are there, so that a probe does what it would do by itself, only later. A step
  * that is given up is done as if its answer were no.
  *
- * Votes for names that the probe's own users suffice for need no answer (anonymity/own_votes.h).
+ * Votes for names that the probe's own users suffice for need no answer (count/own_votes.h).
  *
  * Questions gather until they are cut into messages, one a shard. A message carries a watermark: no
  * question older than it follows, but for those that the contract calls late.
@@ -16,8 +16,8 @@
 #ifndef ZN_RELEASE_ASKER_H
 #define ZN_RELEASE_ASKER_H
 
-#include "anonymity/own_votes.h"
-#include "anonymity/vote_message.h"
+#include "count/own_votes.h"
+#include "count/vote_message.h"
 #include "release/record.h"
 #include "util/stats.h"
 #include "util/text.h"

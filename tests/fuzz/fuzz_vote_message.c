@@ -5,7 +5,7 @@
  * more, with the checksum made right. The votes of a message that is accepted are written and read
  * again; what comes out must not change any more.
  */
-#include "anonymity/vote_message.h"
+#include "count/vote_message.h"
 
 #include <stdlib.h>
 

@@ -6,8 +6,8 @@
  * must give the same message. The rest of the input, too, goes to the readers of sealed rows: as a
  * row, as a decided vote of a shard of shares, and as the snapshot of one.
  */
-#include "anonymity/vote_message.h"
-#include "anonymity/vote_rows.h"
+#include "count/vote_message.h"
+#include "count/vote_rows.h"
 #include "crypto/threshold_shard.h"
 
 #include <stdlib.h>

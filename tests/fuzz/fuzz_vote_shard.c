@@ -7,8 +7,8 @@
  * to a vote that fewer than z users share and that has no lease, and on a dump that is not taken.
  * With another first byte the rest is a dump, whose checksums are made right.
  */
-#include "anonymity/vote_leases.h"
-#include "anonymity/vote_shard.h"
+#include "count/vote_leases.h"
+#include "count/vote_shard.h"
 
 #include <stdlib.h>
 

@@ -22,7 +22,7 @@ from zanon_net.config.types import (
 )
 
 SHARDS_MAX = 256
-KNOWN_PROBES = 4096  # at once, in a shard: DEFAULT_PROBES of csrc/anonymity/vote_shard.c
+KNOWN_PROBES = 4096  # at once, in a shard: DEFAULT_PROBES of csrc/count/vote_shard.c
 FOLDER: Type = replace(FILE, range="a folder", metavar="DIR")
 SHARD_COUNT = replace(
     whole_number("shards", 1, SHARDS_MAX),

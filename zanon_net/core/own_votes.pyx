@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# What a probe releases by its own users alone: csrc/anonymity/own_votes.h.
+# What a probe releases by its own users alone: csrc/count/own_votes.h.
 
 ctypedef struct sent_votes:
     zn_counted_vote *vote

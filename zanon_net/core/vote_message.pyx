@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# What probes and counters say to each other: csrc/anonymity/vote_message.h.
+# What probes and counters say to each other: csrc/count/vote_message.h.
 
 VOTE_KINDS = {
     "name": 1, "peek": 2, "client": 3, "addr": 4, "dns_addr": 5, "addr_check": 6, "addr_peek": 7,

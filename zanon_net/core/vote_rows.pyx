@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Rows that go with votes: csrc/anonymity/vote_rows.h.
+# Rows that go with votes: csrc/count/vote_rows.h.
 
 VOTE_ROWS = {"sealed": ZN_VOTE_ROWS_SEALED, "shares": ZN_VOTE_ROWS_SHARES}
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# The counter of one shard: csrc/anonymity/vote_shard.h.
+# The counter of one shard: csrc/count/vote_shard.h.
 
 cdef class VoteShard:
     """VoteShard(z, window_ns, *, rotate_ns=None, count_rotate_ns=None, shard=0, keep=None,

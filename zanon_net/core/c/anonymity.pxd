@@ -165,7 +165,7 @@ cdef extern from "anonymity/adaptive_l.h" nogil:
     uint32_t zn_adaptive_l_next(zn_adaptive_l *a, double entropy, uint32_t values)
 
 
-cdef extern from "anonymity/vote_rules.h" nogil:
+cdef extern from "count/vote_rules.h" nogil:
     enum:
         ZN_VOTE_RULES_NONE
         ZN_VOTE_RULES_TEXT
@@ -179,7 +179,7 @@ cdef extern from "anonymity/vote_rules.h" nogil:
     void zn_vote_rules_explain(uint64_t probes, uint64_t counted, char *text)
 
 
-cdef extern from "anonymity/vote_message.h" nogil:
+cdef extern from "count/vote_message.h" nogil:
     uint32_t ZN_VOTES_MAX
     enum: ZN_COUNTED_KINDS
     ctypedef struct zn_counted_vote:
@@ -210,7 +210,7 @@ cdef extern from "anonymity/vote_message.h" nogil:
     int zn_answers_read(zn_vote_header *header, zn_span *bits, zn_span message, zn_error *err)
 
 
-cdef extern from "anonymity/vote_shard.h" nogil:
+cdef extern from "count/vote_shard.h" nogil:
     int64_t ZN_VOTE_WATERMARK_END
     ctypedef struct zn_vote_shard:
         pass
@@ -255,7 +255,7 @@ cdef extern from "anonymity/vote_shard.h" nogil:
     int zn_vote_shard_load(zn_vote_shard **out, zn_span dump, zn_error *err)
 
 
-cdef extern from "anonymity/vote_rows.h" nogil:
+cdef extern from "count/vote_rows.h" nogil:
     enum:
         ZN_VOTE_ROWS_SEALED
         ZN_VOTE_ROWS_SHARES
@@ -273,7 +273,7 @@ cdef extern from "anonymity/vote_rows.h" nogil:
     zn_span zn_vote_rows_next(zn_cursor *c)
     size_t zn_vote_rows_bytes(size_t n, zn_span prefix_and_rows)
     void zn_vote_rows_attach(zn_span plain, uint8_t flag, zn_span prefix_and_rows, uint8_t *out)
-cdef extern from "anonymity/own_votes.h" nogil:
+cdef extern from "count/own_votes.h" nogil:
     uint32_t ZN_LEASE_Z_MAX
     uint32_t ZN_LEASES_MAX
     ctypedef void zn_own_votes_tell(void *to, const zn_counted_vote *vote)

@@ -7,8 +7,8 @@
  * They are found by attribute, and by the time at which the next one ends. A pointer to a lease is
  * valid until the next call that changes one.
  */
-#ifndef ZN_ANONYMITY_VOTE_LEASES_H
-#define ZN_ANONYMITY_VOTE_LEASES_H
+#ifndef ZN_COUNT_VOTE_LEASES_H
+#define ZN_COUNT_VOTE_LEASES_H
 
 #include "util/base.h"
 #include "zanon/ztable.h"

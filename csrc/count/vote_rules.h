@@ -10,8 +10,8 @@
  *     16 votes need no evidence    17 to 18 a zn_dns_votes    19 internal networks are given
  *     24 to 63 check value of the key
  */
-#ifndef ZN_ANONYMITY_VOTE_RULES_H
-#define ZN_ANONYMITY_VOTE_RULES_H
+#ifndef ZN_COUNT_VOTE_RULES_H
+#define ZN_COUNT_VOTE_RULES_H
 
 #include "util/base.h"
 

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A binary heap by end, and an open-addressed index with linear probing into it. Each lease knows
  * its slot of the index, so that both stay in step when it moves. */
-#include "anonymity/vote_leases.h"
+#include "count/vote_leases.h"
 
 #include "util/arena.h"
 #include "util/hash.h"

@@ -11,8 +11,8 @@
  * The section says nothing of who votes for what, so the message without it, which is what a shard
  * counts, is an ordinary one.
  */
-#ifndef ZN_ANONYMITY_VOTE_ROWS_H
-#define ZN_ANONYMITY_VOTE_ROWS_H
+#ifndef ZN_COUNT_VOTE_ROWS_H
+#define ZN_COUNT_VOTE_ROWS_H
 
 #include "util/cursor.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "anonymity/vote_clients.h"
+#include "count/vote_clients.h"
 
 int zn_vote_clients_init(zn_vote_clients *c, uint32_t max_clients, int64_t rotate_ns, zn_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "anonymity/vote_rows.h"
+#include "count/vote_rows.h"
 
-#include "anonymity/vote_message.h"
+#include "count/vote_message.h"
 #include "util/little_endian.h"
 
 #define VERSION_AT 4

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout of a shard's counter; only anonymity/vote_shard*.c may see it. */
-#ifndef ZN_ANONYMITY_VOTE_SHARD_INTERNAL_H
-#define ZN_ANONYMITY_VOTE_SHARD_INTERNAL_H
+/* The layout of a shard's counter; only count/vote_shard*.c may see it. */
+#ifndef ZN_COUNT_VOTE_SHARD_INTERNAL_H
+#define ZN_COUNT_VOTE_SHARD_INTERNAL_H
 
-#include "anonymity/vote_clients.h"
-#include "anonymity/vote_leases.h"
-#include "anonymity/vote_shard.h"
+#include "count/vote_clients.h"
+#include "count/vote_leases.h"
+#include "count/vote_shard.h"
 
 #define ZN_SHARD_BATCH 256 /* votes that the table decides on together */
 

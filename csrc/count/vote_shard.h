@@ -21,10 +21,10 @@
  * effect; one that would leave a gap is rejected, so a probe can always send again what is not
  * answered.
  */
-#ifndef ZN_ANONYMITY_VOTE_SHARD_H
-#define ZN_ANONYMITY_VOTE_SHARD_H
+#ifndef ZN_COUNT_VOTE_SHARD_H
+#define ZN_COUNT_VOTE_SHARD_H
 
-#include "anonymity/vote_message.h"
+#include "count/vote_message.h"
 #include "util/text.h"
 
 typedef struct zn_vote_shard zn_vote_shard;

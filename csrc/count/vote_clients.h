@@ -7,8 +7,8 @@
  * counts as a client: epochs that are forgotten, epochs of which marks may be missing, and every
  * address once a set is full.
  */
-#ifndef ZN_ANONYMITY_VOTE_CLIENTS_H
-#define ZN_ANONYMITY_VOTE_CLIENTS_H
+#ifndef ZN_COUNT_VOTE_CLIENTS_H
+#define ZN_COUNT_VOTE_CLIENTS_H
 
 #include "anonymity/addr_set.h"
 

@@ -14,11 +14,11 @@
  * That holds while no cap is reached. At one, and after a lease that the counter refused, votes are
  * sent as without leases.
  */
-#ifndef ZN_ANONYMITY_OWN_VOTES_H
-#define ZN_ANONYMITY_OWN_VOTES_H
+#ifndef ZN_COUNT_OWN_VOTES_H
+#define ZN_COUNT_OWN_VOTES_H
 
-#include "anonymity/vote_leases.h"
-#include "anonymity/vote_message.h"
+#include "count/vote_leases.h"
+#include "count/vote_message.h"
 
 /* Takes a vote that goes to the counter, in this order. */
 typedef void zn_own_votes_tell(void *to, const zn_counted_vote *vote);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "anonymity/own_votes.h"
+#include "count/own_votes.h"
 
 #include "anonymity/ztable_internal.h"
 #include "util/arena.h"

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "anonymity/vote_rules.h"
+#include "count/vote_rules.h"
 
 #include <stdarg.h>
 #include <stdio.h>

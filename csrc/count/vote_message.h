@@ -9,10 +9,10 @@
  * In a message the votes are grouped by what they are for, so that a hash is written once. Within a
  * group they stay in the order in which the probe cast them.
  */
-#ifndef ZN_ANONYMITY_VOTE_MESSAGE_H
-#define ZN_ANONYMITY_VOTE_MESSAGE_H
+#ifndef ZN_COUNT_VOTE_MESSAGE_H
+#define ZN_COUNT_VOTE_MESSAGE_H
 
-#include "anonymity/vote_rules.h"
+#include "count/vote_rules.h"
 #include "util/cursor.h"
 
 #define ZN_VOTE_HEADER_BYTES 69

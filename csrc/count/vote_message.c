@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "anonymity/vote_message.h"
+#include "count/vote_message.h"
 
 #include "util/arena.h"
 #include "util/hash.h"

@@ -5,7 +5,7 @@
  * their next votes. What goes to the table goes in batches, which is faster than one by one; a vote
  * that only asks for a count waits for the batch before it.
  */
-#include "anonymity/vote_shard_internal.h"
+#include "count/vote_shard_internal.h"
 #include "util/arena.h"
 #include "util/sort.h"
 

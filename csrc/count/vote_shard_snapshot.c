@@ -5,7 +5,7 @@
  * snapshot of the table. All numbers are little endian, and a checksum under a published key is at
  * the end. What it holds can link users: whoever stores a dump must seal it.
  */
-#include "anonymity/vote_shard_internal.h"
+#include "count/vote_shard_internal.h"
 #include "util/arena.h"
 #include "util/hash.h"
 
