@@ -650,7 +650,7 @@ HEAD = """# The papers on tables and buffered streams, reproduced
 Written by `python bench/microdata.py`: what two texts report on UCI Adult, beside what comes out.
 The first is "Real-Time Stream Data Anonymization via Dynamic Reconfiguration with
 l-Diversity-Enhanced SUHDSA" (Sensors 2026, 26(1), 95), the second a chapter on k-anonymity. What we
-chose where the paper leaves something open is in `csrc/anonymity/groups.c`;
+chose where the paper leaves something open is in `csrc/microdata/groups.c`;
 [microdata.md](microdata.md) says how groups are made, and what they promise. LSR is the share of
 released groups that have l values, loss goes from 0 (as it came) to 1 (only `*`), rho counts swaps
 and merges; lambda, c and gamma are `--lambda`, `--neighbours` and `--growth`.

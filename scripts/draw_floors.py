@@ -58,6 +58,7 @@ PLACES = {
     "csrc/flow": Place(9, 1, "flows, timers, TCP"),
     "csrc/build": Place(9, 2.15, "the same, spans to bytes"),
     "csrc/count": Place(9, 3.25, "votes of many probes"),
+    "csrc/microdata": Place(8, 4.25, "classes of rows"),
     "csrc/capture": Place(10, 0, "files, interfaces"),
     "csrc/packet": Place(10, 1, "headers, tunnels"),
     "csrc/proto": Place(10, 2, "TLS, QUIC, HTTP, DNS"),

@@ -474,7 +474,7 @@ class OwnVotes:
 
 @final
 class Taxonomy:
-    """The generalization hierarchy of a column (anonymity/taxonomy)."""
+    """The generalization hierarchy of a column (microdata/taxonomy)."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@
 #ifndef ZN_RELEASE_ROW_LADDER_H
 #define ZN_RELEASE_ROW_LADDER_H
 
-#include "anonymity/taxonomy.h"
+#include "microdata/taxonomy.h"
 #include "release/row.h"
 #include "zanon/ztable.h"
 

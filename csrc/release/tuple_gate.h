@@ -12,7 +12,7 @@
 #ifndef ZN_RELEASE_TUPLE_GATE_H
 #define ZN_RELEASE_TUPLE_GATE_H
 
-#include "anonymity/diversity.h"
+#include "microdata/diversity.h"
 #include "util/cursor.h"
 
 #define ZN_TUPLE_SENSITIVE_MAX 16u

@@ -7,7 +7,7 @@
 #ifndef ZN_ROWS_HIERARCHY_H
 #define ZN_ROWS_HIERARCHY_H
 
-#include "anonymity/taxonomy.h"
+#include "microdata/taxonomy.h"
 
 #define ZN_HIERARCHY_BYTES_MAX ((size_t)64 << 20)
 

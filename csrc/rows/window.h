@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows that wait for others to be released with: a buffer of coded rows, cut into windows, and the
- * groups of each (anonymity/groups.h). What a row's values are written as is its owner's business.
+ * groups of each (microdata/groups.h). What a row's values are written as is its owner's business.
  *
  * Time is that of the rows. With a delay, no row is in the buffer `delay_ns` or more after its own
  * time: a window closes before a row comes whose time would make it so, rows that are in no group
@@ -15,8 +15,8 @@
 #ifndef ZN_ROWS_WINDOW_H
 #define ZN_ROWS_WINDOW_H
 
-#include "anonymity/adaptive_l.h"
-#include "anonymity/groups.h"
+#include "microdata/adaptive_l.h"
+#include "microdata/groups.h"
 #include "rows/once.h"
 
 /* What becomes of a row: X(NAME, "text"). All but the first two are ways to be suppressed. */
@@ -92,7 +92,7 @@ typedef struct zn_window_row {
 #define ZN_DELAY_BUCKETS 1024
 #define ZN_WINDOW_L_MAX 256
 
-/* Of all that was released. Groups are those of anonymity/groups.h. */
+/* Of all that was released. Groups are those of microdata/groups.h. */
 typedef struct zn_window_stats {
     uint64_t rows;
     uint64_t fates[ZN_FATE_COUNT]; /* rows; WAITS: how often one waited */

@@ -3,7 +3,7 @@
 """The oracle of groups of rows: Algorithm 1 of "Real-Time Stream Data Anonymization via Dynamic
 Reconfiguration with l-Diversity-Enhanced SUHDSA" (Sensors 2026, 26(1), 95), in plain Python.
 
-What the paper leaves open is chosen as csrc/anonymity/groups.h says. Distances and losses are whole
+What the paper leaves open is chosen as csrc/microdata/groups.h says. Distances and losses are whole
 numbers, ONE for a column, so that ties are ties on every machine.
 """
 

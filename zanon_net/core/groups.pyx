@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Groups of a window's rows: csrc/anonymity/groups.h.
+# Groups of a window's rows: csrc/microdata/groups.h.
 
 cdef class Groups:
-    """Groups the rows of windows so that each group can be released (csrc/anonymity/groups.h).
+    """Groups the rows of windows so that each group can be released (csrc/microdata/groups.h).
 
     taxonomies: a Taxonomy for each quasi-identifier, 1 to 16.
     rows: most rows of a window.
@@ -225,7 +225,7 @@ cdef class Groups:
 
 cdef class AdaptiveL:
     """The l that repairs aim at, window by window, by the entropy of the sensitive values
-    (csrc/anonymity/adaptive_l.h).
+    (csrc/microdata/adaptive_l.h).
 
     l_min, l_max: l moves between them, and begins at l_min.
     way: what l does when the entropy falls, "up" or "down".

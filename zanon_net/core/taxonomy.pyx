@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Hierarchies of values: csrc/anonymity/taxonomy.h, and their files, csrc/rows/hierarchy.h.
+# Hierarchies of values: csrc/microdata/taxonomy.h, and their files, csrc/rows/hierarchy.h.
 
 cdef class Taxonomy:
-    """The generalization hierarchy of a column (csrc/anonymity/taxonomy.h); does not change.
+    """The generalization hierarchy of a column (csrc/microdata/taxonomy.h); does not change.
 
     Nodes are numbered by levels: the leaves first, the root last; -1 stands for no node. Texts are
     UTF-8; b"" is a missing value.

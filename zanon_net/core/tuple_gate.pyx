@@ -46,7 +46,7 @@ cdef class _Written:
 cdef class TupleGate:
     """Says which rows of a table may be written (csrc/release/tuple_gate.h).
 
-    rule: the numbers k, l, kind, c, max_share, t of csrc/anonymity/diversity.h.
+    rule: the numbers k, l, kind, c, max_share, t of csrc/microdata/diversity.h.
     """
 
     cdef zn_tuple_gate *gate

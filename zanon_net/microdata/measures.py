@@ -7,7 +7,7 @@ any other. With a user column counts are of distinct users: a user's rows with o
 count once, and rows without a user are those of one. Without, each row is a user of its own.
 
 Sources: k Sweeney 2002; distinct, entropy and recursive l Machanavajjhala et al. 2007; t Li et al.
-2007 with equal distances between values. What decides is csrc/anonymity/diversity.c; here are the
+2007 with equal distances between values. What decides is csrc/microdata/diversity.c; here are the
 same definitions as numbers, for reports.
 """
 
@@ -22,7 +22,7 @@ from zanon_net.config.parse import reject
 from zanon_net.microdata.arrow import compute, encoded, texts
 from zanon_net.microdata.plan import KINDS, Plan
 
-ROUNDING = 1e-9  # as csrc/anonymity/diversity.c: two equal values have an entropy of log 2
+ROUNDING = 1e-9  # as csrc/microdata/diversity.c: two equal values have an entropy of log 2
 KEYS_MAX = 1 << 62  # of codes in one number
 
 FAULTS = ("users", "diversity", "share", "distance")

@@ -15,7 +15,7 @@ QUASI_MAX = 16  # as ZN_GROUPS_COLUMNS_MAX
 SENSITIVE_MAX = 16  # as ZN_TUPLE_SENSITIVE_MAX
 COUNT_MAX = 2**31
 KINDS = ("distinct", "entropy", "recursive")
-"""The kinds of l-diversity, by their numbers in csrc/anonymity/diversity.h."""
+"""The kinds of l-diversity, by their numbers in csrc/microdata/diversity.h."""
 UNKNOWN = ("error", "suppress", "top")
 
 _RECURSIVE = re.compile(r"recursive:([0-9]{1,9}(?:\.[0-9]{1,9})?)")
@@ -131,7 +131,7 @@ class Plan:
 
     @property
     def rule(self) -> dict[str, int | float]:
-        """What each class must have, by the members of zn_class_rule (anonymity/diversity.h).
+        """What each class must have, by the members of zn_class_rule (microdata/diversity.h).
 
         kind is an index into KINDS; 1 for max_share or t asks for nothing.
         """

@@ -63,7 +63,7 @@ cdef extern from "anonymity/popularity.h" nogil:
         size_t stored_count
 
 
-cdef extern from "anonymity/diversity.h" nogil:
+cdef extern from "microdata/diversity.h" nogil:
     ctypedef enum zn_diversity_kind:
         ZN_DIVERSITY_DISTINCT
         ZN_DIVERSITY_ENTROPY
@@ -74,7 +74,7 @@ cdef extern from "anonymity/diversity.h" nogil:
         double c, max_share, t
 
 
-cdef extern from "anonymity/interval.h" nogil:
+cdef extern from "microdata/interval.h" nogil:
     ctypedef struct zn_interval_width:
         uint64_t units
         int decimals
@@ -83,7 +83,7 @@ cdef extern from "anonymity/interval.h" nogil:
                           int64_t *interval)
 
 
-cdef extern from "anonymity/taxonomy.h" nogil:
+cdef extern from "microdata/taxonomy.h" nogil:
     ctypedef uint16_t zn_node
     zn_node ZN_NODE_NONE
     ctypedef struct zn_taxonomy:
@@ -115,7 +115,7 @@ cdef extern from "anonymity/taxonomy.h" nogil:
     size_t zn_taxonomy_memory(const zn_taxonomy *t)
 
 
-cdef extern from "anonymity/groups.h" nogil:
+cdef extern from "microdata/groups.h" nogil:
     enum: ZN_GROUPS_COLUMNS_MAX
     uint32_t ZN_GROUP_NONE
     ctypedef struct zn_groups:
@@ -148,7 +148,7 @@ cdef extern from "anonymity/groups.h" nogil:
     size_t zn_groups_memory(const zn_groups *g)
 
 
-cdef extern from "anonymity/adaptive_l.h" nogil:
+cdef extern from "microdata/adaptive_l.h" nogil:
     double ZN_ADAPTIVE_ALPHA
     double ZN_ADAPTIVE_BAND
     uint32_t ZN_ADAPTIVE_DWELL

@@ -2,15 +2,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The l that repairs aim at, window by window, by the entropy of the sensitive values: Appendix B
- * of the paper that anonymity/groups.h is made after.
+ * of the paper that microdata/groups.h is made after.
  *
  * The paper contradicts itself: by its text l rises when the entropy falls, by line 4 of its
  * Algorithm A1 it falls with it. Both are here by name. Its hysteresis compares a window with the
  * one before, so that a slow drift never gets through; here it is with the window of the last
  * change. l moves between l_min and l_max, and l_min is what the rule guarantees in any case.
  */
-#ifndef ZN_ANONYMITY_ADAPTIVE_L_H
-#define ZN_ANONYMITY_ADAPTIVE_L_H
+#ifndef ZN_MICRODATA_ADAPTIVE_L_H
+#define ZN_MICRODATA_ADAPTIVE_L_H
 
 #include "util/base.h"
 

@@ -4,9 +4,9 @@
  * The tree is built level by level: the labels of a level are sorted, equal ones are a node, and
  * each node of the level below gets its parent. A node's number is therefore above its children's.
  */
-#include "anonymity/taxonomy.h"
+#include "microdata/taxonomy.h"
 
-#include "anonymity/interval.h"
+#include "microdata/interval.h"
 #include "util/arena.h"
 #include "util/hash.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "anonymity/id_set.h"
+#include "microdata/id_set.h"
 
 #include "util/arena.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "anonymity/diversity.h"
+#include "microdata/diversity.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "anonymity/groups_internal.h"
+#include "microdata/groups_internal.h"
 
 void zn_group_distances(const zn_groups *g, const zn_node *centre, const uint32_t *rows, size_t n,
                         uint32_t *distance)

@@ -11,8 +11,8 @@
  *
  * A taxonomy does not change once it is open: threads may share it.
  */
-#ifndef ZN_ANONYMITY_TAXONOMY_H
-#define ZN_ANONYMITY_TAXONOMY_H
+#ifndef ZN_MICRODATA_TAXONOMY_H
+#define ZN_MICRODATA_TAXONOMY_H
 
 #include "util/cursor.h"
 

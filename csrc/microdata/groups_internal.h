@@ -8,10 +8,10 @@
  * A group's rows are a list linked by row number, so that joining two costs nothing. Nothing is
  * cleared between windows or groups: marks hold the number of the use that set them.
  */
-#ifndef ZN_ANONYMITY_GROUPS_INTERNAL_H
-#define ZN_ANONYMITY_GROUPS_INTERNAL_H
+#ifndef ZN_MICRODATA_GROUPS_INTERNAL_H
+#define ZN_MICRODATA_GROUPS_INTERNAL_H
 
-#include "anonymity/groups.h"
+#include "microdata/groups.h"
 #include "util/hash.h"
 
 /* A whole column's loss. Distances are whole numbers, so that ties are ties on every machine. */

@@ -7,8 +7,8 @@
  *
  * Counts are of users, not of rows: a user's rows with one value count once.
  */
-#ifndef ZN_ANONYMITY_DIVERSITY_H
-#define ZN_ANONYMITY_DIVERSITY_H
+#ifndef ZN_MICRODATA_DIVERSITY_H
+#define ZN_MICRODATA_DIVERSITY_H
 
 #include "util/base.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "anonymity/adaptive_l.h"
+#include "microdata/adaptive_l.h"
 
 #include <math.h>
 

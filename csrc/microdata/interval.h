@@ -4,8 +4,8 @@
  * Numbers, written in decimal, put into intervals of one width. All of it is done in whole numbers:
  * 0.3 lies at an edge of intervals of 0.1, which floating point does not know.
  */
-#ifndef ZN_ANONYMITY_INTERVAL_H
-#define ZN_ANONYMITY_INTERVAL_H
+#ifndef ZN_MICRODATA_INTERVAL_H
+#define ZN_MICRODATA_INTERVAL_H
 
 #include "util/cursor.h"
 

@@ -8,17 +8,17 @@
  * near group or is merged with it, whichever costs less. What the paper leaves open is said in
  * groups.c.
  *
- * Distances are mean losses (anonymity/taxonomy.h) of the lowest common nodes. Ties go to the
+ * Distances are mean losses (microdata/taxonomy.h) of the lowest common nodes. Ties go to the
  * smaller row number: the result depends on the rows and their order alone.
  *
  * With users, a group has k of them: a row whose user is in the group already is passed over, and
  * is left to another one. Rows that are left over join the group with the nearest representative.
  */
-#ifndef ZN_ANONYMITY_GROUPS_H
-#define ZN_ANONYMITY_GROUPS_H
+#ifndef ZN_MICRODATA_GROUPS_H
+#define ZN_MICRODATA_GROUPS_H
 
-#include "anonymity/diversity.h"
-#include "anonymity/taxonomy.h"
+#include "microdata/diversity.h"
+#include "microdata/taxonomy.h"
 
 #define ZN_GROUPS_COLUMNS_MAX 16u
 #define ZN_GROUP_NONE UINT32_MAX
@@ -73,7 +73,7 @@ void zn_groups_oldest(zn_groups *g, const zn_group_rows *rows);
 
 /*
  * The entropy of each sensitive column in a window, by the natural logarithm, and how many values
- * it has: for anonymity/adaptive_l.h. Counts are of users where the rows have some.
+ * it has: for microdata/adaptive_l.h. Counts are of users where the rows have some.
  */
 void zn_groups_entropy(zn_groups *g, const zn_group_rows *rows, double *entropy, uint32_t *values);
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "anonymity/groups_internal.h"
+#include "microdata/groups_internal.h"
 
 #include <string.h>
 

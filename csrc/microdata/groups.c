@@ -16,7 +16,7 @@
  *   a merged group   leaves the list (the paper's line 32 keeps it, so that its rows leave twice)
  * A part of more than 4,000 rows is split first, as grouping takes time by its square.
  */
-#include "anonymity/groups_internal.h"
+#include "microdata/groups_internal.h"
 #include "util/arena.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
  * count that belongs to the caller. Identities are keyed hashes (util/hash.h): nobody can aim at a
  * slot. It grows by doubling, and forgetting all costs what was in it.
  */
-#ifndef ZN_ANONYMITY_ID_SET_H
-#define ZN_ANONYMITY_ID_SET_H
+#ifndef ZN_MICRODATA_ID_SET_H
+#define ZN_MICRODATA_ID_SET_H
 
 #include "util/hash.h"
 
