@@ -213,7 +213,7 @@ cdef class RowPublisher:
 cdef class CodedPublisher:
     """Rows of codes through a buffer (csrc/rows/release_list.h); one thread at a time.
 
-    taxonomies: of the quasi-identifiers. numbers: k, l, kind, c, max_share (csrc/anonymity/
+    taxonomies: of the quasi-identifiers. numbers: k, l, kind, c, max_share (csrc/microdata/
     diversity.h), sensitive_count, rows, delay_ns, sliding, with_user, adapt_l, adapt_way, once_ns,
     neighbours, growth and lambda_ (csrc/rows/window.h).
     """

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# csrc/count
+
+cdef extern from "count/vote_rules.h" nogil:
+    enum:
+        ZN_VOTE_RULES_NONE
+        ZN_VOTE_RULES_TEXT
+    uint64_t ZN_VOTE_KEY_CHECK_MASK
+    ctypedef struct zn_vote_rules:
+        uint8_t user_v4_bits, user_v6_bits, dns_votes
+        uint64_t key_check
+        c_bool any_evidence, internal_is_set
+    uint64_t zn_vote_rules_pack(const zn_vote_rules *rules)
+    c_bool zn_vote_rules_unpack(zn_vote_rules *out, uint64_t packed)
+    void zn_vote_rules_explain(uint64_t probes, uint64_t counted, char *text)
+
+
+cdef extern from "count/vote_message.h" nogil:
+    uint32_t ZN_VOTES_MAX
+    enum: ZN_COUNTED_KINDS
+    ctypedef struct zn_counted_vote:
+        int64_t t_ns
+        uint64_t user
+        zn_id id
+        uint8_t kind
+    ctypedef struct zn_vote_header:
+        uint16_t shard
+        uint64_t probe, sequence, settings
+        uint32_t votes
+        uint64_t rules
+        c_bool renewed, marks_missing
+        int64_t watermark_ns
+    ctypedef struct zn_vote_writer:
+        uint32_t votes, max_votes
+    int zn_vote_writer_init(zn_vote_writer *w, uint32_t max_votes, zn_error *err)
+    void zn_vote_writer_fini(zn_vote_writer *w)
+    c_bool zn_vote_writer_add(zn_vote_writer *w, const zn_counted_vote *vote)
+    size_t zn_vote_writer_bytes(const zn_vote_writer *w)
+    size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, uint8_t *out,
+                                 uint32_t *order)
+    int zn_vote_header_read(zn_vote_header *header, zn_span message, zn_error *err)
+    int zn_votes_read(zn_counted_vote *out, const zn_vote_header *header, zn_span message,
+                      zn_error *err)
+    size_t zn_answers_bytes(uint32_t votes)
+    void zn_answers_write(const zn_vote_header *header, const uint8_t *bits, uint8_t *out)
+    int zn_answers_read(zn_vote_header *header, zn_span *bits, zn_span message, zn_error *err)
+
+
+cdef extern from "count/vote_shard.h" nogil:
+    int64_t ZN_VOTE_WATERMARK_END
+    ctypedef struct zn_vote_shard:
+        pass
+    ctypedef struct zn_vote_shard_config:
+        zn_ztable_config table
+        uint64_t settings
+        int64_t rotate_ns, max_ahead_ns, max_lag_ns
+        uint32_t max_clients, max_pending, max_probes, max_leases
+        uint16_t shard
+        c_bool keep_releases
+    ctypedef struct zn_vote_shard_stats:
+        uint64_t messages, votes, decided, late, client_addresses, duplicates, gaps, too_early
+        uint64_t no_room, malformed, leases, leases_refused, probe_gone
+    ctypedef enum zn_vote_probe_state:
+        ZN_PROBE_PRESENT
+    ctypedef struct zn_vote_probe:
+        uint64_t id, sequence
+        int64_t watermark_ns
+        zn_vote_probe_state state
+    void zn_vote_shard_config_init(zn_vote_shard_config *config, uint32_t z, int64_t window_ns)
+    int zn_vote_shard_open(zn_vote_shard **out, const zn_vote_shard_config *config, zn_error *err)
+    void zn_vote_shard_close(zn_vote_shard *s)
+    int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, c_bool *taken,
+                          zn_error *err)
+    void zn_vote_shard_set_rules(zn_vote_shard *s, uint64_t rules)
+    uint64_t zn_vote_shard_rules(const zn_vote_shard *s)
+    int64_t zn_vote_shard_watermark(const zn_vote_shard *s)
+    void zn_vote_shard_decide(zn_vote_shard *s, int64_t before_ns)
+    size_t zn_vote_shard_answer_bytes(const zn_vote_shard *s)
+    void zn_vote_shard_take_answer(zn_vote_shard *s, uint8_t *out)
+    size_t zn_vote_shard_leases(const zn_vote_shard *s)
+    const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
+    void zn_vote_shard_clear_releases(zn_vote_shard *s)
+    c_bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t probe)
+    const zn_vote_probe *zn_vote_shard_probes(const zn_vote_shard *s, size_t *n)
+    const zn_vote_shard_config *zn_vote_shard_get_config(const zn_vote_shard *s)
+    const zn_ztable *zn_vote_shard_table(const zn_vote_shard *s)
+    zn_vote_shard_stats zn_vote_shard_get_stats(const zn_vote_shard *s)
+    uint64_t zn_vote_shard_pending(const zn_vote_shard *s)
+    size_t zn_vote_shard_memory(const zn_vote_shard *s)
+    int zn_vote_shard_dump(const zn_vote_shard *s, zn_text *out, zn_error *err)
+    int zn_vote_shard_load(zn_vote_shard **out, zn_span dump, zn_error *err)
+
+
+cdef extern from "count/vote_rows.h" nogil:
+    enum:
+        ZN_VOTE_ROWS_SEALED
+        ZN_VOTE_ROWS_SHARES
+        ZN_VOTE_ROWS_PREFIX
+    ctypedef struct zn_vote_rows:
+        uint64_t probe, sequence
+        uint32_t votes
+        uint16_t shard
+        uint8_t flag
+        zn_span prefix, rows
+        size_t plain_bytes
+    c_bool zn_vote_rows_flagged(zn_span message)
+    int zn_vote_rows_read(zn_vote_rows *out, zn_span message, zn_error *err)
+    void zn_vote_rows_plain(const zn_vote_rows *rows, zn_span message, uint8_t *out)
+    zn_span zn_vote_rows_next(zn_cursor *c)
+    size_t zn_vote_rows_bytes(size_t n, zn_span prefix_and_rows)
+    void zn_vote_rows_attach(zn_span plain, uint8_t flag, zn_span prefix_and_rows, uint8_t *out)
+cdef extern from "count/own_votes.h" nogil:
+    uint32_t ZN_LEASE_Z_MAX
+    uint32_t ZN_LEASES_MAX
+    ctypedef void zn_own_votes_tell(void *to, const zn_counted_vote *vote)
+    ctypedef struct zn_own_votes:
+        zn_ztable *table
+        uint32_t z
+        int64_t window_ns
+        zn_own_votes_tell *tell
+        void *to
+    int zn_own_votes_init(zn_own_votes *o, uint32_t max_leases, zn_error *err)
+    void zn_own_votes_fini(zn_own_votes *o)
+    c_bool zn_own_votes_observe(zn_own_votes *o, const zn_observation *vote)
+    c_bool zn_own_votes_share(const zn_own_votes *o, zn_id attribute, int64_t t_ns)
+    void zn_own_votes_advance(zn_own_votes *o, int64_t watermark_ns)
+    void zn_own_votes_refused(zn_own_votes *o, uint64_t lo)
