@@ -284,16 +284,20 @@ def test_a_client_that_finishes_without_a_byte_sent_none() -> None:
 
 @pytest.mark.parametrize(
     "first",
-    [quic.first_flight(quic.hello(host=None))[0], quic.dtls_hello(host=None)],
+    [
+        quic.first_flight(quic.hello(host=None))[0],
+        quic.dtls_record(quic.dtls_fragment(quic.dtls_hello(host=None))),
+    ],
     ids=["QUIC", "DTLS"],
 )
 def test_a_hello_behind_the_servers_datagram_is_not_the_opening(first: bytes) -> None:
-    """On two ports above 1023, where the hello alone shows which side is the client."""
+    """On two ports above 1023 and two internal addresses: the hello alone shows the client."""
     talk = Udp(USER, SERVER_ADDRESS, ports=(40_000, 41_000), t_ns=START + SECOND)
     talk.send(b"answer", SERVER).send(first).send(b"answer", SERVER)
-    internal = nets("10.0.0.0/8")
-    flow = run(talk.frames, z=2, internal=internal).flow
+    both = nets("10.0.0.0/8", f"{SERVER_ADDRESS}/32")
+    flow = run(talk.frames, z=2, internal=both).flow
     assert (flow["name_status"], flow["server"]) == ("suppressed", None)
     assert (flow["c_pkts"], flow["s_pkts"]) == (1, 2)
-    left = emitted(merged([crowd(b"popular.example", 3), talk.frames]), z=2, internal=internal)
+    left = emitted(merged([crowd(b"popular.example", 3), talk.frames]), z=2, internal=both)
+    assert left.frames
     assert all(frame.t_ns < START + SECOND for frame in left.frames)
