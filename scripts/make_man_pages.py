@@ -69,11 +69,13 @@ def contexts(
     command: click.Command, parent: click.Context | None = None
 ) -> Iterator[click.Context]:
     """A context for a command and for each command below it."""
-    name = command.name if parent else COMMAND
-    ctx = click.Context(command, parent, name, **command.context_settings)
+    word = command.name if parent else COMMAND
+    ctx = click.Context(command, parent, word, **command.context_settings)
     yield ctx
     if isinstance(command, click.Group):
-        for child in command.commands.values():
+        for name in command.commands:
+            child = command.get_command(ctx, name)
+            assert child is not None, name
             yield from contexts(child, ctx)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from support.every_command import commands_of
 from support.paths import ROOT
 
 from zanon_net.cli.entry import cli
@@ -110,7 +111,7 @@ def test_the_picture_of_the_floors_is_drawn_from_these_sources() -> None:
 def options(command: click.Command) -> set[str]:
     """The long options of a command and of those below it."""
     found = {name for parameter in command.params for name in parameter.opts}
-    for below in command.commands.values() if isinstance(command, click.Group) else ():
+    for below in commands_of(command).values() if isinstance(command, click.Group) else ():
         found |= options(below)
     return found
 

@@ -9,16 +9,19 @@ import re
 import resource
 import select
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import click
 import pytest
 from support.cli import COMMAND, DEMO, ENVIRONMENT, TRUTH, Captured, manifest_of, run_main
+from support.every_command import commands_of
 from support.packets import HOUR, SECOND, START, Tcp
 from support.parts import capture_of, flow, in_this_order
 from support.waiting import PATIENCE_S, running
 
 import zanon_net
+from zanon_net.cli.commands import COMMANDS
 from zanon_net.cli.entry import cli
 from zanon_net.cli.options import run_options
 from zanon_net.config.schema import RUN, rows_of
@@ -57,13 +60,29 @@ def test_commands_can_be_made_with_the_oldest_click() -> None:
     """It refuses a default for an argument that takes any number, and with it every command."""
     many = [
         parameter.to_info_dict()
-        for command in cli.commands.values()
+        for command in commands_of(cli).values()
         for parameter in command.params
         if parameter.nargs == -1
     ]
     assert [(about["name"], about["default"]) for about in many] == [
         (name, None) for name in ("source", "paths", "source", "source", "source", "sealed")
     ]
+
+
+def with_groups_of(group: click.Group) -> Iterator[tuple[click.Command, click.Command]]:
+    """Each command of a group as the group lists it, and as it is imported."""
+    for name, command in commands_of(group).items():
+        yield group.commands[name], command
+        if isinstance(command, click.Group):
+            yield from with_groups_of(command)
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    pairs = list(with_groups_of(cli))
+    assert len(pairs) == len(COMMANDS)
+    for listed, command in pairs:
+        assert listed.name == command.name
+        assert listed.get_short_help_str(limit=200) == command.get_short_help_str(limit=200)
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("inspect", "-h"), ("key", "new", "--help")])
@@ -91,7 +110,7 @@ def test_every_setting_but_two_limits_has_its_option() -> None:
 
 @pytest.mark.parametrize("command", ["inspect", "model", "tune"])
 def test_options_of_other_commands_are_settings(command: str) -> None:
-    options = {parameter.name for parameter in cli.commands[command].params}
+    options = {parameter.name for parameter in commands_of(cli)[command].params}
     assert options - {"source", "as_json", "verbose"} == {row.name for row in rows_of(command)}
 
 

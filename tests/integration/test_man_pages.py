@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from support.every_command import commands_of
 from support.installed import share
 
 from zanon_net._version import __version__
@@ -19,7 +20,7 @@ from zanon_net.cli.entry import cli
 def command_names(command: click.Command, name: str = "zanon-net") -> Iterator[str]:
     yield name
     if isinstance(command, click.Group):
-        for word, child in command.commands.items():
+        for word, child in commands_of(command).items():
             yield from command_names(child, f"{name}-{word}")
 
 

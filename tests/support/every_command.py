@@ -50,6 +50,12 @@ USES = {
 }
 
 
+def commands_of(group: click.Group) -> dict[str, click.Command]:
+    """The commands of a group by name, imported."""
+    found = {name: group.get_command(click.Context(group), name) for name in group.commands}
+    return {name: command for name, command in found.items() if command is not None}
+
+
 def use_every_command(shell: Callable[[str], object]) -> None:
     """Uses each command once. shell: runs a line, and raises an exception if the line fails."""
     assert sorted(USES) == sorted(cli.list_commands(click.Context(cli)))

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completion by bash, zsh and fish: click's own, and paths where a parameter names a file."""
 
-from collections.abc import Iterator
-
 import click
 
+from zanon_net.cli.commands import LazyGroup
 from zanon_net.cli.messages import COMMAND, EXIT_OPERATIONAL
 
 VARIABLE = (
@@ -17,23 +16,15 @@ def complete(cli: click.Group, instruction: str) -> int:
     """Prints the script or the words that a shell asks for; returns the exit code."""
     from click.shell_completion import shell_complete  # late: no other call needs it
 
-    _know_paths(cli)
+    LazyGroup.prepare = _know_paths
     try:
         return shell_complete(cli, {}, COMMAND, VARIABLE, instruction)
     except (KeyError, ValueError):  # no shell asked: it would set the words and a number
         return EXIT_OPERATIONAL
 
 
-def _know_paths(cli: click.Group) -> None:
+def _know_paths(command: click.Command) -> None:
     """Makes words into paths for this call, which runs nothing: only these are completed."""
-    for command in _commands(cli):
-        for parameter in command.params:
-            if isinstance(parameter, click.Argument) or parameter.metavar in ("FILE", "DIR"):
-                parameter.type = click.Path(file_okay=parameter.metavar != "DIR")
-
-
-def _commands(group: click.Group) -> Iterator[click.Command]:
-    for command in group.commands.values():
-        if isinstance(command, click.Group):
-            yield from _commands(command)
-        yield command
+    for parameter in command.params:
+        if isinstance(parameter, click.Argument) or parameter.metavar in ("FILE", "DIR"):
+            parameter.type = click.Path(file_okay=parameter.metavar != "DIR")

@@ -14,26 +14,10 @@ from contextlib import suppress
 import click
 
 from zanon_net._version import __version__
-from zanon_net.cli.bench_command import bench_command
+from zanon_net.cli.commands import EPILOG, HELP_OPTIONS, LazyGroup, help_alone
 from zanon_net.cli.completion import VARIABLE as COMPLETION
 from zanon_net.cli.completion import complete
-from zanon_net.cli.config_command import config_command
-from zanon_net.cli.count_command import count_command
-from zanon_net.cli.filter_command import filter_command
-from zanon_net.cli.flink_command import flink_command
-from zanon_net.cli.inspect_command import inspect_command
-from zanon_net.cli.key_command import key_command
 from zanon_net.cli.messages import COMMAND, LogHandler, explain, flush_stdout
-from zanon_net.cli.model_command import model_command
-from zanon_net.cli.options import EPILOG, HELP_OPTIONS, help_alone
-from zanon_net.cli.packets_command import packets_command
-from zanon_net.cli.publish_command import publish_command
-from zanon_net.cli.run_command import run_command
-from zanon_net.cli.table_anonymize import table_anonymize
-from zanon_net.cli.table_command import table_command
-from zanon_net.cli.top_command import top_command
-from zanon_net.cli.tune_command import tune_command
-from zanon_net.cli.unseal_command import unseal_command
 from zanon_net.pipeline.capabilities import use_permitted
 from zanon_net.pipeline.privileges import forbid_core_dumps
 from zanon_net.system.streams import ClosedStdout
@@ -43,33 +27,17 @@ DEBUG_VARIABLE = "ZANON_DEBUG"
 _LOG = logging.getLogger("zanon_net")
 
 
-@click.group(context_settings=HELP_OPTIONS, invoke_without_command=True, epilog=EPILOG)
+@click.group(
+    cls=LazyGroup,
+    context_settings=HELP_OPTIONS,
+    invoke_without_command=True,
+    epilog=EPILOG,
+)
 @click.version_option(__version__, prog_name=COMMAND, message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Turn network traffic into flow logs in which every name is shared by at least z users."""
     help_alone(ctx)
-
-
-for _command in (
-    run_command,
-    packets_command,
-    filter_command,
-    publish_command,
-    count_command,
-    flink_command,
-    table_command,
-    key_command,
-    config_command,
-    inspect_command,
-    model_command,
-    tune_command,
-    top_command,
-    unseal_command,
-    bench_command,
-):
-    cli.add_command(_command)
-table_command.add_command(table_anonymize)
 
 
 def _harden() -> None:

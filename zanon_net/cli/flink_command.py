@@ -8,7 +8,7 @@ import click
 
 from zanon_net.cli.configure import naming_options, read_options
 from zanon_net.cli.messages import say
-from zanon_net.cli.options import GroupedCommand, GroupedOption, help_alone, setting_options
+from zanon_net.cli.options import GroupedCommand, GroupedOption, setting_options
 
 EPILOG = """\b
 DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
@@ -21,14 +21,7 @@ Examples:
 """
 
 
-@click.group("flink", invoke_without_command=True)
-@click.pass_context
-def flink_command(ctx: click.Context) -> None:
-    """Count the votes of many probes on a cluster of Apache Flink."""
-    help_alone(ctx)
-
-
-@flink_command.command("job", cls=GroupedCommand, params=setting_options("flink"), epilog=EPILOG)
+@click.command("job", cls=GroupedCommand, params=setting_options("flink"), epilog=EPILOG)
 def flink_job(**options: Any) -> int:
     """Run the counting job in a cluster of its own, within this process.
 
@@ -43,7 +36,7 @@ def flink_job(**options: Any) -> int:
     return 0
 
 
-@flink_command.command(
+@click.command(
     "submit",
     cls=GroupedCommand,
     params=[

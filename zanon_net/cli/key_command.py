@@ -5,18 +5,10 @@
 import click
 
 from zanon_net.cli.messages import say
-from zanon_net.cli.options import help_alone
 from zanon_net.keys import check_key, new_key, new_reader_key
 
 
-@click.group("key", invoke_without_command=True)
-@click.pass_context
-def key_command(ctx: click.Context) -> None:
-    """Make or check a key file for --key-file."""
-    help_alone(ctx)
-
-
-@key_command.command("new")
+@click.command("new")
 @click.argument("file")
 @click.option(
     "--reader",
@@ -38,7 +30,7 @@ def key_new(file: str, reader: bool) -> int:
     return 0
 
 
-@key_command.command("check")
+@click.command("check")
 @click.argument("file")
 def key_check(file: str) -> int:
     """Check that FILE holds a key and that nobody else can read it."""

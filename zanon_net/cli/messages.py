@@ -24,6 +24,7 @@ from zanon_net.system.file_errors import NO_ROOM, explanation
 from zanon_net.system.log_levels import NOTICE
 
 if TYPE_CHECKING:
+    from zanon_net.pipeline.report import Report
     from zanon_net.rows.report import RunReport
 
 COMMAND = "zanon-net"
@@ -100,6 +101,43 @@ def conclude(report: "RunReport", *, as_json: bool, quiet: bool) -> int:
         say("interrupted: every row written is complete")
         return EXIT_OPERATIONAL
     return 0
+
+
+def finish_run(
+    report: "Report", *, as_json: bool, quiet: bool, fail_on_loss: float | None, has_stdout: bool
+) -> int:
+    """Prints what a run came to; returns the exit code.
+
+    fail_on_loss: the percentage of lost packets beyond which the code is that of a failure.
+    has_stdout: standard output got the data, so that a manifest goes to standard error.
+    """
+    for warning in report.warnings if report.failure is None else ():
+        warn(f"{warning}; what comes before that is in the output")
+    if report.loss is not None:
+        warn(report.loss.text())
+    for doubt in report.doubts:
+        warn(doubt)
+    if report.sent is not None and (unsent := report.sent.warning()) is not None:
+        warn(unsent)
+    if as_json:
+        print_manifest(report.manifest, report.speed(), err=has_stdout)
+    elif not quiet:
+        print_table(report.summary)
+    if report.failure is not None:
+        say(f"{report.failure}; what comes before that is in the output")
+        return EXIT_OPERATIONAL
+    if fail_on_loss is not None and report.loss is not None and report.loss.percent > fail_on_loss:
+        say(f"more than {fail_on_loss:g} % of the packets were lost; the rest is whole")
+        return EXIT_OPERATIONAL
+    if report.interrupted:
+        say("interrupted: what had been read is complete")
+        return EXIT_OPERATIONAL
+    return 0
+
+
+def say_memory(flows: int, memory_bytes: int) -> None:
+    """Says what the flow table may take; see Started."""
+    say(f"the flow table holds up to {flows:,} flows, in up to {memory_bytes:,} bytes of memory")
 
 
 class LogHandler(logging.Handler):

@@ -10,20 +10,11 @@ from typing import Any
 
 import click
 
-from zanon_net.cli.messages import EXIT_USAGE
 from zanon_net.config.schema import rows_of
 from zanon_net.config.setting import Setting
 
 MESSAGES = "Messages"
 INPUT_AND_OUTPUT = "Input and output"
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
-EPILOG = """\b
-To begin with:
-  zanon-net inspect capture.pcap
-  zanon-net run capture.pcap --internal 10.0.0.0/8 --out logs
-  zanon-net packets capture.pcap shared.pcapng --internal 10.0.0.0/8
-  zanon-net COMMAND --help
-"""
 
 RUN_EPILOG = """\b
 DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d. SIZE is bytes: 500M, 20G.
@@ -79,13 +70,6 @@ class GroupedCommand(click.Command):
         for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)
-
-
-def help_alone(ctx: click.Context) -> None:
-    """Ends a group that was called without a command: its help, as a usage error."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
-        ctx.exit(EXIT_USAGE)
 
 
 def run_options() -> list[click.Parameter]:

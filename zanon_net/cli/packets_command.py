@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from zanon_net.cli.configure import configure, naming_origins
-from zanon_net.cli.messages import say, set_verbosity
+from zanon_net.cli.messages import finish_run, say, say_memory, set_verbosity
 from zanon_net.cli.options import (
     INPUT_AND_OUTPUT,
     GroupedCommand,
@@ -18,7 +18,6 @@ from zanon_net.cli.options import (
     setting_options,
     with_config_file,
 )
-from zanon_net.cli.run_command import finish_run, say_memory
 from zanon_net.cli.terminal import progress_bar, status_printer
 from zanon_net.config.presets import PACKET_FORMATS
 from zanon_net.pipeline.packet_runner import ON_STDOUT, packets

@@ -8,17 +8,9 @@ from typing import Any
 import click
 
 from zanon_net.cli.configure import configure, naming_origins
-from zanon_net.cli.messages import (
-    EXIT_OPERATIONAL,
-    print_manifest,
-    print_table,
-    say,
-    set_verbosity,
-    warn,
-)
+from zanon_net.cli.messages import finish_run, say_memory, set_verbosity
 from zanon_net.cli.options import RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.cli.terminal import progress_bar, status_printer
-from zanon_net.pipeline.report import Report
 from zanon_net.pipeline.runner import run
 from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
@@ -67,40 +59,3 @@ def run_command(
         fail_on_loss=config.live.fail_on_loss,
         has_stdout=report.out is None,
     )
-
-
-def finish_run(
-    report: Report, *, as_json: bool, quiet: bool, fail_on_loss: float | None, has_stdout: bool
-) -> int:
-    """Prints what a run came to; returns the exit code.
-
-    fail_on_loss: the percentage of lost packets beyond which the code is that of a failure.
-    has_stdout: standard output got the data, so that a manifest goes to standard error.
-    """
-    for warning in report.warnings if report.failure is None else ():
-        warn(f"{warning}; what comes before that is in the output")
-    if report.loss is not None:
-        warn(report.loss.text())
-    for doubt in report.doubts:
-        warn(doubt)
-    if report.sent is not None and (unsent := report.sent.warning()) is not None:
-        warn(unsent)
-    if as_json:
-        print_manifest(report.manifest, report.speed(), err=has_stdout)
-    elif not quiet:
-        print_table(report.summary)
-    if report.failure is not None:
-        say(f"{report.failure}; what comes before that is in the output")
-        return EXIT_OPERATIONAL
-    if fail_on_loss is not None and report.loss is not None and report.loss.percent > fail_on_loss:
-        say(f"more than {fail_on_loss:g} % of the packets were lost; the rest is whole")
-        return EXIT_OPERATIONAL
-    if report.interrupted:
-        say("interrupted: what had been read is complete")
-        return EXIT_OPERATIONAL
-    return 0
-
-
-def say_memory(flows: int, memory_bytes: int) -> None:
-    """Says what the flow table may take; see Started."""
-    say(f"the flow table holds up to {flows:,} flows, in up to {memory_bytes:,} bytes of memory")

@@ -13,7 +13,7 @@ from zanon_net._version import __version__
 from zanon_net.cli.configure import naming_options
 from zanon_net.cli.messages import print_manifest, print_table, warn
 from zanon_net.cli.options import INPUT_AND_OUTPUT, GroupedCommand, GroupedOption
-from zanon_net.cli.table_command import OPTIONS, command_settings, table_options
+from zanon_net.cli.table_options import OPTIONS, command_settings, table_options
 from zanon_net.config.schema import rows_of
 from zanon_net.config.setting import manifest_of
 from zanon_net.errors import ConfigError

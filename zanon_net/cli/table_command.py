@@ -1,30 +1,21 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""`zanon-net table`: whole tables, checked, attacked and generalized."""
+"""`zanon-net table check` and `table risk`: whole tables, checked and attacked."""
 
 import time
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-from zanon_net._version import __version__
-from zanon_net.cli.configure import chosen, naming_options
-from zanon_net.cli.messages import EXIT_PROMISE, print_manifest, warn
-from zanon_net.cli.options import (
-    INPUT_AND_OUTPUT,
-    GroupedCommand,
-    GroupedOption,
-    help_alone,
-    json_option,
-    quiet_option,
-    setting_options,
+from zanon_net.cli.messages import EXIT_PROMISE
+from zanon_net.cli.options import GroupedCommand
+from zanon_net.cli.table_options import (
+    checked_plan,
+    command_settings,
+    print_facts,
+    say_summary,
+    table_options,
 )
-from zanon_net.cli.table_hierarchy import table_hierarchy
-from zanon_net.config.schema import SETTINGS, rows_of
-from zanon_net.config.setting import manifest_of
-from zanon_net.config.table_rows import SECTION
-from zanon_net.config.table_settings import table_settings
 from zanon_net.errors import ConfigError
 
 CHECK_EPILOG = """\b
@@ -48,86 +39,8 @@ Examples:
       --round age=10 --hierarchy zip=zip.csv
 """
 
-OPTIONS = {
-    name: row.options[0]
-    for row in SETTINGS
-    if row.section == SECTION
-    for name in (row.name, row.label)
-}
-"""The option of each setting; an error that begins with another word stays as it is."""
 
-
-@click.group("table", invoke_without_command=True)
-@click.pass_context
-def table_command(ctx: click.Context) -> None:
-    """Check and generalize whole tables; say what they disclose."""
-    help_alone(ctx)
-
-
-def table_options(command: str) -> list[click.Parameter]:
-    """FILE and every option of a command of `table`, in the order of its help."""
-    options = setting_options(command)
-    last = max(i for i, option in enumerate(options) if option.group == INPUT_AND_OUTPUT)
-    return [
-        click.Argument(["file"]),
-        *options[: last + 1],
-        GroupedOption(
-            ["--config", "config_file"],
-            group=INPUT_AND_OUTPUT,
-            metavar="FILE",
-            help="Settings from the section [table] of a TOML file, by the options' names; options"
-            " override them.",
-        ),
-        *options[last + 1 :],
-        json_option("Print the manifest, not the summary."),
-        quiet_option("No summary."),
-    ]
-
-
-def command_settings(
-    command: str, config_file: str | None, options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The settings of a command. Raises ConfigError with a text that begins with the option."""
-    with naming_options(OPTIONS):
-        return table_settings(command, config_file, chosen(options))
-
-
-def _plan(settings: Mapping[str, Any]) -> Any:
-    """The plan of the settings; says what is odd about a hierarchy."""
-    from zanon_net.microdata.settings import plan_of
-
-    with naming_options(OPTIONS):
-        plan = plan_of(settings)
-    for recoding in plan.recodings.values():
-        for warning in getattr(recoding, "warnings", ()):
-            warn(warning)
-    return plan
-
-
-def _print(
-    command: str,
-    settings: Mapping[str, Any],
-    facts: Mapping[str, Any],
-    seconds: float,
-) -> None:
-    """Prints a manifest on standard output."""
-    manifest = {
-        "name": f"zanon-net {command}",
-        "version": __version__,
-        "configuration": manifest_of(rows_of(command), settings),
-        **facts,
-    }
-    print_manifest(manifest, {"seconds": round(seconds, 6)}, err=False)
-
-
-def _say(summary: Callable[[int], str]) -> None:
-    """Prints a summary on standard output: it is what was asked for."""
-    from zanon_net._text import terminal_width
-
-    click.echo(summary(terminal_width()), nl=False)
-
-
-@table_command.command(
+@click.command(
     "check", cls=GroupedCommand, params=table_options("table check"), epilog=CHECK_EPILOG
 )
 def table_check(
@@ -143,7 +56,7 @@ def table_check(
 
     began = time.monotonic()
     settings = command_settings("table check", config_file, options)
-    plan = _plan(settings)
+    plan = checked_plan(settings)
     rows = read_table(
         file,
         plan.read_columns,
@@ -154,15 +67,13 @@ def table_check(
     report = check_rows(rows, plan)
     if as_json:
         facts = {"source": name_of(file), **report.to_dict()}
-        _print("table check", settings, facts, time.monotonic() - began)
+        print_facts("table check", settings, facts, time.monotonic() - began)
     elif not quiet:
-        _say(report.summary)
+        say_summary(report.summary)
     return 0 if report.holds else EXIT_PROMISE
 
 
-@table_command.command(
-    "risk", cls=GroupedCommand, params=table_options("table risk"), epilog=RISK_EPILOG
-)
+@click.command("risk", cls=GroupedCommand, params=table_options("table risk"), epilog=RISK_EPILOG)
 def table_risk(
     file: str, config_file: str | None, as_json: bool, quiet: bool, **options: Any
 ) -> int:
@@ -182,7 +93,7 @@ def table_risk(
     if (settings["time"] is None) != (settings["delay"] is None):
         missing = "--time" if settings["time"] is None else "--delay"
         raise ConfigError(f"{missing}: give --time and --delay together")
-    plan = _plan(settings)
+    plan = checked_plan(settings)
     columns = list(plan.read_columns)
     columns += [] if settings["time"] is None else [settings["time"]]
     original, released = (
@@ -205,10 +116,7 @@ def table_risk(
     )
     if as_json:
         facts = {"source": name_of(file), **report.to_dict()}
-        _print("table risk", settings, facts, time.monotonic() - began)
+        print_facts("table risk", settings, facts, time.monotonic() - began)
     elif not quiet:
-        _say(report.summary)
+        say_summary(report.summary)
     return 0
-
-
-table_command.add_command(table_hierarchy)
