@@ -63,6 +63,7 @@ system-flink: ; @scripts/setup-system $(PYTHON) openjdk-17-jdk-headless:javac
 .venv/.built: .venv/.tools $(EXTENSION)
 	@echo "Building zanon-net into .venv"
 	@ZANON_TESTING=1 .venv/bin/python -m pip install -qq --no-build-isolation -e '.[test]'
+	@.venv/bin/python -m compileall -q zanon_net  # as pip does where it copies them
 	@touch $@
 
 # Not editable: the source folder holds the other variant's extension. Flags do not trigger rebuilds,

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the command: `python -m zanon_net` is `zanon-net`."""
 
+import gc
 import signal
 import sys
 
 
 def start() -> None:
     """Runs the command and ends the process.
+
+    Imports leave no garbage, so the collector rests during them, and during the end of the process.
 
     SIGINT ends the process without a traceback also while the command is imported and after its
     end, when no handler of ours is installed. A SIGINT that the process was started to ignore, as
@@ -16,8 +19,13 @@ def start() -> None:
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.disable()
+    from zanon_net.cli.commands import import_command
     from zanon_net.cli.entry import run_command_line
 
+    import_command(sys.argv[1:])
+    gc.freeze()
+    gc.enable()
     if heard:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -26,6 +34,7 @@ def start() -> None:
         code = 128 + signal.SIGINT
     if heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.freeze()
     sys.exit(code)
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of `zanon-net`: one table of them, and groups that import a command at its call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -108,9 +108,7 @@ class LazyGroup(click.Group):
         command = self.commands.get(cmd_name)
         if command is None or isinstance(command, click.Group):
             return command
-        module, _colon, function = COMMANDS[f"{self._path} {cmd_name}".strip()][0].partition(":")
-        command = getattr(import_module(f"zanon_net.cli.{module}"), function)
-        assert isinstance(command, click.Command)
+        command = _imported(COMMANDS[f"{self._path} {cmd_name}".strip()][0])
         if LazyGroup.prepare is not None:
             LazyGroup.prepare(command)
         return command
@@ -131,6 +129,21 @@ class LazyGroup(click.Group):
             ),
             *click.Command.shell_complete(self, ctx, incomplete),
         ]
+
+
+def import_command(arguments: Sequence[str]) -> None:
+    """Imports the command that the arguments of a command line begin with, if there is one."""
+    for words in (arguments[:1], arguments[:2]):
+        place, _help = COMMANDS.get(" ".join(words), ("", ""))
+        if place:
+            _imported(place)
+
+
+def _imported(place: str) -> click.Command:
+    module, _colon, function = place.partition(":")
+    command = getattr(import_module(f"zanon_net.cli.{module}"), function)
+    assert isinstance(command, click.Command)
+    return command
 
 
 def help_alone(ctx: click.Context) -> None:

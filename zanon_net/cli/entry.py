@@ -3,13 +3,9 @@
 """The command `zanon-net`: the group of its commands, and the start and end of each call."""
 
 import io
-import logging
 import os
-import resource
 import sys
-import traceback
 from collections.abc import Sequence
-from contextlib import suppress
 
 import click
 
@@ -17,14 +13,10 @@ from zanon_net._version import __version__
 from zanon_net.cli.commands import EPILOG, HELP_OPTIONS, LazyGroup, help_alone
 from zanon_net.cli.completion import VARIABLE as COMPLETION
 from zanon_net.cli.completion import complete
-from zanon_net.cli.messages import COMMAND, LogHandler, explain, flush_stdout
-from zanon_net.pipeline.capabilities import use_permitted
-from zanon_net.pipeline.privileges import forbid_core_dumps
+from zanon_net.cli.messages import COMMAND, explain, flush_stdout, printing_log_records
 from zanon_net.system.streams import ClosedStdout
 
 DEBUG_VARIABLE = "ZANON_DEBUG"
-
-_LOG = logging.getLogger("zanon_net")
 
 
 @click.group(
@@ -38,17 +30,10 @@ _LOG = logging.getLogger("zanon_net")
 def cli(ctx: click.Context) -> None:
     """Turn network traffic into flow logs in which every name is shared by at least z users."""
     help_alone(ctx)
+    from zanon_net.system.hardening import harden  # late: --help does without its time
 
-
-def _harden() -> None:
-    """Forbids core dumps, raises the limit of open files to the most that is allowed, and uses the
-    capabilities that the program's file has."""
-    forbid_core_dumps()
-    with suppress(OSError, AttributeError):
-        use_permitted()
-    with suppress(OSError, ValueError):  # a run may have more sources than the usual 1024 files
-        _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    harden()
+    ctx.with_resource(printing_log_records())
 
 
 def _invoke(arguments: Sequence[str]) -> int:
@@ -59,12 +44,9 @@ def _invoke(arguments: Sequence[str]) -> int:
 
 def run_command_line(arguments: Sequence[str] | None) -> int:
     """Runs the command as `zanon_net.cli.main` does."""
-    _harden()
     sys.stdout = sys.stdout or ClosedStdout()  # None if the process began without one
     if isinstance(sys.stdout, io.TextIOWrapper):  # a character outside the locale is no error
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it
-    handler, level = LogHandler(), _LOG.level
-    _LOG.addHandler(handler)
     failed = False
     try:
         if arguments is None and (instruction := os.environ.get(COMPLETION)):
@@ -75,9 +57,8 @@ def run_command_line(arguments: Sequence[str] | None) -> int:
         code = wish.exit_code
     except BaseException as error:
         if os.environ.get(DEBUG_VARIABLE) == "1":
+            import traceback
+
             traceback.print_exc()
         code, failed = explain(error), True
-    finally:
-        _LOG.removeHandler(handler)
-        _LOG.setLevel(level)
     return flush_stdout(failed) or code

@@ -5,7 +5,6 @@
 stdout is data, stderr is for people; exit 0, 1 operational, 2 usage, 3 a promise not kept.
 """
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -16,10 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zanon_net._text import printable, terminal_width
-from zanon_net.cli.internal_error import internal_error
-from zanon_net.config.parse import without_keys
 from zanon_net.errors import CapacityError, ConfigError, UnopenedError, ZanonError
-from zanon_net.pipeline.manifest import manifest_bytes
 from zanon_net.system.file_errors import NO_ROOM, explanation
 from zanon_net.system.log_levels import NOTICE
 
@@ -36,6 +32,8 @@ def set_verbosity(*, quiet: bool, verbose: bool) -> None:
     """Chooses which log records are printed: warnings, notices too, or all of them."""
     if quiet and verbose:
         raise click.UsageError("choose one of -q and -v")
+    import logging
+
     level = logging.WARNING if quiet else logging.INFO if verbose else NOTICE
     logging.getLogger("zanon_net").setLevel(level)
 
@@ -80,6 +78,8 @@ def print_manifest(manifest: Mapping[str, Any], speed: Mapping[str, float], *, e
     """
     if err and sys.stderr is None:  # the exit code alone can say that the manifest is missing
         raise ZanonError("standard error is closed")
+    from zanon_net.pipeline.manifest import manifest_bytes
+
     text = manifest_bytes({**manifest, "performance": speed}).decode("ascii")
     click.echo(text, nl=False, err=err)
 
@@ -140,12 +140,23 @@ def say_memory(flows: int, memory_bytes: int) -> None:
     say(f"the flow table holds up to {flows:,} flows, in up to {memory_bytes:,} bytes of memory")
 
 
-class LogHandler(logging.Handler):
-    """Writes records like every other message of the command."""
+@contextmanager
+def printing_log_records() -> Iterator[None]:
+    """Inside, log records are printed like every other message of the command."""
+    import logging
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Writes one record."""
-        say(record.getMessage())
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(record.getMessage())
+
+    log, handler = logging.getLogger("zanon_net"), Handler()
+    level = log.level
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
 
 
 def explain(error: BaseException) -> int:
@@ -155,11 +166,11 @@ def explain(error: BaseException) -> int:
             pass  # the reader of our output has gone: nobody is left for a message
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else COMMAND
-            problem = without_keys(error.format_message().removesuffix("."))
+            problem = _without_keys(error.format_message().removesuffix("."))
             say(f"{problem} (see '{path} --help')")
             return EXIT_USAGE
         case ConfigError():
-            say(without_keys(str(error)))
+            say(_without_keys(str(error)))
             return EXIT_OPERATIONAL if isinstance(error, UnopenedError) else EXIT_USAGE
         case KeyboardInterrupt():
             say("interrupted; only files that are whole are left")
@@ -173,8 +184,16 @@ def explain(error: BaseException) -> int:
             problem = error.strerror or "input or output error"
             say(f"{error.filename}: {problem}" if error.filename else problem)
         case _:
+            from zanon_net.cli.internal_error import internal_error
+
             say(f"internal error: {internal_error(error)}; please report it")
     return EXIT_OPERATIONAL
+
+
+def _without_keys(text: str) -> str:
+    from zanon_net.config.parse import without_keys
+
+    return without_keys(text)
 
 
 def flush_stdout(failed: bool) -> int:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands of `zanon-net table` share: options, settings, and output."""
+"""Options, settings and output of the commands of `zanon-net table`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

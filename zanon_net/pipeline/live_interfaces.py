@@ -14,11 +14,11 @@ from zanon_net.config.schema import RUN
 from zanon_net.config.settings import Config
 from zanon_net.config.types import RING_MIN
 from zanon_net.errors import CaptureError, ConfigError
-from zanon_net.pipeline.capabilities import capture_in_force
 from zanon_net.pipeline.facts import INTERFACE, Away, Drops
 from zanon_net.pipeline.interfaces import ANY, Losses
 from zanon_net.pipeline.link_types import by_link_type
 from zanon_net.pipeline.privileges import explain_missing
+from zanon_net.system.capabilities import capture_in_force
 
 COUNTS = ("bytes", "frames", "received", "dropped")
 """What the core counts of an interface from when it was opened on."""

@@ -1,11 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Privileges of the process: no core dumps, and another user instead of root."""
+"""Privileges of the process: another user instead of root."""
 
-import ctypes
 import os
 import pwd
-import resource
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -17,23 +15,9 @@ from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError, ZanonError
 from zanon_net.output.folder import default_folder
 from zanon_net.output.parquet import parquet
-from zanon_net.pipeline.capabilities import keep_over_change_of_user, leave_capture
 from zanon_net.pipeline.window_hooks import controller
-
-PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
-
-
-def _prctl(option: int, value: int) -> None:
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
-def forbid_core_dumps() -> None:
-    """Disables core dumps, which could hold traffic. Best effort: systems differ in the means."""
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _prctl(PR_SET_DUMPABLE, 0)
+from zanon_net.system.capabilities import keep_over_change_of_user, leave_capture
+from zanon_net.system.hardening import forbid_core_dumps, gain_no_privileges
 
 
 def find_user(name: str) -> pwd.struct_passwd:
@@ -107,7 +91,7 @@ def become(user: pwd.struct_passwd, *, keeps_capture: bool = False) -> None:
         os.setuid(0)
     if 0 in (*os.getresuid(), *os.getresgid()):
         raise ZanonError(f"cannot become {user.pw_name}: root's rights could be had again")
-    _prctl(PR_SET_NO_NEW_PRIVS, 1)
+    gain_no_privileges()
     forbid_core_dumps()  # a change of user makes the process dumpable again
 
 
