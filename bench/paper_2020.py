@@ -64,7 +64,7 @@ def f20_2() -> Figure:
             f"released with {at_300:.1e}",
             at_300 < 1e-6,
         ),
-        Claim("2020 Fig. 2", "and exposed with 1e-3", f"{px[299]:.1e}", px[299] > 5e-4),
+        Claim("2020 Fig. 2", "the attribute of rank 300 is exposed with 1e-3", f"{px[299]:.1e}", px[299] > 5e-4),
     ]
     panel = Panel(
         "A = 5000, U = 50000, Δt = 1",
@@ -123,13 +123,13 @@ def f20_4() -> Figure:
     claims = [
         Claim(
             "2020 Fig. 4",
-            "z = 20: a twin with probability 0.8",
+            "at z = 20 a user has a twin with probability 0.8",
             f"formula {pairwise:.3f}, exact {exact:.3f}",
             abs(exact - 0.8) < 0.1,
         ),
         Claim(
             "2020 Fig. 4",
-            "about 1 for k = 2, 3, 4 beyond z = 35",
+            "beyond z = 35 the probability is about 1 for k = 2, 3, 4",
             "formula " + ", ".join(f"{one[0]:.3f}" for one in late)
             + "; exact " + ", ".join(f"{one[1]:.3f}" for one in late),
             min(one[1] for one in late) > 0.9,
@@ -153,13 +153,13 @@ def f20_5() -> Figure:
     claims = [
         Claim(
             "2020 Fig. 5",
-            "U = 22000, z = 9: 0.5",
+            "at U = 22000 and z = 9 the probability is 0.5",
             f"formula {some[0]:.3f}, exact {some[1]:.3f}",
             abs(some[1] - 0.5) < 0.1,
         ),
         Claim(
             "2020 Fig. 5",
-            "very close to 1 at U = 100000",
+            "at U = 100000 the probability is very close to 1",
             f"formula {many[0]:.3f}, exact {many[1]:.3f}; exact {lines[1].y[-1]:.3f} at 10^6",
             many[1] > 0.95,
         ),
@@ -189,13 +189,13 @@ def f20_6() -> Figure:
     claims = [
         Claim(
             "2020 Fig. 6a",
-            "falls only after N = 22, to 0 at N = 45",
+            "p_k-anon falls only after N = 22, to 0 at N = 45",
             "; ".join(f"N = {n}: formula {a:.3f}, exact {b:.3f}" for n, (a, b) in at.items()),
             at[22][1] > 0.9 and at[45][1] < 0.05,
         ),
         Claim(
             "2020 Fig. 6b",
-            "z = 1: none beyond N = 3",
+            "at z = 1 no user has a twin beyond N = 3",
             f"N = 4: formula {open_[0]:.3f}, exact {open_[1]:.3f}",
             open_[1] < 0.5,
         ),

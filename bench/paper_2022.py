@@ -72,11 +72,11 @@ def f22_3() -> Figure:
         ),
         Claim(
             "2022 Fig. 3",
-            "z = 250: a twin with probability 0.8 already",
+            "at z = 250 a user already has a twin with probability 0.8",
             f"{at[250]:.3f}; 0.8 is reached at z = 208",
             abs(at[250] - 0.8) < 0.05,
         ),
-        Claim("2022 Fig. 3", "z > 350: about 1", f"{at[350]:.3f} at 350", at[350] > 0.98),
+        Claim("2022 Fig. 3", "beyond z = 350 the probability is about 1", f"{at[350]:.3f} at 350", at[350] > 0.98),
     ]
     panel = Panel("U = 1000, A = 20, Δt = 12", "z (users)", PROBABILITY, lines, y_range=(0, 1.02))
     return Figure("2022-3", "p_k-anon by z; marks: 20 simulated streams each.", [panel], claims)
@@ -264,7 +264,7 @@ def f22_c10() -> Figure:
         ),
         Claim(
             "2022 Fig. C.10",
-            "with a standard deviation of 0.04",
+            "simulations have a standard deviation of 0.04",
             f"{shares.std():.3f}",
             abs(shares.std() - 0.04) < 0.01,
         ),

@@ -28,7 +28,7 @@ from zanon_net.model.charts import draw
 
 def biases() -> str:
     """Both biases as a table: results of formulas, and of streams without any assumption."""
-    text = "| setting | formula of 2020 | model | streams | model less streams |\n"
+    text = "| setting | formula of 2020 | model | streams | model minus streams |\n"
     text += "|---|---:|---:|---:|---:|\n"
     for z in (10, 20, 35, 60):
         formula, exact = both(y20(z), 50_000, 2)
@@ -50,34 +50,36 @@ def biases() -> str:
 FIGURES = (*paper_2020.FIGURES, *paper_2022.FIGURES)
 HEAD = """# The papers, reproduced
 
-Written by `python bench/paper_figures.py`: every figure of the two papers that the model can give,
-drawn by `zanon_net.model`, and what the papers claim beside what comes out. *2020* is Jha et al.,
-"z-anonymity: Zero-Delay Anonymization for Data Streams"; *2022* is Jha et al., "Practical
+After reading this page you know which claims of the two z-anonymity papers hold. `python
+bench/paper_figures.py` writes the page. It draws every figure of the papers that the model can
+give with `zanon_net.model`, and compares the papers' claims with the results. *2020* is Jha et
+al., "z-anonymity: Zero-Delay Anonymization for Data Streams". *2022* is Jha et al., "Practical
 Anonymization for Data Streams". Figures 7 and 8 of 2020 need its data, which is not public.
 
-Two biases run through all of it:
+Two biases affect all results:
 
-- **The formula of 2020** is g(E[p_y]): the chance of a twin if every set were as common as two
-  users match on average. What is asked for is E[g(p_y)]. Most matches are among the few commonest
-  sets, and g is concave for k = 2, so the formula is always above. In the figures "2020" is that
-  formula and "exact" the model; full streams agree with the model (Fig. 3).
-- **Independence.** The model takes the decisions on different users as independent, but they hang
-  on the same counters. Simulated streams lie a little above the model for that reason (2022
-  Fig. C.10).
+- **The formula of 2020** is g(E[p_y]). This is the probability of a twin (another user with the
+  same set) if every set were as common as the average match between two users. The correct value
+  is E[g(p_y)]. Most matches are among the few commonest sets, and g is concave for k = 2. So the
+  formula is always too high. In the figures, "2020" is that formula and "exact" is the model. Full
+  streams agree with the model (Fig. 3).
+- **Independence.** The model treats the decisions on different users as independent, but they
+  depend on the same counters. Therefore simulated streams are slightly above the model (2022 Fig.
+  C.10).
 
-How large they are, beside streams that pass through the z-table itself (k = 2; mean and standard
+The table compares both with streams that pass through the z-table itself (k = 2; mean and standard
 error of 10 streams for 2020, of 1000 for 2022):
 
 BIASES
 ## Claims
 
-| where | the paper says | what comes out | |
+| where | the paper says | result | |
 |---|---|---|---|
 """
 
 
 def page(figures: Sequence[Figure], measured: str) -> str:
-    """docs/explanation/paper.md."""
+    """Returns the text of docs/explanation/paper.md."""
     text = HEAD.replace("BIASES", measured)
     for figure in figures:
         for claim in figure.claims:
@@ -87,10 +89,7 @@ def page(figures: Sequence[Figure], measured: str) -> str:
     for figure in figures:
         year, number = figure.name.split("-")
         text += f"\n### {year}, figure {number}\n\n{figure.caption}\n\n"
-        text += f"![{year} figure {number}](paper/{figure.name}.svg)\n\n"
-        for claim in figure.claims:
-            verdict = "Holds" if claim.holds else "**Does not hold**"
-            text += f"- The paper: {claim.says}. {verdict}: {claim.found}.\n"
+        text += f"![{year} figure {number}](paper/{figure.name}.svg)\n"
     return text
 
 
