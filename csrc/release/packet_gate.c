@@ -75,6 +75,21 @@ static int make_outside(zn_packet_gate *g, const zn_addr *real, const zn_addr *u
     return rc;
 }
 
+/* Makes the address of this flow alone that replaces an end in coarse packets, if coarse records do
+ * not show the client. */
+static int make_hidden(zn_packet_gate *g, const zn_addr *real, const zn_addr *user,
+                       zn_packet_plan *plan, unsigned end)
+{
+    zn_addr drawn = *real; /* the first byte stays, so that no group is drawn */
+    memcpy(drawn.byte + 13, &plan->shift.seq[end], sizeof drawn.byte - 13);
+    return zn_packet_keys_pair(g->keys, user, &drawn, &plan->pair[end]);
+}
+
+static bool hides_clients(const zn_packet_gate *g)
+{
+    return g->coarse && g->policy->coarse_client == ZN_COARSE_CLIENT_NONE;
+}
+
 bool zn_packet_address_is_internal(const zn_roles *roles, const zn_addr *a)
 {
     return !zn_addr_is_group(a) && zn_nets_contain(roles->internal, roles->internal_count, a);
@@ -90,10 +105,13 @@ static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packe
     bool internal = zn_packet_address_is_internal(roles, real);
     int rc = 0;
     plan->is_internal[end] = internal;
-    if (end == f->client || internal)
+    if (end == f->client || internal) {
         rc = zn_packet_keys_client(g->keys, real, internal, &plan->client[end]);
-    else
+        if (rc == 0 && hides_clients(g))
+            rc = make_hidden(g, real, &cut, plan, end);
+    } else {
         rc = make_outside(g, real, linkable ? NULL : &cut, plan, end);
+    }
     return rc == 0 && make_port(g, f, end, &cut, plan) == 0;
 }
 
@@ -236,18 +254,19 @@ static bool is_server_released(const zn_packet_gate *g, const zn_flow *f,
            !zn_flow_record_votes_for_dns_only(g->policy, f);
 }
 
-/* Fixes the server's address and the ports of a flow whose packets begin to leave: those of the
- * main output have. A view shows no more of them than that does. Where it shows less, the pair
- * pseudonym would join flows of which the main output shows the server to those of which it does
- * not, for who has both; and coarse flows to flows and answers of DNS that show a name. */
-static void fix_server(zn_packet_gate *g, uint32_t flow, zn_packet_plan *plan, bool masked,
-                       int64_t due_ns)
+/* Fixes the addresses and the ports of a flow when its first packet leaves. A view shows no more of
+ * them than the main output. If the view shows less, the pair pseudonym would join flows whose
+ * server the main output shows to flows whose server it hides, for a reader of both. In the same way
+ * it would join coarse flows to flows and to answers of DNS that show a name. */
+static void fix_ends(zn_packet_gate *g, uint32_t flow, zn_packet_plan *plan, bool masked,
+                     int64_t due_ns)
 {
     const zn_flow *f = zn_flow_at(g->flows, flow);
     const zn_packet_plan *in_main = g->main != NULL ? zn_packet_gate_plan(g->main, flow) : NULL;
     bool disclosed = in_main == NULL || in_main->server == ZN_PACKET_SERVER_RELEASED;
     bool veiled = in_main == NULL ? g->coarse && masked : disclosed;
     bool released = is_server_released(g, f, plan, due_ns);
+    plan->hides_client = masked && hides_clients(g);
     plan->began_masked = masked || (in_main != NULL && in_main->began_masked);
     if (plan->began_masked || !disclosed || g->server_addresses != ZN_SERVER_ADDRESSES_TESTED)
         released = false;
@@ -298,7 +317,7 @@ zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, in
         return fate;
     }
     if (plan->server == ZN_PACKET_SERVER_OPEN)
-        fix_server(g, flow, plan, fate != ZN_STAT_PACKETS_PASSED, due_ns);
+        fix_ends(g, flow, plan, fate != ZN_STAT_PACKETS_PASSED, due_ns);
     if (!plan->left && fate == ZN_STAT_PACKETS_PASSED)
         count_names(g, f, due_ns);
     plan->left = true;
@@ -327,7 +346,7 @@ bool zn_packet_gate_shows(const zn_packet_gate *g, uint32_t entry, int64_t t_ns)
 const zn_addr *zn_packet_gate_address(const zn_flow *f, const zn_packet_plan *plan, unsigned end)
 {
     if (end == f->client || plan->is_internal[end])
-        return &plan->client[end];
+        return plan->hides_client ? &plan->pair[end] : &plan->client[end];
     if (zn_packet_address_is_open(&f->tuple.addr[end]))
         return &f->tuple.addr[end];
     if (plan->server == ZN_PACKET_SERVER_VEILED)

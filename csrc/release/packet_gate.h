@@ -58,11 +58,14 @@ typedef struct zn_packet_plan {
     bool passed : 1;         /* and not masked */
     bool began_masked : 1;   /* the first one that left was, here or in the main output */
     bool turned : 1;         /* and a later one did not because of a name */
+    bool hides_client : 1;   /* coarse records do not show the client, and the flow is coarse */
     bool coarse : 1;         /* what leaves has positions and lengths by `sides` */
     bool record_written : 1; /* while packets wait */
 
     _Alignas(ZN_CACHE_LINE) zn_addr client[2]; /* pseudonym as a client, or an internal host */
-    zn_addr pair[2];                           /* stands for the end in this user's flows */
+    /* Address that replaces a server in the flows of this user; the address that replaces any other
+     * end with hides_client, in this flow alone. */
+    zn_addr pair[2];
 
     /* rewrite/packet_images: where the next TLS record starts; the end of the data so far, with
      * has_data; true in saw_data if application data came. */

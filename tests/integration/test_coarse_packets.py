@@ -16,6 +16,7 @@ from scenario.quic import quic_visit
 from scenario.transfers import RARE, SYN_OPTIONS, Plan, Transfer
 from scenario.visits import Visit
 from support import wire
+from support.engine import nets
 from support.packet_run import Emitted, emitted
 from support.packets import (
     CLIENT,
@@ -40,6 +41,7 @@ from support.packets import (
 from zanon_net.errors import ConfigError
 
 CUT = 1  # the number of --payload cut
+NONE = 1  # the number of --coarse-client none
 SHARED = b"shared.example"
 LATER = START + 5 * SECOND
 
@@ -228,3 +230,35 @@ def test_pseudonyms_are_of_the_flow() -> None:
                                                      found_in(frame.data).target)}  # fmt: skip
     assert len(found) == 2
     assert not found & real
+
+
+@pytest.mark.parametrize("client", [user(1), "fd00:7::1"])
+@pytest.mark.parametrize("inside", [False, True], ids=["server outside", "server inside"])
+def test_coarse_packets_hide_the_client_if_coarse_records_do(client: str, inside: bool) -> None:
+    """Each flow has addresses of its own, and none of them is the client's pseudonym."""
+    six = ":" in client
+    server = (
+        ("fd00:9::1" if six else "10.9.0.1") if inside else "2001:db8::1" if six else SERVER_ADDRESS
+    )
+    both = {"internal": nets("10.0.0.0/8", "fd00::/8"), "coarse_client": NONE}
+    talks = [
+        Tcp(client, server, ports=(port, 443), t_ns=START + n * SECOND).handshake().say(hello(name))
+        for n, (port, name) in enumerate([(50_000, SHARED), (50_001, RARE), (50_002, RARE)])
+    ]
+    crowd_of_shared = crowd(SHARED, 3, START - 10 * SECOND)
+    left = left_of([*crowd_of_shared, *merged(talk.frames for talk in talks)], **both).frames
+    ends = [
+        {
+            end
+            for frame in left
+            if START + n * SECOND <= frame.t_ns < START + (n + 1) * SECOND
+            for end in (found_in(frame.data).source, found_in(frame.data).target)
+        }
+        for n in range(3)
+    ]
+    named, *coarse = ends
+    assert [len(one) for one in ends] == [2, 2, 2]
+    assert not named & (coarse[0] | coarse[1])
+    assert {block_of(end) for one in coarse for end in one} == {"pair"}
+    servers = coarse[0] & coarse[1]
+    assert len(servers) == (0 if inside else 1)

@@ -37,7 +37,6 @@ OF_LOGS = (
     "on_full",
     "coarse_end",
     "coarse_steps",
-    "coarse_client",
     "order",
     "times",
     "sizes",

@@ -413,7 +413,8 @@ _OUTPUT = (
     _detail(
         name="coarse_client",
         type=one_of(rules.COARSE_CLIENTS, "must be pseudonym or none"),
-        help="The client in a record with a suppressed name: its pseudonym, or nobody.",
+        help="The client in a record with a suppressed name, and in its coarse packets: the client's"
+        " pseudonym, or no client.",
         core="coarse_client",
         core_value=rules.core_coarse_client,
     ),
