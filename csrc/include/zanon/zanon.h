@@ -11,16 +11,16 @@
  *     zn_engine_finish(engine, &err), zn_engine_close(engine)
  *
  * examples/c/monitor.c is a whole program of this kind; examples/c/flows.c writes flow logs, a file
- * for each period. All times are those of the packets, in ns since the Unix epoch. A function that
- * returns int returns the negative of a zn_err for an error and fills *err, which may be NULL; no
- * message holds a name or an address.
+ * for each period. All times are packet times, in ns since the Unix epoch. A function that returns
+ * int returns the negative of a zn_err for an error and fills *err, which may be NULL; no message
+ * holds a name or an address.
  *
- * Feed frames in batches, best of some hundreds. Of each batch the engine decodes the frames,
- * updates their flows, puts the names that the frames complete to the vote, decides, and writes the
- * released names and the records of the flows that closed. After zn_engine_open memory grows for
- * output only, which gathers until the program takes it, and may be published. When too much has
- * gathered, records wait: zn_engine_waiting returns true, and zn_engine_flush goes on once the
- * program has taken the outputs.
+ * Feed frames in batches, best of some hundreds. For each batch the engine decodes the frames and
+ * updates their flows. A name that the batch completes becomes a vote, and the engine decides on
+ * it. Then the engine writes the released names and the records of the flows that closed. After
+ * zn_engine_open, memory grows for output only. Output may be published; it stays in memory until
+ * the program takes it. When too much output is in memory, records wait: zn_engine_waiting returns
+ * true, and zn_engine_flush continues after the program has taken the outputs.
  *
  * An engine belongs to one thread at a time. Errors are about memory, files, settings and the
  * crypto library, never about packets. After an error zn_engine_close is the only call that may
@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-/* A view of n bytes at p, which belong to somebody else. With n == 0 p may be anything. */
+/* View of n bytes at p, which the view does not own. If n is 0, p may be any pointer. */
 typedef struct zn_span {
     const uint8_t *p;
     size_t n;
@@ -51,8 +51,8 @@ typedef struct zn_addr {
     uint8_t byte[16];
 } zn_addr;
 
-/* A network: all addresses whose first `bits` bits are those of `prefix`. 0 <= bits <= 128; an IPv4
- * /n has 96 + n. */
+/* Network: all addresses whose first `bits` bits equal the first bits of `prefix`. 0 <= bits <=
+ * 128; an IPv4 /n has 96 + n. */
 typedef struct zn_net {
     zn_addr prefix;
     uint32_t bits;
@@ -60,8 +60,8 @@ typedef struct zn_net {
 
 /*
  * Reads a network such as "10.0.0.0/8" or "2001:db8::/32", or a single address, into *out. Returns
- * 0, or -ZN_ERR_CONFIG for any other text, and for one with bits set after the prefix, as in
- * "10.1.0.0/8".
+ * 0, or -ZN_ERR_CONFIG for any other text, and for a network with bits set after the prefix, such
+ * as "10.1.0.0/8".
  */
 ZN_API int zn_net_parse(zn_net *out, const char *text, zn_error *err);
 
@@ -82,8 +82,8 @@ typedef struct zn_frame {
 
 /* ---- the engine ---- */
 
-/* Sets of columns of the flow logs, as bits. An engine measures and writes the core set and those
- * of its config. The numbers are those in the header of Tstat's TCP logs. */
+/* Sets of columns of the flow logs, as bits. An engine measures and writes the core set and the
+ * sets of its config. Tstat's TCP logs have the same numbers in their headers. */
 enum { ZN_SET_E2E = 1, ZN_SET_LAYER7 = 2, ZN_SET_P2P = 4, ZN_SET_OPTIONS = 8 };
 
 /* The texts that an engine writes. A set of outputs has bit 1u << output for each. */
@@ -96,7 +96,8 @@ typedef enum zn_output {
     ZN_OUTPUT_CSV,          /* a flow a line */
     ZN_OUTPUT_PACKETS,      /* anonymized packets as a pcap file with times in ns */
     ZN_OUTPUT_PACKETS_NG,   /* the same as a pcapng file */
-    /* The same of config.views[0], and so on: written where that of the engine's own packets is. */
+    /* Packets of config.views[0], and so on. An engine writes a view's pcap or pcapng file if it
+     * writes the same format for its own packets. */
     ZN_OUTPUT_VIEW1_PACKETS,
     ZN_OUTPUT_VIEW1_PACKETS_NG,
     ZN_OUTPUT_VIEW2_PACKETS,
@@ -109,97 +110,99 @@ typedef enum zn_output {
 
 typedef struct zn_engine zn_engine;
 
-/* What the pseudonyms of addresses keep: the internal networks; the prefix tree above blocks, or
- * all of it (Crypto-PAn as published); nothing. */
+/* Structure that the pseudonyms of addresses keep: the internal networks; the prefix tree above
+ * blocks, or the whole tree (Crypto-PAn as published); no structure. */
 typedef enum zn_pseudonyms {
     ZN_PSEUDONYMS_NETWORKS,
     ZN_PSEUDONYMS_CRYPTO_PAN,
     ZN_PSEUDONYMS_RANDOM
 } zn_pseudonyms;
 
-/* Which records the names in DNS questions, and the addresses of servers that are asked them, vote
- * for. Sources that are forged can cast such votes, through any server that answers them. */
+/* Records for which DNS questions vote, with their names and with the addresses of the servers that
+ * received them. A host that forges its source address can cast such votes through any server that
+ * answers. */
 typedef enum zn_dns_votes {
-    ZN_DNS_VOTES_OWN, /* those of DNS flows, counted apart; the default */
+    ZN_DNS_VOTES_OWN, /* records of DNS flows, counted apart; the default */
     ZN_DNS_VOTES_ALL, /* all */
-    ZN_DNS_VOTES_NO   /* none: they are shown where z users of other protocols share them */
+    ZN_DNS_VOTES_NO   /* no record: a name is shown if z users of other protocols share it */
 } zn_dns_votes;
 
-/* A record is coarse when a name of its flow is withheld. What it says of the flow's times: when it
- * began and ended, down to the minute; or only the minute in which it closed. */
+/* Times of a coarse record (a record whose flow has a suppressed name): start and end of the flow,
+ * rounded down to the minute; or only the minute in which the flow closed. */
 typedef enum zn_coarse_end { ZN_COARSE_END_FLOORED, ZN_COARSE_END_NONE } zn_coarse_end;
 
-/* What it says of packets and bytes: the next power of this base, as an integer rounded up. */
+/* Packets and bytes of a coarse record: the next power of this base, as an integer rounded up. */
 typedef enum zn_coarse_steps {
     ZN_COARSE_STEPS_SQRT2,
     ZN_COARSE_STEPS_4,
     ZN_COARSE_STEPS_16
 } zn_coarse_steps;
 
-/* What it says of the client. */
+/* Client of a coarse record. */
 typedef enum zn_coarse_client {
     ZN_COARSE_CLIENT_PSEUDONYM,
     ZN_COARSE_CLIENT_NONE
 } zn_coarse_client;
 
-/* When records and observations leave. Coarse ones of a minute when it is over, or all of it with
- * times down to the minute, in an order that tells no more; or each as soon as its flow has
- * closed. */
+/* Time at which records and observations leave: the coarse records of a minute when the minute is
+ * over; or all records of a minute then, with times rounded down to the minute; or each record when
+ * its flow closes. In the first two cases the order of a minute's records is random. */
 typedef enum zn_order { ZN_ORDER_MINUTE, ZN_ORDER_MINUTE_ALL, ZN_ORDER_CLOSING } zn_order;
 
-/* The payload of an anonymized packet where no rule shows it: zeros of the same length; or the
- * captured bytes end behind the transport header. KEEP_ENCRYPTED: as ZERO, but TLS application data
- * and QUIC's protected packets stay as they are. */
+/* Payload of an anonymized packet if no rule shows it: zeros of the same length (ZERO); or no bytes
+ * behind the transport header (CUT). KEEP_ENCRYPTED is ZERO except that TLS application data and
+ * QUIC's protected packets keep their bytes. */
 typedef enum zn_packet_payload {
     ZN_PACKET_PAYLOAD_ZERO,
     ZN_PACKET_PAYLOAD_CUT,
     ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED
 } zn_packet_payload;
 
-/* The address of a server in an anonymized packet: itself where z users share it, else a pseudonym
- * of this user's; a pseudonym of this user's always; or one that all users share. */
+/* Address of a server in an anonymized packet: the real address if z users share it, else a
+ * pseudonym for this user (TESTED); always a pseudonym for this user (WITHHELD); or a pseudonym
+ * that is the same for all users (LINKABLE). */
 typedef enum zn_server_addresses {
     ZN_SERVER_ADDRESSES_TESTED,
     ZN_SERVER_ADDRESSES_WITHHELD,
     ZN_SERVER_ADDRESSES_LINKABLE
 } zn_server_addresses;
 
-/* The MAC addresses of an anonymized packet: one for the user's side and one for the other; a
- * pseudonym of the IP address beside it; zeros. */
+/* MAC addresses of an anonymized packet: a constant for the user's side and another for the other
+ * side; a pseudonym of the packet's IP address; zeros. */
 typedef enum zn_packet_macs {
     ZN_PACKET_MACS_ROLE,
     ZN_PACKET_MACS_PSEUDONYM,
     ZN_PACKET_MACS_ZERO
 } zn_packet_macs;
 
-/* The timestamp option of TCP in an anonymized packet: no-operation options in its place; shifted
- * by a constant of the flow; as it was. */
+/* TCP timestamp option of an anonymized packet: replaced by no-operation options; shifted by a
+ * constant of the flow; unchanged. */
 typedef enum zn_tcp_timestamps {
     ZN_TCP_TIMESTAMPS_DROP,
     ZN_TCP_TIMESTAMPS_OFFSET,
     ZN_TCP_TIMESTAMPS_KEEP
 } zn_tcp_timestamps;
 
-/* The fingerprint of a TLS ClientHello (versions, cipher suites, extensions, groups, ALPN) in an
- * anonymized packet: shown where z users share it; never; always. */
+/* Fingerprint of a TLS ClientHello (versions, cipher suites, extensions, groups, ALPN) in an
+ * anonymized packet: shown if z users share it; never shown; always shown. */
 typedef enum zn_fingerprints {
     ZN_FINGERPRINTS_TESTED,
     ZN_FINGERPRINTS_DROP,
     ZN_FINGERPRINTS_KEEP
 } zn_fingerprints;
 
-/* A view: a further output of the same packets, by the same decisions, that shows no more than the
- * engine's own. Each member is what the config has, or less. */
+/* View: a further output of the same packets, by the same decisions, that shows no more than the
+ * engine's own output. Each member has the config's value, or a value that shows less. */
 typedef struct zn_packet_view {
-    uint32_t z; /* how many users must share a name; the current z where that is higher */
+    uint32_t z; /* users that must share a name; the engine's current z if that is higher */
     zn_packet_payload payload;
     zn_server_addresses server_addresses;
     zn_fingerprints fingerprints;
     int64_t times_ns; /* a multiple of the config's packet_times_ns */
-    bool exact;       /* packets of flows with a withheld name leave, with it masked */
+    bool exact;       /* packets of flows with a suppressed name leave, with the name masked */
 } zn_packet_view;
 
-/* A tunnel in UDP, and a port that carries it beside the port that was assigned to it. */
+/* Tunnel in UDP, for a port that carries it in addition to its assigned port. */
 typedef enum zn_tunnel_kind {
     ZN_TUNNEL_VXLAN,
     ZN_TUNNEL_GENEVE,
@@ -220,31 +223,31 @@ typedef struct zn_tunnel_port {
 } zn_tunnel_port;
 
 typedef struct zn_engine_config {
-    size_t size;           /* of this struct, as the program was compiled */
-    uint32_t z;            /* how many users must share a name, 1 .. ZN_ZTABLE_Z_MAX */
+    size_t size;           /* bytes of this struct when the program was compiled */
+    uint32_t z;            /* users that must share a name, 1 .. ZN_ZTABLE_Z_MAX */
     int64_t window_ns;     /* ns for which an exposure counts, 1 .. ZN_ZTABLE_WINDOW_MAX_NS */
     int64_t rotate_ns;     /* ns for which a key is used (an epoch), > 0 */
     bool established;      /* a vote needs evidence that its client is real, such as a handshake */
-    bool exact;            /* measurements stay exact even where a name is withheld */
-    bool keep_client_port; /* logs show client ports; false: 0 in their place */
+    bool exact;            /* measurements stay exact even if a name is suppressed */
+    bool keep_client_port; /* logs show client ports; false: logs show 0 */
     bool dn_hunter;        /* flows get the names that DNS responses gave for their servers */
     unsigned sets;         /* bits ZN_SET_*: column sets besides the core */
     uint32_t outputs;      /* bits 1u << ZN_OUTPUT_*: the texts to write */
-    /* ns of the outputs' periods, >= 0, aligned to the Unix epoch; 0: no periods. Take whole
-     * minutes: shorter periods show times that coarse records withhold. */
+    /* ns of the outputs' periods, >= 0, aligned to the Unix epoch; 0: no periods. Use whole
+     * minutes, because shorter periods show times that coarse records hide. */
     int64_t split_ns;
-    const zn_net *internal; /* the users' networks; NULL: the private ranges; copied */
+    const zn_net *internal; /* networks of the users; NULL: the private ranges; copied */
     size_t internal_count;
     const zn_span *never; /* normalised suffixes whose names are never released; copied */
     size_t never_count;
-    uint8_t user_v4_bits, user_v6_bits; /* prefix lengths that make a user, such as 32 and 56 */
+    uint8_t user_v4_bits, user_v6_bits; /* prefix lengths that identify a user, such as 32 and 56 */
     const char *key_file; /* path of a file that `zanon-net key new` made; NULL: random keys */
-    /* flows open at a time, 1 .. 2^31; beyond, those idle for longest are closed */
+    /* open flows, 1 .. 2^31; at the limit the flow that was idle for longest is closed */
     uint32_t max_flows;
     uint32_t max_tuples, max_attributes; /* caps of the z-table, as in zn_ztable_config */
-    uint32_t z_max;                      /* largest that zn_engine_set_z takes, if above z */
-    bool popularity;                     /* for zanon-net's own binding: count users by window */
-    unsigned workers; /* threads that share the work, the caller's among them: 1 .. 64 */
+    uint32_t z_max;                      /* largest z that zn_engine_set_z takes, if above z */
+    bool popularity;                     /* for zanon-net's own binding: count users per window */
+    unsigned workers; /* threads that share the work, including the caller's: 1 .. 64 */
     zn_dns_votes dns_votes;
     zn_pseudonyms pseudonyms;
     /* prefix lengths of the blocks that ZN_PSEUDONYMS_CRYPTO_PAN keeps: 1 .. 32 and 1 .. 128 */
@@ -252,37 +255,40 @@ typedef struct zn_engine_config {
     zn_coarse_end coarse_end;
     zn_coarse_steps coarse_steps;
     zn_coarse_client coarse_client;
-    /* In all other records, and in observations. Either is refused with the sets E2E and OPTIONS,
-     * whose columns would say more. */
-    int64_t times_ns; /* times are multiples of so many ns, rounded down; 0: exact */
-    unsigned digits;  /* counts above 99 keep so many leading digits: 2; 0: all */
+    /* Rounding in observations and in records that are not coarse. The sets E2E and OPTIONS refuse
+     * both settings, because their columns would show more. */
+    int64_t times_ns; /* ns; times are rounded down to multiples; 0: exact */
+    unsigned digits;  /* leading digits that counts above 99 keep: 2; 0: all digits */
     zn_order order;
-    /* Of the outputs of packets. They leave hold_ns (0 .. 10 s) of packet time after they came, or
-     * when they fill hold_bytes: what is not decided by then is withheld. */
+    /* Delay line of packet outputs: a packet leaves hold_ns (0 .. 10 s) of packet time after it
+     * came, or when the delay line has hold_bytes. A packet whose flow is undecided then does not
+     * leave. */
     int64_t hold_ns;
     uint64_t hold_bytes;
     zn_packet_payload payload;
-    bool wide_addresses; /* pseudonyms of clients as in logs; false: in the blocks of private and
-                            reserved addresses */
+    /* pseudonyms of clients are the pseudonyms in logs; false: they lie in the blocks of private
+     * and reserved addresses */
+    bool wide_addresses;
     zn_server_addresses server_addresses;
     zn_packet_macs macs;
     zn_tcp_timestamps tcp_timestamps;
-    bool keep_ttl; /* false: 64, 128 or 255, the next above */
+    bool keep_ttl; /* false: the TTL is raised to 64, 128 or 255 */
     zn_fingerprints fingerprints;
-    /* packets of TCP flows whose name is suppressed leave, too, with positions and lengths rounded
-     * up to 16 KiB; not with `exact` */
+    /* packets of TCP flows with a suppressed name leave, with positions and lengths rounded up to
+     * 16 KiB; not with `exact` */
     bool coarse_suppressed;
-    int64_t packet_times_ns; /* times are multiples of so many ns, rounded down: >= 1 */
-    /* tags, labels, sessions and tunnels are around the packet, with pseudonyms of their
-     * identifiers and addresses; false: they are not there */
+    int64_t packet_times_ns; /* ns, >= 1; times of packets are rounded down to multiples */
+    /* packets keep their tags, labels, sessions and tunnels, with pseudonyms of their identifiers
+     * and addresses; false: these headers are removed */
     bool keep_encapsulation;
     const zn_packet_view *views; /* at most ZN_VIEWS_MAX; copied */
     size_t view_count;
-    /* For zanon-net's own binding: name of this probe, whose votes a counter of all probes decides;
-     * NULL: the engine does. How long it is waited for, in ns of packet time. Whether the lines of
-     * observations come with the votes, to be sealed. Whether names are released at once that the
-     * probe's own users suffice for; not with lines, which the counter hands on. How long a
-     * generation of the votes' hashes lasts, a window and two epochs at least; 0: for ever. */
+    /* For zanon-net's own binding: name of this probe, if a counter of all probes decides its
+     * votes; NULL: the engine decides. The engine waits for answers for count_hold_ns of packet
+     * time. With count_rows, lines of observations are in the vote messages, to be sealed. With
+     * count_leases, a name is released at once if the probe's own users suffice; not with
+     * count_rows, because the counter then writes the lines. A generation of the votes' hashes
+     * lasts count_rotate_ns, at least a window and two epochs; 0: for ever. */
     const char *count_probe;
     int64_t count_hold_ns;
     bool count_rows;
@@ -292,8 +298,8 @@ typedef struct zn_engine_config {
     size_t tunnel_port_count;
 } zn_engine_config;
 
-/* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the
- * program is compiled, and goes into config->size. */
+/* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config when the
+ * program is compiled, and is written to config->size. */
 ZN_API void zn_engine_config_init(zn_engine_config *config, size_t size);
 
 /* Returns the command's defaults, with no output chosen. */
@@ -305,63 +311,65 @@ static inline zn_engine_config zn_engine_default_config(void)
 }
 
 /* Opens an engine by *config, which is copied, and puts it into *out; the caller closes it. Returns
- * 0, or with *out NULL: -ZN_ERR_CONFIG for a value out of range and for a key file without a key or
- * one that others may read, -ZN_ERR_IO for a key file that cannot be read, -ZN_ERR_CAPACITY without
- * memory, -ZN_ERR_CRYPTO when libcrypto or the system's random numbers fail. */
+ * 0, or sets *out to NULL and returns: -ZN_ERR_CONFIG for a value out of range, and for a key file
+ * that has no key or that other users may read; -ZN_ERR_IO for a key file that cannot be read;
+ * -ZN_ERR_CAPACITY without memory; -ZN_ERR_CRYPTO if libcrypto or the system's random numbers fail.
+ * */
 ZN_API int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err);
 /* Wipes the keys and frees the engine. NULL is fine. */
 ZN_API void zn_engine_close(zn_engine *e);
 
-/* Takes n frames in their order, any n; borrows their bytes for the call. Decides on all names that
- * they complete. Returns 0 or a negative zn_err. */
+/* Processes n frames (any n) in their order; borrows their bytes for the call. Decides on all names
+ * that the frames complete. Returns 0 or a negative zn_err. */
 ZN_API int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err);
-/* Takes note that no packet came for quiet_ns (> 0) since the last one: closes the flows that have
- * been idle for too long and writes their records, and those that waited for the end of a minute
- * that is over by then. The packet clock stays. Returns 0, or 1 or a negative zn_err as
- * zn_engine_flush does. */
+/* Notes that no packet came for quiet_ns (> 0) since the last packet. Closes the flows that have
+ * been idle for too long and writes their records. Writes also the records that waited for a minute
+ * that is now over. The packet clock stays. Returns 0, or 1 or a negative zn_err as zn_engine_flush
+ * does. */
 ZN_API int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err);
-/* Ends the input: closes every flow and writes its record. Returns 0, 1 when the program has to
- * take the outputs and call again, or a negative zn_err. Frames fed after it open new flows, which
- * the next call closes. */
+/* Ends the input: closes every flow and writes its record. Returns 0; or 1 if the program has to
+ * take the outputs and call again; or a negative zn_err. Frames that are fed later open new flows,
+ * which the next call closes. */
 ZN_API int zn_engine_finish(zn_engine *e, zn_error *err);
-/* Writes the records that wait. Returns 0 when none waits any more, 1 when the program has to take
- * the outputs and call again, or a negative zn_err. */
+/* Writes the records that wait. Returns 0 if all are written; or 1 if the program has to take the
+ * outputs and call again; or a negative zn_err. */
 ZN_API int zn_engine_flush(zn_engine *e, zn_error *err);
 
 /*
- * Returns the text that has gathered of `output`, whole lines that may be published, and empties
- * it. The bytes lie in the engine's memory until it takes frames again, is idle, flushed or
- * finished. n is 0 when there are none.
+ * Returns the text of `output` so far, and removes it from the engine. The text has whole lines
+ * that may be published. Its bytes stay in the engine's memory until the next call of feed, idle,
+ * flush or finish. n is 0 if there is no text.
  *
- * With split_ns these are lines of one period; before the first packet there are none. A program
- * takes each of its outputs, calls zn_outputs_next_period, and does both again while that returns
- * true. So it knows the period of each line, and when the files of a period are whole.
+ * With split_ns the text has lines of one period only, and no lines before the first packet. A
+ * program takes each of its outputs, calls zn_outputs_next_period, and repeats both while that
+ * function returns true. So it knows the period of each line, and when the files of a period are
+ * whole.
  */
 ZN_API zn_span zn_outputs_take(zn_engine *e, zn_output output);
-/* Puts the next anonymized packets, of ZN_OUTPUT_PACKETS, into out[0 .. max - 1], in their order,
- * and how many into *n: it takes what zn_outputs_take would have returned, frame by frame. Their
- * bytes lie in the engine's memory as long as that text would. Returns 1 where more wait, for
- * another call, else 0; *n is 0 where that output was not asked for. */
+/* Writes the next anonymized packets of ZN_OUTPUT_PACKETS to out[0 .. max - 1], in their order, and
+ * their count to *n. It takes the bytes that zn_outputs_take would have returned, frame by frame,
+ * and they stay in memory as long. Returns 1 if more packets wait for another call, else 0. *n is 0
+ * if the config does not have this output. */
 ZN_API int zn_engine_take_packets(zn_engine *e, zn_frame *out, size_t max, size_t *n);
-/* The same for config.views[view]. */
+/* Writes the next packets of config.views[view], as zn_engine_take_packets does. */
 ZN_API int zn_engine_take_view_packets(zn_engine *e, unsigned view, zn_frame *out, size_t max,
                                        size_t *n);
-/* Returns true when a packet began another period: *start_ns is its start, zn_outputs_take goes on
- * with its lines, and the period before gets no more of them. False while the period goes on, and
- * without split_ns. */
+/* Returns true if a packet began another period. *start_ns is then the start of the new period,
+ * zn_outputs_take continues with its lines, and the previous period is complete. Returns false
+ * during a period, and without split_ns. */
 ZN_API bool zn_outputs_next_period(zn_engine *e, int64_t *start_ns);
-/* Returns the line that a file of `output` begins with; n is 0 where there is none. The bytes lie
- * in the engine's memory until zn_engine_close. */
+/* Returns the first line of a file of `output`; n is 0 if the format has no such line. The bytes
+ * stay in the engine's memory until zn_engine_close. */
 ZN_API zn_span zn_outputs_header(const zn_engine *e, zn_output output);
 /* Returns true when records wait for the program to take the outputs. */
 ZN_API bool zn_engine_waiting(const zn_engine *e);
 /* Changes z for the votes of frames fed from now on. Returns 0, or -ZN_ERR_CONFIG for a z of 0 or
- * above z_max: z is then as before, and the engine may go on. */
+ * above z_max; z is then unchanged, and the engine may be used further. */
 ZN_API int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err);
 
 /* Returns the counts of the engine's z-table. */
 ZN_API zn_ztable_stats zn_engine_table_stats(const zn_engine *e);
-/* Returns how many distinct users were seen. *saturated: it is a lower bound. */
+/* Returns the number of distinct users seen. If *saturated is true, the number is a lower bound. */
 ZN_API uint64_t zn_engine_users(const zn_engine *e, bool *saturated);
 /* Sets the earliest and the latest time of all frames, in ns since the Unix epoch; returns false
  * when no frame had a time. */

@@ -32,19 +32,22 @@
  * so far counts fewer than z users. In time order, and while no cap is reached: exactly the answer
  * of brute force. Any answer but ZN_RELEASE means: do not publish.
  *
- * Time is that of the observations only. The clock is the largest time so far. A late observation
- * is put at its true place, unless more than ZN_ZTABLE_LATE_STEPS users of its attribute are newer.
- * One older than the window is suppressed and not stored; `rebase_after` of those in a row prove
- * that the clock was wrong: the table is emptied and the clock set back.
+ * Time comes from the observations only. The clock is the largest time so far. A late observation
+ * is stored at its true place, unless more than ZN_ZTABLE_LATE_STEPS users of its attribute are
+ * newer. An observation older than the window is suppressed and not stored. `rebase_after` of such
+ * observations in a row prove that the clock was wrong: the table is emptied and the clock set
+ * back.
  *
  * zn_ztable_open reserves address space for the caps; physical memory is taken where the table
  * touches it. Nothing is allocated after that, so no later call can fail. With `reserve` the table
- * takes all of it at the start, zn_ztable_memory_max() bytes, and no observation waits for the
- * kernel to find some. At a cap the oldest entries go first, which can only suppress. Attributes
- * that nobody exposed for a window are reclaimed step by step. Each call takes O(1) amortised.
+ * takes all its memory at the start, zn_ztable_memory_max() bytes, and no observation waits for the
+ * kernel to map memory. At a cap the oldest entries are dropped first, which can only suppress.
+ * Attributes without an exposure in the last window are reclaimed step by step. Each call takes
+ * O(1) amortised.
  *
- * Threads: a table belongs to one thread at a time. Functions that take a const table may run
- * beside each other, but beside no others. Different tables share nothing.
+ * Threads: a table belongs to one thread at a time. Functions that take a const table may run at
+ * the same time as each other, but not at the same time as other functions. Different tables share
+ * nothing.
  *
  * Functions that return int return 0, or the negative of a zn_err with *err filled; err may be
  * NULL.
@@ -100,7 +103,7 @@ typedef struct zn_hash_key {
     uint64_t k0, k1;
 } zn_hash_key;
 
-/* A hash that stands for an attribute: 128 bits are so many that no two attributes share one in
+/* Keyed hash that identifies an attribute. With 128 bits no two attributes have the same hash in
  * practice. */
 typedef struct zn_id {
     uint64_t lo, hi;
@@ -124,9 +127,10 @@ ZN_API uint64_t zn_hash_words(const zn_hash_key *key, const uint64_t *words, siz
 #define ZN_ZTABLE_WINDOW_MAX_NS ((int64_t)3660 * 86400 * ZN_NS_PER_S) /* ten years */
 #define ZN_ZTABLE_TUPLES_MAX (UINT32_C(1) << 31)
 #define ZN_ZTABLE_ATTRIBUTES_MAX (UINT32_C(1) << 27)
-/* How many users of its attribute may be newer than a late observation; with more it is dropped. */
+/* Largest number of newer users of the attribute with which a late observation is still stored. */
 #define ZN_ZTABLE_LATE_STEPS 64
-#define ZN_ZTABLE_BINS 32 /* bins of a histogram of numbers of users, one for each power of two */
+/* bins of a histogram of users per attribute, one bin for each power of two */
+#define ZN_ZTABLE_BINS 32
 
 typedef struct zn_ztable zn_ztable;
 
@@ -134,12 +138,13 @@ typedef struct zn_ztable_config {
     size_t size;             /* of this struct, as the program was compiled */
     uint32_t z;              /* 1 .. ZN_ZTABLE_Z_MAX */
     int64_t window_ns;       /* ns for which an exposure counts, 1 .. ZN_ZTABLE_WINDOW_MAX_NS */
-    uint32_t keep;           /* latest distinct users stored of each attribute, >= z; 0: all */
+    uint32_t keep;           /* latest distinct users that are stored per attribute, >= z; 0: all */
     uint32_t max_tuples;     /* (attribute, user) pairs alive at once, 1 .. ZN_ZTABLE_TUPLES_MAX */
     uint32_t max_attributes; /* attributes alive at once, 1 .. ZN_ZTABLE_ATTRIBUTES_MAX */
-    int64_t max_jump_ns;     /* ns; larger steps forward are rejected at first; 0: none are */
-    uint32_t rebase_after;   /* rejected observations in a row that prove the clock wrong; >= 1 */
-    bool reserve;            /* take all memory of the caps at the start, not as it is used */
+    /* ns; larger steps forward are rejected at first; 0: no step is rejected */
+    int64_t max_jump_ns;
+    uint32_t rebase_after; /* rejected observations in a row that prove the clock wrong; >= 1 */
+    bool reserve;          /* take all memory of the caps at the start, not as it is used */
 } zn_ztable_config;
 
 typedef struct zn_observation {
@@ -148,7 +153,7 @@ typedef struct zn_observation {
     zn_id attribute; /* keyed hash of the attribute in its namespace */
 } zn_observation;
 
-/* The answer to an observation: whether to release it, and if not, why. */
+/* Answer to an observation: release, or the reason for suppression. */
 typedef enum zn_decision {
     ZN_RELEASE,   /* at least z users: may be published */
     ZN_BELOW_Z,   /* stored, and too few users so far */
@@ -169,7 +174,7 @@ typedef struct zn_ztable_stats {
 } zn_ztable_stats;
 
 /* Fills the first `size` bytes of *config as zn_ztable_default_config does. `size` is sizeof
- * *config where the program is compiled, and goes into config->size. */
+ * *config when the program is compiled, and is written to config->size. */
 ZN_API void zn_ztable_config_init(zn_ztable_config *config, size_t size, uint32_t z,
                                   int64_t window_ns);
 
@@ -206,8 +211,8 @@ ZN_API void zn_ztable_close(zn_ztable *t);
 /* Stores an observation and returns whether it may be released. */
 ZN_API zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o);
 /*
- * Does the same for n observations in their order, faster when n is a dozen or more: decisions[i],
- * a zn_decision, belongs to o[i].
+ * Stores n observations in their order and writes a zn_decision for o[i] to decisions[i]. Faster
+ * than zn_ztable_observe if n is a dozen or more.
  */
 ZN_API void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n,
                                     uint8_t *decisions);
@@ -232,80 +237,82 @@ ZN_API void zn_observations_hash(const zn_hash_key *key, const zn_columns *in, s
 ZN_API void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key, const zn_columns *in,
                                       size_t n, uint8_t *decisions);
 
-/* Returns how many distinct users exposed `attribute` in the window that ends at the table's clock,
- * at most `keep`. */
+/* Returns the number of distinct users that exposed `attribute` in the window that ends at the
+ * table's clock, at most `keep`. */
 ZN_API uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute);
-/* Returns the same for the window that ends at t_ns. After the clock, which only observations move,
- * this is what the table would count if nothing more came; before it, it can be less than there
- * were. */
+/* Returns the number of distinct users in the window that ends at t_ns. If t_ns is after the clock,
+ * the number assumes that no further observation comes. If t_ns is before the clock, the number can
+ * be too small. */
 ZN_API uint64_t zn_ztable_count_at(const zn_ztable *t, zn_id attribute, int64_t t_ns);
 /*
- * Writes how many users each attribute has in the window that ends at the clock: at most `cap`
- * numbers, in no order, none for attributes without a user. Returns how many it wrote; there are
- * never more than attributes alive. Reads the whole table.
+ * Writes the number of users of each attribute in the window that ends at the clock: at most `cap`
+ * numbers, in no order, without attributes that have no user. Returns the count of numbers written,
+ * at most the number of live attributes. Reads the whole table.
  */
 ZN_API size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap);
 /* Sets bins[j], for j < ZN_ZTABLE_BINS, to the number of attributes with 2^j to 2^(j+1) - 1
  * users. */
 ZN_API void zn_ztable_histogram(const zn_ztable *t, uint64_t *bins);
 /* Changes z for later observations. Returns 0, or -ZN_ERR_CONFIG for a z out of range or above
- * `keep`: z is then as before. */
+ * `keep`: z is then unchanged. */
 ZN_API int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err);
 /*
- * Forgets every exposure and the clock and frees their memory (reserved memory is cleared).
+ * Deletes every exposure, resets the clock and frees their memory (reserved memory is cleared).
  * Counters and z stay.
  */
 ZN_API void zn_ztable_clear(zn_ztable *t);
 
 /*
  * ---- snapshots ----
- * A snapshot holds what decides: settings, clock, counters, and of each attribute the users of the
- * window that ends at the clock. A table restored from it keeps the guarantee above over all
- * observations before and after; while neither reaches a cap it decides on those in time order as
- * the first one does. On late ones the two may differ, as what is older than the window goes at
- * different times. A snapshot has the hashes and not their key: whoever goes on must hash with the
- * same one. It shows who shares what, by hash: the program that stores it must encrypt it.
+ * A snapshot has the state that decides: settings, clock, counters, and for each attribute the
+ * users of the window that ends at the clock. A table restored from it keeps the guarantee above
+ * over all observations before and after the snapshot. In time order, and while no cap is reached,
+ * both tables give the same answers. Answers to late observations may differ, because the tables
+ * drop expired exposures at different times. A snapshot has the hashes but not their key: a program
+ * that continues must hash with the same key. A snapshot shows which users share which attributes,
+ * by hash: the program that stores it must encrypt it.
  */
 
-/* The least space that a step of an export takes. */
+/* Least number of bytes that a step of an export needs. */
 #define ZN_ZTABLE_EXPORT_MIN 256
 
-/* How far an export is: all zeros before the first step. Its members belong to the library. */
+/* Position of an export: all zeros before the first step. Its members belong to the library. */
 typedef struct zn_ztable_cursor {
-    uint64_t checksum[4], bytes, word; /* of what was written so far, and its last bytes */
+    uint64_t checksum[4], bytes, word; /* of the bytes written so far, and the last of them */
     uint64_t attributes, tuples;
     uint32_t part, kind, slot;
-    uint32_t next, left; /* of the attribute under way: the next user, and how many are to come */
+    uint32_t next, left; /* of the current attribute: the next user, and the number of users left */
 } zn_ztable_cursor;
 
 /*
- * Writes the next part of a snapshot, at most `cap` (>= ZN_ZTABLE_EXPORT_MIN) bytes. Returns how
- * many it wrote, 0 once the snapshot is complete. The table must not change between the steps.
+ * Writes the next part of a snapshot, at most `cap` (>= ZN_ZTABLE_EXPORT_MIN) bytes. Returns the
+ * number of bytes written, 0 if the snapshot is complete. The table must not change between the
+ * steps.
  */
 ZN_API size_t zn_ztable_export(const zn_ztable *t, zn_ztable_cursor *cursor, void *out, size_t cap);
 /*
- * Fills the first config->size bytes of *config with the settings of the table that the snapshot
- * was taken of, to open another one by. Returns 0, or -ZN_ERR_FORMAT for what is no snapshot, a
- * damaged one, or one of another version.
+ * Fills the first config->size bytes of *config with the settings of the table from which the
+ * snapshot was taken. A table opened with them can import the snapshot. Returns 0, or
+ * -ZN_ERR_FORMAT if the bytes are not a snapshot of this version or are damaged.
  */
 ZN_API int zn_ztable_snapshot_config(const void *snapshot, size_t n, zn_ztable_config *config,
                                      zn_error *err);
 /*
- * Puts a snapshot into a table that has observed nothing yet, and checks all that it reads. Returns
- * 0, or with the table empty: -ZN_ERR_FORMAT for what is no snapshot or a damaged one,
- * -ZN_ERR_CONFIG when z, window or keep are not the table's, -ZN_ERR_CAPACITY when the table's caps
- * are too small for it.
+ * Imports a snapshot into a table without observations, and checks every value that it reads.
+ * Returns 0. On an error the table is empty, and the result is: -ZN_ERR_FORMAT if the bytes are not
+ * a snapshot or are damaged; -ZN_ERR_CONFIG if z, window or keep differ from the table's;
+ * -ZN_ERR_CAPACITY if the table's caps are too small.
  */
 ZN_API int zn_ztable_import(zn_ztable *t, const void *snapshot, size_t n, zn_error *err);
 
 /* Returns the counts since the table was opened. */
 ZN_API zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t);
-/* Returns the bytes of memory that the table has touched and not given back; reserved memory counts
- * as touched. */
+/* Returns the bytes of memory that the table uses; reserved memory counts. */
 ZN_API size_t zn_ztable_memory(const zn_ztable *t);
-/* Returns the most that zn_ztable_memory can ever return, whatever the input. */
+/* Returns the largest value that zn_ztable_memory can return, for any input. */
 ZN_API size_t zn_ztable_memory_max(const zn_ztable *t);
-/* Checks every invariant. Returns NULL, or a text that says what is broken. Slow: for tests. */
+/* Checks every invariant. Returns NULL, or a text that names the broken invariant. Slow; for tests.
+ * */
 ZN_API const char *zn_ztable_check(const zn_ztable *t);
 
 #ifdef __cplusplus
