@@ -36,8 +36,8 @@ typedef struct __attribute__((may_alias)) zn_flow_facts {
     uint8_t http_method : 6;
     uint8_t client_bytes : 2;   /* zn_client_bytes */
     bool server_was_client : 1; /* release/gate: in an epoch whose clients are forgotten */
-    bool server_is_asked : 1;   /* release/gate_ask: whether it was, and there is no answer yet */
-    bool record_is_asked : 1;   /* release/gate_ask: it closed, and its record waits for answers */
+    bool server_is_queried : 1; /* release/gate_remote: no answer yet to whether it was a client */
+    bool record_is_queried : 1; /* release/gate_remote: flow closed; its record waits for answers */
     bool ech_offered : 1;
     bool missed : 1;        /* bytes that may hold a name were passed over */
     bool client_marked : 1; /* analyzer/names: the vote that marks the client was cast */

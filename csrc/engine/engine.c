@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/ask.h"
+#include "engine/decide_remote.h"
 #include "engine/engine_state.h"
 #include "rewrite/emit.h"
 #include "rewrite/view_config.h"
@@ -228,7 +228,7 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     if (rc == 0)
         rc = init_anon(e, config, err);
     if (rc == 0)
-        rc = zn_engine_open_ask(e, config, err);
+        rc = zn_engine_open_decider(e, config, err);
     if (rc == 0)
         rc = zn_engine_open_packets(e, config, err);
     if (rc == 0 && config->workers > 1)
@@ -268,7 +268,7 @@ void zn_engine_close(zn_engine *e)
     zn_minute_hold_fini(&e->held_records);
     zn_minute_hold_fini(&e->held_releases);
     zn_engine_close_packets(e);
-    zn_engine_close_ask(e);
+    zn_engine_close_decider(e);
     zn_analyzers_close(&e->names);
     zn_gate_fini(&e->gate);
     zn_votes_fini(&e->votes);
@@ -415,7 +415,8 @@ size_t zn_engine_memory(const zn_engine *e)
         bytes += zn_packet_hold_memory(&e->packets[i].hold) +
                  zn_packet_gate_memory(&e->packets[i].gate) +
                  zn_packet_images_memory(&e->packets[i].images);
-    bytes += zn_frame_builder_memory(&e->frame_builder) + zn_asker_memory(&e->asker);
+    bytes +=
+        zn_frame_builder_memory(&e->frame_builder) + zn_remote_counter_memory(&e->remote.counter);
     bytes += zn_minute_hold_memory(&e->held_records) + zn_minute_hold_memory(&e->held_releases);
     return bytes + zn_outputs_memory(&e->outputs);
 }

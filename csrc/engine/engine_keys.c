@@ -107,7 +107,7 @@ int zn_engine_open_view_keys(const zn_engine *e, const zn_engine_config *config,
 
 int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err)
 {
-    zn_asked_pseudonyms *asked = &e->asked;
+    zn_pseudonym_batch *asked = &e->asked;
     size_t n = asked->n;
     if (n == 0)
         return 0;
@@ -121,10 +121,10 @@ int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err)
     return 0;
 }
 
-int zn_engine_ask_pseudonym(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
-                            zn_error *err)
+int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
+                        zn_error *err)
 {
-    zn_asked_pseudonyms *asked = &e->asked;
+    zn_pseudonym_batch *asked = &e->asked;
     zn_flow *f = zn_flow_entry(e->flows, flow);
     int64_t epoch = zn_keys_epoch(e->keys, f->first_ns);
     size_t i;

@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Takes frames from a source to batches. The frames are read when they are needed, or ahead by
  * another thread. */
-#include "engine/ask.h"
+#include "engine/decider.h"
+#include "engine/engine_state.h"
 #include "engine/flush.h"
 #include "engine/packet_loop.h"
 #include "engine/records.h"
@@ -13,7 +14,7 @@
  * ended: what is written must not depend on the portions in which frames come. */
 static bool must_stop(zn_engine *e)
 {
-    if (ZN_UNLIKELY(e->gate.asker != NULL) && e->batched == 0 && zn_engine_asks_too_much(e))
+    if (e->decider->must_wait(e))
         return true;
     return e->popularity.due || (e->batched == 0 && (e->waiting || zn_engine_outputs_full(e)));
 }

@@ -11,8 +11,9 @@
 
 #include "analyzer/analyzers.h"
 #include "crypto/keys.h"
-#include "engine/ask_clock.h"
 #include "engine/async_writer.h"
+#include "engine/decide_remote.h"
+#include "engine/decider.h"
 #include "engine/decode_ahead.h"
 #include "engine/engine.h"
 #include "engine/minute_hold.h"
@@ -27,18 +28,17 @@
 #define ZN_ENGINE_BATCH 1024
 /* votes; more than real traffic casts in a batch */
 #define ZN_ENGINE_BATCH_VOTES (4 * ZN_ENGINE_BATCH)
-#define ZN_PROBE_NAME_MAX 256 /* bytes */
 /* ends of flows that a batch opens */
 #define ZN_ENGINE_BATCH_ENDS (2 * ZN_ENGINE_BATCH)
 
 /* Addresses whose pseudonyms are made together: all of one epoch. */
-typedef struct zn_asked_pseudonyms {
+typedef struct zn_pseudonym_batch {
     int64_t epoch;
     size_t n;
     zn_addr real[ZN_ENGINE_BATCH_ENDS], pseudonym[ZN_ENGINE_BATCH_ENDS];
     uint32_t flow[ZN_ENGINE_BATCH_ENDS];
     uint8_t end[ZN_ENGINE_BATCH_ENDS];
-} zn_asked_pseudonyms;
+} zn_pseudonym_batch;
 
 /* The key of the order in which records leave together, of an epoch. */
 typedef struct zn_order_key {
@@ -80,20 +80,15 @@ struct zn_engine {
     zn_addr_plan plan;
     zn_text key_scope; /* the settings that keys depend on */
     zn_keys *keys;
-    zn_asked_pseudonyms asked;
+    zn_pseudonym_batch asked;
     zn_flow_table *flows;
     zn_name_store name_store;
     zn_dn_hunter dn_hunter;
     zn_popularity popularity;
     zn_votes votes;
     zn_gate gate;
-    /* Of a probe: what a counter of all probes is asked (engine/ask.h). */
-    zn_asker asker;
-    zn_count_generations *generations;
-    int64_t count_hold_ns;
-    zn_ask_clock ask_clock;
-    char probe_name[ZN_PROBE_NAME_MAX + 1];
-    int64_t minute_asked; /* before which minutes were asked to end */
+    const zn_decider *decider;
+    zn_remote remote; /* state of zn_decide_remote */
     zn_names names;
     zn_outputs outputs;
     zn_record record;         /* of the flow that closed last, when no thread writes behind */
@@ -129,8 +124,8 @@ int zn_engine_open_keys(zn_engine *e, const zn_engine_config *config, zn_error *
 
 /* Asks for the pseudonym of `real`, an end of a flow that was opened now, and sets the flow's
  * epoch. Returns 0 or a negative zn_err with *err filled. */
-int zn_engine_ask_pseudonym(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
-                            zn_error *err);
+int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
+                        zn_error *err);
 /* Opens keys that differ from the engine's only by their z. Returns 0 or a negative zn_err with
  * *err filled. */
 int zn_engine_open_view_keys(const zn_engine *e, const zn_engine_config *config, uint32_t z,

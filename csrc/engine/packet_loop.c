@@ -9,8 +9,9 @@
 #include "engine/packet_loop.h"
 
 #include "analyzer/watch.h"
-#include "engine/ask.h"
+#include "engine/decider.h"
 #include "engine/flush.h"
+#include "engine/rebase.h"
 #include "engine/records.h"
 #include "flow/flow_fast.h"
 #include "rewrite/emit.h"
@@ -23,7 +24,7 @@
 
 _Static_assert(ZN_ENGINE_BATCH % GROUP == 0, "a batch ends with a group");
 _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
-_Static_assert(ZN_ENGINE_BATCH_VOTES - ZN_ASK_VOTES_HELD > GROUP_VOTES,
+_Static_assert(ZN_ENGINE_BATCH_VOTES - ZN_REMOTE_VOTES_MAX > GROUP_VOTES,
                "a group's votes always find room");
 
 /* Ends the period: the records so far belong to the one before. */
@@ -35,7 +36,7 @@ static int begin_period(zn_engine *e, int64_t period, zn_error *err)
     if (rc == 0 && e->packets_count != 0)
         zn_engine_emit(e, e->clock.now_ns, true);
     e->period = period;
-    return rc != 0 ? rc : zn_engine_begin_period(e, period * e->split_ns, err);
+    return rc != 0 ? rc : e->decider->begin_period(e, period * e->split_ns, err);
 }
 
 /* Ends the minute in which calm_from_ns lies, and has its records leave. Flows whose idle time
@@ -45,7 +46,7 @@ static int end_minute(zn_engine *e, int64_t minute, zn_error *err)
     int rc;
     zn_flow_expire(e->flows, (e->calm_from_ns / ZN_MINUTE_NS + 1) * ZN_MINUTE_NS);
     rc = zn_engine_flush_votes(e, true, err);
-    return rc == 0 ? zn_engine_end_minutes(e, minute, err) : rc;
+    return rc == 0 ? e->decider->end_minutes(e, minute, err) : rc;
 }
 
 /* Ends the minute and the period that ended before t_ns, the packet clock. */
@@ -88,23 +89,22 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
         if (i != f->client && !f->internal[i] && !either)
             continue;
         /* of either end, as either may turn out to be the client */
-        rc = zn_engine_ask_pseudonym(e, flow, i, &known_as[i], err);
+        rc = zn_engine_map_later(e, flow, i, &known_as[i], err);
         if (rc != 0)
             return rc;
     }
     return 0;
 }
 
-/* Moves packet time. After a rebase no state from before may meet later packets. */
+/* Moves packet time. */
 static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
 {
     bool started = e->clock.started;
     int64_t before_ns = e->clock.now_ns;
-    int rc;
     switch (zn_clock_see(&e->clock, t_ns)) {
     case ZN_CLOCK_ON_TIME:
         if (ZN_UNLIKELY(started && t_ns - before_ns > e->clock.window_ns))
-            zn_ask_clock_step(&e->ask_clock, before_ns, t_ns);
+            e->decider->time_jumped(e, before_ns, t_ns);
         break;
     case ZN_CLOCK_LATE:
         e->stats.n[ZN_STAT_CLOCK_LATE]++;
@@ -114,34 +114,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         break;
     case ZN_CLOCK_REBASED:
         e->stats.n[ZN_STAT_CLOCK_REBASED]++;
-        if (e->packets_count != 0) {
-            rc = zn_engine_flush_votes(e, true, err);
-            if (rc != 0)
-                return rc;
-            zn_engine_emit(e, INT64_MAX, true);
-        } else if (e->gate.asker != NULL) {
-            /* closed flows that wait would linger on the new clock */
-            zn_engine_ask_set_back(e, t_ns);
-            rc = zn_engine_flush_votes(e, true, err);
-            if (rc == 0)
-                rc = zn_engine_ask_give_up(e, err);
-            if (rc != 0)
-                return rc;
-        }
-        zn_flow_rebase(e->flows, t_ns);
-        zn_defrag_clear(e->decoder.defrag);
-        rc = zn_engine_flush_votes(e, true, err);
-        if (rc == 0 && e->gate.asker != NULL)
-            rc = zn_engine_ask_anew(e, err);
-        if (rc == 0)
-            rc = zn_engine_write_held(e, INT64_MAX, err);
-        if (rc == 0)
-            rc = zn_keys_rebase(e->keys, t_ns, err);
-        if (rc == 0)
-            rc = zn_engine_rebase_packets(e, t_ns, err);
-        zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
-        zn_dn_hunter_clear(&e->dn_hunter);
-        return rc;
+        return zn_engine_rebase(e, t_ns, err);
     }
     return 0;
 }
@@ -272,8 +245,8 @@ static int evict_flows(zn_engine *e, zn_error *err)
     if (more > ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE)
         more = ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE;
     rc = zn_engine_flush_votes(e, true, err);
-    if (rc == 0 && e->gate.asker != NULL)
-        rc = zn_engine_ask_make_space(e, err);
+    if (rc == 0)
+        rc = e->decider->make_space(e, err);
     if (rc != 0)
         return rc;
     if (zn_flow_live(e->flows) > e->max_flows)
@@ -512,8 +485,7 @@ int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
     if (!e->clock.started || quiet_ns <= 0 || quiet_ns > INT64_MAX - now_ns)
         return zn_engine_flush(e, err);
     now_ns += quiet_ns;
-    if (e->gate.asker != NULL)
-        zn_engine_ask_quiet(e, now_ns);
+    e->decider->time_passed(e, now_ns);
     zn_defrag_expire(e->decoder.defrag, now_ns);
     zn_flow_expire(e->flows, now_ns);
     return zn_engine_flush_until(e, now_ns, now_ns / ZN_MINUTE_NS, err);
@@ -529,8 +501,8 @@ int zn_engine_finish(zn_engine *e, zn_error *err)
     }
     e->ended = true;
     rc = zn_engine_flush_until(e, INT64_MAX, INT64_MAX, err);
-    if (rc >= 0 && e->gate.asker != NULL)
-        rc = zn_engine_ask_end(e, rc, err);
+    if (rc >= 0)
+        rc = e->decider->end(e, rc, err);
     if (rc == 0)
         zn_popularity_finish(&e->popularity);
     return rc;

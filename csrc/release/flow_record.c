@@ -142,15 +142,6 @@ bool zn_flow_record_votes_for_dns_only(const zn_policy *policy, const zn_flow *f
            ZN_STATE(f)->protocol != ZN_ANALYZER_DNS;
 }
 
-/* Returns whether an address, whose hash this is, was a client's as far as is known when the record
- * of a flow is filled. */
-static bool server_was_client(const zn_gate *g, uint64_t server)
-{
-    if (ZN_UNLIKELY(g->asker != NULL))
-        return !g->record_answers.server_may_show;
-    return zn_clients_have(&g->clients, server);
-}
-
 /* Sets the server's address or its pseudonym. server: from server_hash. */
 static void set_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record_side *r)
 {
@@ -161,7 +152,7 @@ static void set_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_r
         return;
     if (f->internal[end] && !special) {
         set_pseudonym(g, f, end, r);
-    } else if (server != 0 && !server_was_client(g, server) &&
+    } else if (server != 0 && g->decider->server_may_show(g, server) &&
                !zn_flow_record_votes_for_dns_only(g->policy, f)) {
         r->addr = *real;
         r->disclosure = ZN_DISCLOSURE_RELEASED;
@@ -278,19 +269,6 @@ static void fill_quic(const zn_gate *g, const zn_quic_facts *quic, zn_record *r)
     r->quic_ech_bytes = quic->ech_bytes;
 }
 
-/* Returns whether a record of that epoch may show the resolver's address. */
-static bool may_show_resolver(const zn_gate *g, const zn_resolution *from, int64_t epoch)
-{
-    bool apart = g->policy->roles->dns_votes == ZN_DNS_VOTES_OWN;
-    if (g->asker != NULL)
-        return g->record_answers.resolver_may_show;
-    if (epoch + 1 < g->clients.epoch) /* its clients are forgotten */
-        return false;
-    return !zn_clients_have(&g->clients, zn_clients_hash(&g->clients, &from->resolver)) &&
-           zn_gate_is_shared(g, zn_votes_id(g->votes, apart ? ZN_VOTE_DNS_ADDR : ZN_VOTE_ADDR,
-                                            zn_addr_span(&from->resolver)));
-}
-
 static void set_resolver(const zn_gate *g, const zn_resolution *from, zn_record *r)
 {
     if (zn_addr_is_special(&from->resolver))
@@ -301,24 +279,16 @@ static void set_resolver(const zn_gate *g, const zn_resolution *from, zn_record 
             return;
         r->resolver = from->resolver_pseudonym;
         r->resolver_disclosure = ZN_DISCLOSURE_PSEUDONYM;
-    } else if (may_show_resolver(g, from, r->epoch)) {
+    } else if (g->decider->resolver_may_show(g, from, r->epoch)) {
         r->resolver = from->resolver;
         r->resolver_disclosure = ZN_DISCLOSURE_RELEASED;
     }
 }
 
-/* Returns whether z users share the name by which the flow's server was resolved. */
-static bool host_is_shared(const zn_gate *g, const zn_resolution *from)
-{
-    if (g->asker != NULL)
-        return g->record_answers.host_is_shared;
-    return zn_gate_is_shared(g, zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)));
-}
-
 static void fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r)
 {
     const zn_resolution *from = zn_dn_hunter_of(g->dn_hunter, f);
-    if (from == NULL || ZN_FACTS(f)->ech_offered || !host_is_shared(g, from))
+    if (from == NULL || ZN_FACTS(f)->ech_offered || !g->decider->host_is_shared(g, from))
         return;
     r->fqdn = zn_hostname_span(&from->host);
     r->resolver_query_ns = from->query_ns;

@@ -142,10 +142,7 @@ static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
 
 void zn_gate_rebase(zn_gate *g, int64_t epoch)
 {
-    if (g->asker != NULL) /* the counter has to hear of them as of that time */
-        zn_clients_begin_anew(&g->clients, epoch);
-    else
-        zn_clients_rebase(&g->clients, epoch);
+    g->decider->rebase_clients(&g->clients, epoch);
     g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
 }
 

@@ -16,11 +16,11 @@
 #include "anonymity/popularity.h"
 #include "anonymity/votes.h"
 #include "crypto/count_generations.h"
-#include "release/asker.h"
 #include "release/clients.h"
 #include "release/packet_gate.h"
 #include "release/policy.h"
 #include "release/record.h"
+#include "release/remote_counter.h"
 #include "util/clock.h"
 #include "util/stats.h"
 #include "zanon/ztable.h"
@@ -31,12 +31,36 @@ typedef struct zn_release_origin {
     uint32_t flow;
 } zn_release_origin;
 
-/* What the counter of all probes said of the flow whose record is made next. */
+/* Answers of the remote counter about the flow whose record is made next. */
 typedef struct zn_record_answers {
     bool server_may_show, host_is_shared, resolver_may_show;
 } zn_record_answers;
 
-typedef struct zn_gate {
+typedef struct zn_gate zn_gate;
+
+/* Questions of the gate that are answered by the tables of this process (gate_local.c) or by the
+ * remote counter (gate_remote.c). No question is asked more than once per record or epoch. */
+typedef struct zn_gate_decider {
+    /* Returns true if a record may show the address of its server. server: hash of the address. */
+    bool (*server_may_show)(const zn_gate *g, uint64_t server);
+    /* Returns true if z users share the name by which the flow's server was resolved. */
+    bool (*host_is_shared)(const zn_gate *g, const zn_resolution *from);
+    /* Returns true if a record of that epoch may show the address of the resolver. */
+    bool (*resolver_may_show)(const zn_gate *g, const zn_resolution *from, int64_t epoch);
+    /* Moves the set of clients to an epoch that may lie in the past. */
+    void (*rebase_clients)(zn_clients *c, int64_t epoch);
+} zn_gate_decider;
+
+extern const zn_gate_decider zn_gate_local, zn_gate_remote;
+
+/* Access of the gate to the remote counter; both pointers are borrowed from the engine. */
+typedef struct zn_gate_queries {
+    zn_remote_counter *counter;
+    zn_count_generations *generations;
+    zn_record_answers answers;
+} zn_gate_queries;
+
+struct zn_gate {
     /* The pointers down to popularity are borrowed from the engine. */
     const zn_policy *policy;
     const zn_clock *clock; /* of packets: the z-table's own moves with votes only */
@@ -52,11 +76,8 @@ typedef struct zn_gate {
     /* The users of the whole run, for the summary only; its hashes are the z-table's users. */
     zn_addr_set users;
     zn_votes *votes; /* borrowed from the engine */
-    /* Of a probe, whose votes a counter of all probes decides (release/gate_ask.h); both borrowed
-     * from the engine. NULL: the table here decides. */
-    zn_asker *asker;
-    zn_count_generations *generations;
-    zn_record_answers record_answers;
+    const zn_gate_decider *decider;
+    zn_gate_queries remote; /* state of zn_gate_remote */
     /* Of each output of packets, the same: the main one, then views of it. 0: no packets leave. */
     zn_packet_gate *packets[ZN_VIEWS_MAX + 1];
     unsigned packets_count;
@@ -67,7 +88,7 @@ typedef struct zn_gate {
     zn_release *releases;
     zn_release_origin *origins; /* of each */
     size_t release_count;
-} zn_gate;
+};
 
 typedef struct zn_gate_limits {
     uint32_t max_tuples, max_attributes, max_clients;

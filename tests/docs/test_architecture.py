@@ -32,6 +32,7 @@ from support.house_rules import (
     long_files,
     no_unbounded_text_functions,
     only_capture_writes,
+    only_deciders_know_the_remote_counter,
     only_log_writers_see_records,
     only_main_imports_cli,
     only_the_gate_fills_records,
@@ -141,6 +142,18 @@ RULES = [
         (
             "csrc/analyzer/names.c: void f(const zn_record *r);",
             "csrc/capture/pcap_read.c: zn_release *r;",
+        ),
+    ),
+    Rule(
+        only_deciders_know_the_remote_counter,
+        "Call a function of the decider (engine/decider.h): only engine/decide_*.c know which one it is.",
+        (
+            "csrc/engine/flush.c: if (e->remote.counter == NULL) return 0;",
+            "csrc/release/flow_record.c: if (NULL != g->remote.counter) return 0;",
+            "csrc/engine/packet_loop.c: if (e->decider == &zn_decide_remote) return 0;",
+            "csrc/engine/engine_run.c: if (!e->remote.counter) return 0;",
+            "csrc/release/gate.c: if (g->remote.counter && x) return 0;",
+            "csrc/release/gate.c: x = &zn_gate_local == by;",
         ),
     ),
     Rule(

@@ -176,6 +176,20 @@ def only_log_writers_see_records(sources: Sources) -> Complaints:
             yield from matches(GATED, inner, text)
 
 
+REMOTE = r"(?:\bremote_counter|\bremote\s*\.\s*counter|\bdecider\b(?!\s*(?:->|\.)))"
+
+
+def only_deciders_know_the_remote_counter(sources: Sources) -> Complaints:
+    """Tests of which decider an engine has; the condition of an `if` counts as well."""
+    names = rf"(?:\w+\s*(?:->|\.)\s*)*{REMOTE}"
+    for inner, text in c_files(sources):
+        if not re.search(r"/decide_\w+\.c$", inner):
+            yield from matches(rf"{names}\s*[!=]=|[!=]=\s*&?\s*{names}", inner, text)
+            yield from matches(rf"!\s*{names}\b|\b(?:if|while)\s*\(\s*{names}\s*(?=[)&|])", inner, text)
+            yield from matches(r"[!=]=\s*&?\s*zn_(?:decide|gate)_(?:local|remote)\b", inner, text)
+            yield from matches(r"\bzn_(?:decide|gate)_(?:local|remote)\s*[!=]=", inner, text)
+
+
 # ---- Python -------------------------------------------------------------------------------------
 
 # errors, _version, _text, system <- config <- _core, popularity <- output, model <- rows, count

@@ -13,8 +13,8 @@
  * Questions gather until they are cut into messages, one a shard. A message carries a watermark: no
  * question older than it follows, but for those that the contract calls late.
  */
-#ifndef ZN_RELEASE_ASKER_H
-#define ZN_RELEASE_ASKER_H
+#ifndef ZN_RELEASE_REMOTE_COUNTER_H
+#define ZN_RELEASE_REMOTE_COUNTER_H
 
 #include "count/own_votes.h"
 #include "count/vote_message.h"
@@ -38,7 +38,7 @@ typedef enum zn_answer {
     ZN_ANSWER_NONE, /* not yet, or none is needed */
     ZN_ANSWER_NO,
     ZN_ANSWER_YES,
-    ZN_ANSWER_GIVEN_UP /* counts as no */
+    ZN_ANSWER_ABANDONED /* counts as no */
 } zn_answer;
 
 #define ZN_STEP_OF_NONE UINT64_MAX
@@ -59,7 +59,7 @@ typedef struct zn_step {
 typedef struct zn_sent zn_sent;
 
 /* What goes to one shard of the counter. */
-typedef struct zn_asked_shard {
+typedef struct zn_remote_shard {
     zn_vote_writer writer; /* of the message that gathers */
     uint64_t *steps;       /* the step of each of its votes; ZN_STEP_OF_NONE: nobody waits */
     uint64_t marks;        /* of clients, among them */
@@ -70,9 +70,9 @@ typedef struct zn_asked_shard {
     uint32_t *row_end;     /* of each vote: where its row ends there */
     zn_sent *first, *last; /* its unanswered messages */
     uint32_t sent_count;
-} zn_asked_shard;
+} zn_remote_shard;
 
-typedef struct zn_asker {
+typedef struct zn_remote_counter {
     uint64_t probe, settings; /* as messages have them */
     uint64_t rules;
     int64_t interval_ns;
@@ -82,7 +82,7 @@ typedef struct zn_asker {
     uint64_t mask;        /* of a number: its place in the ring */
     uint64_t records;     /* ZN_STEP_RECORD among the steps */
     zn_own_votes own;     /* its table is NULL: the counter decides every vote */
-    zn_asked_shard *shards;
+    zn_remote_shard *shards;
     uint32_t *order;      /* of the votes of a message: scratch memory */
     unsigned shard_count; /* 0: not known yet, and all answers are no */
     int64_t watermark_ns; /* of the last messages; ZN_VOTE_WATERMARK_END: they were the last */
@@ -97,46 +97,49 @@ typedef struct zn_asker {
     bool goes_on;          /* another one follows */
     bool muted;  /* the answers to votes and questions are given up, and nothing is sent */
     bool failed; /* no memory for a message */
-} zn_asker;
+} zn_remote_counter;
 
 /* Makes an empty queue for `most` steps, a power of two; probe, settings, rules, interval_ns and
  * stats are set, the rest is zero. Returns 0, or a negative zn_err with *err filled. */
-int zn_asker_init(zn_asker *a, uint64_t most, zn_error *err);
-void zn_asker_fini(zn_asker *a);
-size_t zn_asker_memory(const zn_asker *a);
+int zn_remote_counter_init(zn_remote_counter *c, uint64_t most, zn_error *err);
+void zn_remote_counter_fini(zn_remote_counter *c);
+size_t zn_remote_counter_memory(const zn_remote_counter *c);
 /* Has votes that own users suffice for be decided by `table`, which nobody else uses, if z allows
  * leases. Returns 0, or a negative zn_err with *err filled. */
-int zn_asker_use_leases(zn_asker *a, zn_ztable *table, uint32_t z, int64_t window_ns,
-                        zn_error *err);
+int zn_remote_counter_use_leases(zn_remote_counter *c, zn_ztable *table, uint32_t z,
+                                 int64_t window_ns, zn_error *err);
 /* Sets the number of shards, a power of two, once and before anything is asked. Returns 0, or a
  * negative zn_err with *err filled. */
-int zn_asker_begin(zn_asker *a, unsigned shards, zn_error *err);
+int zn_remote_counter_begin(zn_remote_counter *c, unsigned shards, zn_error *err);
 
 /* Returns how many steps find room. */
-static inline uint64_t zn_asker_space(const zn_asker *a)
+static inline uint64_t zn_remote_counter_space(const zn_remote_counter *c)
 {
-    return a->mask + 1 - (a->next - a->first);
+    return c->mask + 1 - (c->next - c->first);
 }
 
 /* Put a step, for which there is room, to be done in its turn; with a question, when that is
  * answered. */
-void zn_asker_put(zn_asker *a, zn_step step);
-void zn_asker_ask(zn_asker *a, zn_step step, zn_counted_kind kind, zn_id id, uint64_t user);
+void zn_remote_counter_put(zn_remote_counter *c, zn_step step);
+void zn_remote_counter_query(zn_remote_counter *c, zn_step step, zn_counted_kind kind, zn_id id,
+                             uint64_t user);
 /* Puts a vote for a name, whose question is asked if the probe's own users do not suffice. */
-void zn_asker_vote(zn_asker *a, zn_step step, zn_id id, uint64_t user);
+void zn_remote_counter_vote(zn_remote_counter *c, zn_step step, zn_id id, uint64_t user);
 /* Puts the question how many share a name, in the same way. */
-void zn_asker_peek(zn_asker *a, zn_step step, zn_id id);
+void zn_remote_counter_peek(zn_remote_counter *c, zn_step step, zn_id id);
 /* Has the counter count a vote once more, under another identity and without an answer. kind: ONLY,
  * of a name, or that of a vote for an address. */
-void zn_asker_count(zn_asker *a, zn_counted_kind kind, const zn_observation *vote);
+void zn_remote_counter_count(zn_remote_counter *c, zn_counted_kind kind,
+                             const zn_observation *vote);
 /* Tells the counter of a client at t_ns. */
-void zn_asker_mark(zn_asker *a, int64_t t_ns, zn_id id);
+void zn_remote_counter_mark(zn_remote_counter *c, int64_t t_ns, zn_id id);
 
 /* Returns whether an interval has passed since the last messages. */
-bool zn_asker_is_due(const zn_asker *a, int64_t now_ns);
+bool zn_remote_counter_is_due(const zn_remote_counter *c, int64_t now_ns);
 /* Makes a message for each shard of what is to be asked, at now_ns of the clock. Watermarks never
  * go back. Returns 0, or -ZN_ERR_CAPACITY with *err filled. */
-int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *err);
+int zn_remote_counter_cut(zn_remote_counter *c, int64_t now_ns, int64_t watermark_ns,
+                          zn_error *err);
 /*
  * Ends this probe's number, whose watermarks have gone beyond now_ns, with what was to be asked and
  * told, and begins another one, under which time is where it is. No step may wait for an answer.
@@ -145,7 +148,7 @@ int zn_asker_cut(zn_asker *a, int64_t now_ns, int64_t watermark_ns, zn_error *er
  * The first message of the next one says that marks of clients may be missing: the counter has some
  * for the times that were wrong, and has refused or not read others.
  */
-int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err);
+int zn_remote_counter_renew(zn_remote_counter *c, uint64_t probe, int64_t now_ns, zn_error *err);
 /*
  * Gives up all messages that have no answer, as a counter that is away for long would be told of
  * too many clients, and what waits for the answers. Then begins another number, whose first message
@@ -153,18 +156,18 @@ int zn_asker_renew(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err);
  * any of them. To the counter the number before is a probe that is gone. Leases end; after the last
  * messages of all, no number follows. Returns 0, or -ZN_ERR_CAPACITY with *err filled.
  */
-int zn_asker_abandon(zn_asker *a, uint64_t probe, int64_t now_ns, zn_error *err);
+int zn_remote_counter_abandon(zn_remote_counter *c, uint64_t probe, int64_t now_ns, zn_error *err);
 /* Takes an answer message. Returns 0, or -ZN_ERR_FORMAT with *err filled when it is none, or not to
  * a message of this probe. An answer to what was given up comes too late, and is dropped. */
-int zn_asker_answer(zn_asker *a, zn_span message, zn_error *err);
+int zn_remote_counter_answer(zn_remote_counter *c, zn_span message, zn_error *err);
 
 /* Returns the next step, if it can be done; NULL otherwise. */
-const zn_step *zn_asker_next(const zn_asker *a);
+const zn_step *zn_remote_counter_next(const zn_remote_counter *c);
 /* Removes that step: it is done. */
-void zn_asker_done(zn_asker *a);
+void zn_remote_counter_done(zn_remote_counter *c);
 /* Gives up the answers to all steps from before t_ns that are still missing. */
-void zn_asker_give_up(zn_asker *a, int64_t t_ns);
+void zn_remote_counter_stop_waiting(zn_remote_counter *c, int64_t t_ns);
 /* Returns the time of the oldest step that waits for an answer; INT64_MAX: none does. */
-int64_t zn_asker_waits_since(const zn_asker *a);
+int64_t zn_remote_counter_waits_since(const zn_remote_counter *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "release/gate_ask.h"
+#include "release/gate_remote.h"
 
 #include "flow/wheel.h"
 #include "release/gate_internal.h"
@@ -14,7 +14,7 @@
 static zn_id addr_id(const zn_gate *g, uint64_t generation, const zn_addr *address)
 {
     zn_addr carried = zn_addr_carried(address);
-    return zn_count_generations_id(g->generations, generation, ZN_COUNT_ADDR,
+    return zn_count_generations_id(g->remote.generations, generation, ZN_COUNT_ADDR,
                                    zn_addr_span(&carried));
 }
 
@@ -23,13 +23,15 @@ static uint64_t user_hash(const zn_gate *g, uint64_t generation, const zn_flow *
     zn_addr user = zn_gate_user(g, f);
     if (!zn_flow_has_user(f))
         return 0;
-    return zn_count_generations_id(g->generations, generation, ZN_COUNT_USER, zn_addr_span(&user))
+    return zn_count_generations_id(g->remote.generations, generation, ZN_COUNT_USER,
+                                   zn_addr_span(&user))
         .lo;
 }
 
 static zn_id text_id(const zn_gate *g, uint64_t generation, zn_vote_kind kind, zn_span text)
 {
-    return zn_count_generations_id(g->generations, generation, zn_votes_namespace(kind), text);
+    return zn_count_generations_id(g->remote.generations, generation, zn_votes_namespace(kind),
+                                   text);
 }
 
 /* What a vote is for. A peek is at what votes of other protocols are for. */
@@ -45,7 +47,7 @@ static zn_id attribute_of(const zn_gate *g, uint64_t generation, const zn_vote *
 /* The generations of a vote at t_ns. */
 static zn_count_range generations_at(const zn_gate *g, int64_t t_ns)
 {
-    return zn_count_generations_of_vote(zn_count_generations_periods(g->generations), t_ns);
+    return zn_count_generations_of_vote(zn_count_generations_periods(g->remote.generations), t_ns);
 }
 
 /* ---- clients ---- */
@@ -58,10 +60,10 @@ static int64_t epoch_begins(const zn_gate *g, int64_t epoch)
 /* Tells of an address that was a client's at t_ns. */
 static void tell_address(zn_gate *g, int64_t t_ns, const zn_addr *address)
 {
-    const zn_count_periods *periods = zn_count_generations_periods(g->generations);
+    const zn_count_periods *periods = zn_count_generations_periods(g->remote.generations);
     zn_count_range of = zn_count_generations_of_client(periods, t_ns);
     for (uint64_t generation = of.first; generation <= of.last; generation++)
-        zn_asker_mark(g->asker, t_ns, addr_id(g, generation, address));
+        zn_remote_counter_mark(g->remote.counter, t_ns, addr_id(g, generation, address));
 }
 
 /* Does so once an epoch. */
@@ -111,14 +113,15 @@ static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow, bool slep
     zn_step step = {.t_ns = t_ns, .flow = flow, .kind = ZN_STEP_SERVER_BEFORE};
     if (ZN_STATE(f)->addr_vote == ZN_ADDR_SUPPRESSED)
         return;
-    if (!slept && zn_asker_space(g->asker) > STEPS_KEPT) {
-        ZN_FACTS(f)->server_is_asked = true;
-        zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
-                     addr_id(g, generations_at(g, t_ns).first, &f->tuple.addr[1 - f->client]), 0);
+    if (!slept && zn_remote_counter_space(g->remote.counter) > STEPS_KEPT) {
+        ZN_FACTS(f)->server_is_queried = true;
+        zn_remote_counter_query(
+            g->remote.counter, step, ZN_COUNTED_ADDR_CHECK,
+            addr_id(g, generations_at(g, t_ns).first, &f->tuple.addr[1 - f->client]), 0);
         return;
     }
-    step.answer = ZN_ANSWER_GIVEN_UP;
-    zn_gate_answered(g, &step);
+    step.answer = ZN_ANSWER_ABANDONED;
+    zn_gate_take_answer(g, &step);
 }
 
 /* Tells of the client of a flow that was open, since the epoch `opened`, while epochs passed here
@@ -141,7 +144,7 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
     for (uint32_t n = zn_flow_after(g->flows, 0); n != 0; n = zn_flow_after(g->flows, n)) {
         const zn_flow *f = zn_flow_at(g->flows, n);
         int64_t opened = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
-        if (ZN_FACTS(f)->record_is_asked)
+        if (ZN_FACTS(f)->record_is_queried)
             continue;
         if (opened < g->clients.epoch + passed) {
             ask_server_before(g, ends_ns, n, epoch > g->clients.epoch + 2);
@@ -155,7 +158,7 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
     zn_clients_next_epoch(&g->clients, epoch);
 }
 
-void zn_gate_ask_epoch(zn_gate *g, int64_t now_ns)
+void zn_gate_enter_epoch(zn_gate *g, int64_t now_ns)
 {
     int64_t epoch = now_ns / g->policy->roles->rotate_ns;
     if (epoch > g->clients.epoch)
@@ -214,7 +217,7 @@ static bool addr_may_be_asked(const zn_gate *g, const zn_flow *f, int64_t t_ns)
 {
     const zn_addr *server = &f->tuple.addr[1 - f->client];
     return zn_gate_addr_is_public(g, f) && !ZN_FACTS(f)->server_was_client &&
-           !ZN_FACTS(f)->server_is_asked && !carries_another(server) &&
+           !ZN_FACTS(f)->server_is_queried && !carries_another(server) &&
            !was_client_here(g, t_ns, server);
 }
 
@@ -244,7 +247,8 @@ static void count_again(zn_gate *g, const zn_vote *v, zn_counted_kind kind)
         return;
     for (uint64_t generation = of.first + 1; generation <= of.last; generation++) {
         zn_observation o = {v->t_ns, user_hash(g, generation, f), attribute_of(g, generation, v)};
-        zn_asker_count(g->asker, kind == ZN_COUNTED_NAME ? ZN_COUNTED_ONLY : kind, &o);
+        zn_remote_counter_count(g->remote.counter, kind == ZN_COUNTED_NAME ? ZN_COUNTED_ONLY : kind,
+                                &o);
     }
 }
 
@@ -263,27 +267,27 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
         zn_gate_refuse_addr(g, v, f);
         return;
     }
-    if (zn_asker_space(g->asker) <= STEPS_KEPT) {
+    if (zn_remote_counter_space(g->remote.counter) <= STEPS_KEPT) {
         zn_gate_finish(g, v, false, ZN_STAT_SUPPRESSED_UNANSWERED, 0);
         return;
     }
     kind = question_of(g, v);
     id = attribute_of(g, generations_at(g, v->t_ns).first, v);
-    if (g->asker->write_row != NULL && kind == ZN_COUNTED_NAME && is_name(v)) {
+    if (g->remote.counter->write_row != NULL && kind == ZN_COUNTED_NAME && is_name(v)) {
         zn_gate_fill_release(g, v, &row);
-        g->asker->row = &row;
+        g->remote.counter->row = &row;
     }
     if (kind == ZN_COUNTED_NAME)
-        zn_asker_vote(g->asker, step, id, v->user);
+        zn_remote_counter_vote(g->remote.counter, step, id, v->user);
     else if (kind == ZN_COUNTED_PEEK)
-        zn_asker_peek(g->asker, step, id);
+        zn_remote_counter_peek(g->remote.counter, step, id);
     else
-        zn_asker_ask(g->asker, step, kind, id, v->user);
-    g->asker->row = NULL;
+        zn_remote_counter_query(g->remote.counter, step, kind, id, v->user);
+    g->remote.counter->row = NULL;
     count_again(g, v, kind);
 }
 
-void zn_gate_ask(zn_gate *g, int64_t until_ns)
+void zn_gate_query_votes(zn_gate *g, int64_t until_ns)
 {
     size_t n = 0;
     g->release_count = 0;
@@ -336,34 +340,36 @@ static void ask_resolution(zn_gate *g, const zn_flow *f, zn_step step)
     if (!g->policy->roles->dn_hunter || from == NULL || ZN_FACTS(f)->ech_offered)
         return;
     step.kind = ZN_STEP_HOST;
-    zn_asker_peek(g->asker, step,
-                  text_id(g, generation, ZN_VOTE_NAME, zn_hostname_span(&from->host)));
+    zn_remote_counter_peek(g->remote.counter, step,
+                           text_id(g, generation, ZN_VOTE_NAME, zn_hostname_span(&from->host)));
     /* the clients of older epochs are forgotten */
     if (from->resolver_internal || epoch + 1 < g->clients.epoch ||
         carries_another(&from->resolver) || was_client_here(g, step.t_ns, &from->resolver))
         return;
     step.kind = ZN_STEP_RESOLVER;
-    zn_asker_ask(g->asker, step, apart ? ZN_COUNTED_DNS_ADDR_PEEK : ZN_COUNTED_ADDR_PEEK,
-                 addr_id(g, generation, &from->resolver), 0);
+    zn_remote_counter_query(g->remote.counter, step,
+                            apart ? ZN_COUNTED_DNS_ADDR_PEEK : ZN_COUNTED_ADDR_PEEK,
+                            addr_id(g, generation, &from->resolver), 0);
 }
 
-void zn_gate_ask_record(zn_gate *g, uint32_t flow, int64_t now_ns)
+void zn_gate_query_record(zn_gate *g, uint32_t flow, int64_t now_ns)
 {
     zn_flow *f = zn_flow_at(g->flows, flow);
     zn_step step = {.t_ns = now_ns, .flow = flow};
     int64_t begins_ns = epoch_begins(g, g->clients.epoch);
     if (f->first_ns < begins_ns && f->last_ns >= begins_ns)
         mark_client(g, now_ns > begins_ns ? now_ns : begins_ns, f);
-    ZN_FACTS(f)->record_is_asked = true;
+    ZN_FACTS(f)->record_is_queried = true;
     if (may_show_server(g, f, now_ns)) {
         step.kind = ZN_STEP_SERVER;
-        zn_asker_ask(g->asker, step, ZN_COUNTED_ADDR_CHECK,
-                     addr_id(g, generations_at(g, now_ns).first, &f->tuple.addr[1 - f->client]), 0);
+        zn_remote_counter_query(
+            g->remote.counter, step, ZN_COUNTED_ADDR_CHECK,
+            addr_id(g, generations_at(g, now_ns).first, &f->tuple.addr[1 - f->client]), 0);
     }
     if (zn_flow_has_user(f))
         ask_resolution(g, f, step);
     step.kind = ZN_STEP_RECORD;
-    zn_asker_put(g->asker, step);
+    zn_remote_counter_put(g->remote.counter, step);
 }
 
 /* ---- answers ---- */
@@ -383,13 +389,13 @@ static void answer_vote(zn_gate *g, const zn_step *step, bool yes)
 static void answer_server_before(zn_gate *g, uint32_t flow, bool yes)
 {
     zn_flow *f = zn_flow_at(g->flows, flow);
-    ZN_FACTS(f)->server_is_asked = false;
+    ZN_FACTS(f)->server_is_queried = false;
     ZN_FACTS(f)->server_was_client |= !yes;
     if (ZN_FACTS(f)->server_was_client && ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING)
         ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
 }
 
-void zn_gate_answered(zn_gate *g, const zn_step *step)
+void zn_gate_take_answer(zn_gate *g, const zn_step *step)
 {
     bool yes = step->answer == ZN_ANSWER_YES;
     g->release_count = 0;
@@ -401,13 +407,13 @@ void zn_gate_answered(zn_gate *g, const zn_step *step)
         answer_server_before(g, step->flow, yes);
         break;
     case ZN_STEP_SERVER:
-        g->record_answers.server_may_show = yes;
+        g->remote.answers.server_may_show = yes;
         break;
     case ZN_STEP_HOST:
-        g->record_answers.host_is_shared = yes;
+        g->remote.answers.host_is_shared = yes;
         break;
     case ZN_STEP_RESOLVER:
-        g->record_answers.resolver_may_show = yes;
+        g->remote.answers.resolver_may_show = yes;
         break;
     case ZN_STEP_RECORD:
     case ZN_STEP_PERIOD:
@@ -415,3 +421,31 @@ void zn_gate_answered(zn_gate *g, const zn_step *step)
         break;
     }
 }
+
+/* ---- records that are filled ---- */
+
+static bool server_may_show(const zn_gate *g, uint64_t server)
+{
+    (void)server;
+    return g->remote.answers.server_may_show;
+}
+
+static bool host_is_shared(const zn_gate *g, const zn_resolution *from)
+{
+    (void)from;
+    return g->remote.answers.host_is_shared;
+}
+
+static bool resolver_may_show(const zn_gate *g, const zn_resolution *from, int64_t epoch)
+{
+    (void)from;
+    (void)epoch;
+    return g->remote.answers.resolver_may_show;
+}
+
+const zn_gate_decider zn_gate_remote = {
+    .server_may_show = server_may_show,
+    .host_is_shared = host_is_shared,
+    .resolver_may_show = resolver_may_show,
+    .rebase_clients = zn_clients_begin_anew, /* the counter has to learn them again */
+};

@@ -6,7 +6,7 @@
  * mostly with operands after it. Steps must be done in their order, and a step is a yes only where
  * an answer to its own message said so.
  */
-#include "release/asker.h"
+#include "release/remote_counter.h"
 
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ typedef struct message {
 } message;
 
 typedef struct harness {
-    zn_asker asker;
+    zn_remote_counter asker;
     zn_stats stats;
     message messages[MESSAGES];
     unsigned count;
@@ -72,8 +72,8 @@ static void ask(harness *h, bytes *in)
 {
     zn_step step = {.t_ns = next_byte(in), .kind = ZN_STEP_VOTE};
     zn_id id = {.lo = h->asker.next, .hi = (uint64_t)next_byte(in) << 56};
-    if (zn_asker_space(&h->asker) != 0 && h->asker.next < ASKED_MOST)
-        zn_asker_ask(&h->asker, step, ZN_COUNTED_NAME, id, next_byte(in));
+    if (zn_remote_counter_space(&h->asker) != 0 && h->asker.next < ASKED_MOST)
+        zn_remote_counter_query(&h->asker, step, ZN_COUNTED_NAME, id, next_byte(in));
 }
 
 /* Tells of a client, and of a vote that needs no answer. */
@@ -82,15 +82,15 @@ static void mark(harness *h, bytes *in)
     int64_t t_ns = next_byte(in);
     zn_id id = {.lo = ASKED_MOST, .hi = (uint64_t)next_byte(in) << 56};
     zn_observation vote = {t_ns, 0, id};
-    zn_asker_mark(&h->asker, t_ns, id);
-    zn_asker_count(&h->asker, ZN_COUNTED_ONLY, &vote);
+    zn_remote_counter_mark(&h->asker, t_ns, id);
+    zn_remote_counter_count(&h->asker, ZN_COUNTED_ONLY, &vote);
 }
 
 static void cut(harness *h, bytes *in)
 {
     if (h->count + h->asker.shard_count > MESSAGES)
         return;
-    require(zn_asker_cut(&h->asker, next_byte(in), next_byte(in), NULL) == 0);
+    require(zn_remote_counter_cut(&h->asker, next_byte(in), next_byte(in), NULL) == 0);
     take_messages(h);
 }
 
@@ -123,7 +123,7 @@ static void answer(harness *h, bytes *in)
                 if (of->steps[i] < ASKED_MOST)
                     h->yes[of->steps[i]] |= (bits[i / 8] >> i % 8 & 1) != 0;
     }
-    (void)zn_asker_answer(&h->asker, (zn_span){out, zn_answers_bytes(header.votes)}, NULL);
+    (void)zn_remote_counter_answer(&h->asker, (zn_span){out, zn_answers_bytes(header.votes)}, NULL);
 }
 
 /* Answers with bytes of the input, behind a right checksum. */
@@ -134,16 +134,16 @@ static void answer_bytes(harness *h, bytes *in)
     for (size_t i = 0; i < n; i++)
         text[i] = next_byte(in);
     (void)zn_le_put(text + n, zn_vote_checksum(text, n), ZN_VOTE_CHECKSUM_BYTES);
-    (void)zn_asker_answer(&h->asker, (zn_span){text, n + ZN_VOTE_CHECKSUM_BYTES}, NULL);
+    (void)zn_remote_counter_answer(&h->asker, (zn_span){text, n + ZN_VOTE_CHECKSUM_BYTES}, NULL);
 }
 
 static void do_steps(harness *h)
 {
     const zn_step *step;
-    while ((step = zn_asker_next(&h->asker)) != NULL) {
+    while ((step = zn_remote_counter_next(&h->asker)) != NULL) {
         require(step->answer != ZN_ANSWER_YES || h->yes[h->asker.first]);
         require(!step->asked || step->answer != ZN_ANSWER_NONE);
-        zn_asker_done(&h->asker);
+        zn_remote_counter_done(&h->asker);
     }
 }
 
@@ -153,13 +153,13 @@ static void renew(harness *h)
     uint64_t probe = h->asker.probe;
     if (h->count + h->asker.shard_count > MESSAGES)
         return;
-    zn_asker_give_up(&h->asker, INT64_MAX);
+    zn_remote_counter_stop_waiting(&h->asker, INT64_MAX);
     do_steps(h);
-    require(zn_asker_renew(&h->asker, probe + 1, 0, NULL) == 0);
+    require(zn_remote_counter_renew(&h->asker, probe + 1, 0, NULL) == 0);
     take_messages(h);
     require(h->messages[h->count - 1].header.probe == probe &&
             h->messages[h->count - 1].header.watermark_ns == ZN_VOTE_WATERMARK_END);
-    require(zn_asker_is_due(&h->asker, 0));
+    require(zn_remote_counter_is_due(&h->asker, 0));
 }
 
 /* Gives up all messages, too: the first ones of the next number say so. */
@@ -170,8 +170,8 @@ static void abandon(harness *h, bytes *in)
     int64_t now_ns = next_byte(in);
     if (h->count + h->asker.shard_count > MESSAGES)
         return;
-    require(zn_asker_abandon(&h->asker, probe, now_ns, NULL) == 0);
-    require(zn_asker_waits_since(&h->asker) == INT64_MAX);
+    require(zn_remote_counter_abandon(&h->asker, probe, now_ns, NULL) == 0);
+    require(zn_remote_counter_waits_since(&h->asker) == INT64_MAX);
     take_messages(h);
     require(h->count == first + h->asker.shard_count);
     for (unsigned n = first; n < h->count; n++) {
@@ -215,7 +215,7 @@ static void act(harness *h, bytes *in)
             break;
         }
         h->asker.muted = how % 8 == 0;
-        zn_asker_give_up(&h->asker, next_byte(in));
+        zn_remote_counter_stop_waiting(&h->asker, next_byte(in));
     }
 }
 
@@ -230,16 +230,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     h->asker.rules = zn_vote_rules_pack(&(zn_vote_rules){32, 56, false, 0, false, 7});
     h->asker.interval_ns = 1;
     h->asker.stats = &h->stats;
-    require(zn_asker_init(&h->asker, STEPS, NULL) == 0);
-    require(zn_asker_begin(&h->asker, 1u << next_byte(&in) % 3, NULL) == 0);
+    require(zn_remote_counter_init(&h->asker, STEPS, NULL) == 0);
+    require(zn_remote_counter_begin(&h->asker, 1u << next_byte(&in) % 3, NULL) == 0);
     while (in.at != in.end)
         act(h, &in);
-    zn_asker_give_up(&h->asker, INT64_MAX);
+    zn_remote_counter_stop_waiting(&h->asker, INT64_MAX);
     do_steps(h);
-    require(h->asker.first == h->asker.next && zn_asker_waits_since(&h->asker) == INT64_MAX);
+    require(h->asker.first == h->asker.next &&
+            zn_remote_counter_waits_since(&h->asker) == INT64_MAX);
     for (unsigned n = 0; n < h->count; n++)
         free(h->messages[n].steps);
-    zn_asker_fini(&h->asker);
+    zn_remote_counter_fini(&h->asker);
     free(h);
     return 0;
 }

@@ -9,28 +9,28 @@
  * the counter would refuse it, and all that follows, or believe it. So after such a step time
  * stands still here until packets go on from there.
  */
-#ifndef ZN_ENGINE_ASK_CLOCK_H
-#define ZN_ENGINE_ASK_CLOCK_H
+#ifndef ZN_ENGINE_REMOTE_CLOCK_H
+#define ZN_ENGINE_REMOTE_CLOCK_H
 
 #include "util/base.h"
 
-typedef struct zn_ask_clock {
+typedef struct zn_remote_clock {
     int64_t window_ns;
     int64_t now_ns;   /* 0: nothing was seen */
     int64_t quiet_ns; /* packet time that must have come, as nothing did; INT64_MIN: unknown */
     int64_t step_ns;  /* where packet time stepped to, which is not sure; INT64_MIN: it is */
-} zn_ask_clock;
+} zn_remote_clock;
 
 /* Prepares a clock that has seen nothing. */
-void zn_ask_clock_init(zn_ask_clock *c, int64_t window_ns);
+void zn_remote_clock_init(zn_remote_clock *c, int64_t window_ns);
 /* Notes that the packet clock stepped forward by more than the window. */
-void zn_ask_clock_step(zn_ask_clock *c, int64_t from_ns, int64_t to_ns);
+void zn_remote_clock_jump(zn_remote_clock *c, int64_t from_ns, int64_t to_ns);
 /* Follows the packet clock. sure: also where it may be taken back. */
-void zn_ask_clock_see(zn_ask_clock *c, int64_t packet_ns, bool sure);
+void zn_remote_clock_see(zn_remote_clock *c, int64_t packet_ns, bool sure);
 /* Begins anew at t_ns, to which the packet clock was set back. */
-void zn_ask_clock_set(zn_ask_clock *c, int64_t t_ns);
+void zn_remote_clock_set(zn_remote_clock *c, int64_t t_ns);
 
-static inline bool zn_ask_clock_doubts(const zn_ask_clock *c)
+static inline bool zn_remote_clock_doubts(const zn_remote_clock *c)
 {
     return c->step_ns != INT64_MIN;
 }
