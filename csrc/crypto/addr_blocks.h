@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The blocks of addresses that pseudonyms in packets lie in, of one family: no host of the Internet
- * has an address in one.
+ * Blocks of one address family in which the pseudonyms in packets lie. No host of the Internet has
+ * an address in a block.
  *
- * A root (crypto/kept_networks.h) is the network that an internal address and its pseudonym have in
- * common but for its place:
+ * A root (crypto/kept_networks.h) is a network that an internal address and its pseudonym share,
+ * except for the root's place:
  *
  *   range       10.0.0.0/8, 100.64.0.0/10, 172.16.0.0/12, 192.168.0.0/16 or fc00::/7, where an
  *               internal network lies in it or holds it. Its place is its own.
@@ -17,9 +17,9 @@
  * fd00::/8; the other half alone is the range then. An address belongs to the longest root that
  * holds it.
  *
- * Sizes are powers of two, those of the ranges differ, and the largest slots are drawn first: so
- * there is a place for each as long as the sum of their addresses is no larger than that of the
- * ranges that are free.
+ * Sizes are powers of two, the sizes of the ranges differ, and the largest slots are drawn first.
+ * So every slot finds a place as long as the slots together have no more addresses than the free
+ * ranges.
  */
 #ifndef ZN_CRYPTO_ADDR_BLOCKS_H
 #define ZN_CRYPTO_ADDR_BLOCKS_H
@@ -47,8 +47,8 @@ void zn_addr_blocks_fini(zn_addr_blocks *blocks);
 
 /*
  * Writes the first address of each root's place to place[0 .. count). random: a number for each
- * slot, in their order: the place is the (random modulo their number)-th of the free ones, by
- * address.
+ * slot, in the order of the slots. The place of a slot is entry (random modulo n) of its n free
+ * places, sorted by address.
  */
 void zn_addr_blocks_draw(zn_addr_blocks *blocks, const zn_u128 *random, zn_u128 *place);
 

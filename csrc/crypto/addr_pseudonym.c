@@ -89,7 +89,7 @@ static unsigned block_bits(const zn_addr_scheme *s, uint32_t network)
     return bits > s->block_bits ? bits : s->block_bits;
 }
 
-/* Where an address's permuted bits begin. */
+/* Returns the index of an address's first permuted bit. */
 static unsigned first_permuted(const zn_addr_pseudonym *p, size_t i)
 {
     const zn_addr_scheme *s = p->scheme[i];
@@ -98,7 +98,7 @@ static unsigned first_permuted(const zn_addr_pseudonym *p, size_t i)
     return s->kept.network[p->network[i]].bits;
 }
 
-/* Where the user's part ends. */
+/* Returns the index of the bit behind the user's part. */
 static unsigned user_end(const zn_addr_scheme *s, unsigned first)
 {
     return first > s->user_bits ? first : s->user_bits;

@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pseudonyms of addresses, one to one under a key. Crypto-PAn alone keeps every prefix that two
- * addresses share, so the tree of an epoch's clients looks like that of the next one and joins
- * their pseudonyms. Here a permutation comes first, which keeps the prefixes that an operator asks
- * for and no others:
+ * addresses share. So the trees of the clients of two epochs look alike, and a reader can link the
+ * pseudonyms of both epochs. Here a permutation comes first, which keeps only the prefixes that the
+ * operator chose:
  *
  *   networks    the kept internal networks (crypto/kept_networks.h). N is the longest that holds an
  *               address, of p bits, and U the bits of a user's prefix. Bits p to U are permuted
@@ -15,10 +15,10 @@
  *               bits. With P the length of an address, Crypto-PAn as published.
  *   random      nothing is kept: one permutation of all bits.
  *
- * Where a choice has roots, these are kept too, by each of the three, and a block of crypto-pan has
- * at least a root's bits. The pseudonyms of a root's own addresses share as many bits as it has;
- * the caller replaces these by those of the place that it chose. Addresses in no root have
- * pseudonyms that mean nothing.
+ * If a choice has roots, all three kinds keep the roots too, and a block of crypto-pan has at least
+ * a root's bits. The pseudonyms of a root's own addresses share their first bits, as many as the
+ * root has. The caller replaces these bits by the bits of the place that it chose. Pseudonyms of
+ * addresses outside all roots have no meaning.
  *
  * A string is permuted by crypto/feistel.h. Its tweak block holds the address's bits before the
  * string, in the 16-byte form of util/addr.h, a one bit, and zeros.
@@ -39,7 +39,7 @@ typedef struct zn_addr_scheme {
     uint8_t block_bits; /* P, of ZN_PSEUDONYMS_CRYPTO_PAN */
 } zn_addr_scheme;
 
-/* What is kept of addresses, whatever the key. */
+/* Structure that pseudonyms keep under every key. */
 typedef struct zn_addr_plan {
     zn_pseudonyms pseudonyms;
     zn_addr_scheme v4, v6;

@@ -4,7 +4,8 @@
 
 #include "util/arena.h"
 
-/* At a time that of the generations before, of and after it at most is needed. */
+/* Places for keys. At one time at most the keys of the previous, the current and the next generation
+ * are needed. */
 #define HELD_MOST 4u
 
 typedef struct held_key {
@@ -47,7 +48,7 @@ zn_count_range zn_count_generations_of_client(const zn_count_periods *periods, i
 
 /* ---- their keys ---- */
 
-/* Returns whether changes are so far apart that nothing has to be told under three generations. */
+/* Returns true if generations are so long that no fact has to be sent under three of them. */
 static bool is_long_enough(const zn_count_periods *periods)
 {
     int64_t window_ns = periods->window_ns, epoch_ns = periods->epoch_ns;
@@ -92,7 +93,7 @@ const zn_count_periods *zn_count_generations_periods(const zn_count_generations 
     return &g->periods;
 }
 
-/* Returns the place for another key: an empty one, or that of the oldest generation. */
+/* Returns the place for a new key: an empty place, or the place of the oldest generation. */
 static held_key *place_of(zn_count_generations *g)
 {
     held_key *best = &g->held[0];

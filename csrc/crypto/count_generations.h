@@ -1,16 +1,17 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hashes of votes (crypto/count_hash.h) under a key that changes with time: that of the
- * generation floor(t / length) + 1. Without a length there is one generation, 0.
+ * Hashes of votes (crypto/count_hash.h) under a key that changes with time. At time t the key of
+ * generation floor(t / length) + 1 is used. Without a length the only generation is 0.
  *
- * The counter cannot join the hashes of two generations, so whatever it has to know of at a time
- * must have come under the generation of that time. A vote counts for a window; it is therefore
- * cast under its own generation, and for each other one that begins within the window once more,
- * which only counts. That an address was a client's matters to the votes of its epoch and the next,
- * and of these to all that are cast under a generation: it is told under each of them.
+ * The counter cannot match the hashes of two generations, so every fact that it needs at a time
+ * must have been sent under the generation of that time. A vote counts for a window. It is
+ * therefore cast under its own generation, and once more under each later generation that begins
+ * within the window; the repeated votes only count. The fact that an address was a client's matters
+ * to the votes of its epoch and of the next epoch. It is sent under each generation under which
+ * such votes are cast.
  *
- * Keys are derived when a hash needs them, and gone when no vote can need them any more.
+ * A key is derived when a hash first needs it, and wiped when no vote can need it any more.
  */
 #ifndef ZN_CRYPTO_COUNT_GENERATIONS_H
 #define ZN_CRYPTO_COUNT_GENERATIONS_H
@@ -28,7 +29,8 @@ typedef struct zn_count_range {
     uint64_t first, last;
 } zn_count_range;
 
-/* The generation that a vote at t_ns is cast under, and the last one that it counts in. */
+/* Returns the generation under which a vote at t_ns is cast, and the last generation in which the
+ * vote counts. */
 zn_count_range zn_count_generations_of_vote(const zn_count_periods *periods, int64_t t_ns);
 /* The generations that need to know of a client at t_ns. */
 zn_count_range zn_count_generations_of_client(const zn_count_periods *periods, int64_t t_ns);
@@ -45,7 +47,7 @@ const zn_count_periods *zn_count_generations_periods(const zn_count_generations 
 /* As zn_count_hash_id, under the key of a generation. */
 zn_id zn_count_generations_id(zn_count_generations *g, uint64_t generation, uint8_t domain,
                               zn_span bytes);
-/* Whether libcrypto failed to make one of the keys or hashes: zeros stand in its place. */
+/* Returns true if libcrypto failed to make a key or a hash, which is then all zeros. */
 bool zn_count_generations_failed(const zn_count_generations *g);
 /* Wipes the keys that nothing needs which is asked or told at now_ns, or late by a window. */
 void zn_count_generations_forget(zn_count_generations *g, int64_t now_ns);

@@ -13,8 +13,9 @@
 
 typedef struct zn_count_hash zn_count_hash;
 
-/* What a hash is of, beside the namespaces of attributes in anonymity/votes.c, which are lower-case
- * letters: no name that somebody chooses has the hash of a user, an address or a probe. */
+/* Kinds of hashed things, in addition to the namespaces of attributes in anonymity/votes.c, which
+ * are lower-case letters. So no name that an attacker chooses has the hash of a user, an address or
+ * a probe. */
 typedef enum zn_count_domain {
     ZN_COUNT_ADDR = 'A',
     ZN_COUNT_KEY = 'K', /* no bytes: which key it is */
@@ -29,7 +30,7 @@ void zn_count_hash_close(zn_count_hash *h);
 
 /* The first 16 bytes of the HMAC of domain || bytes, as two little-endian numbers. */
 zn_id zn_count_hash_id(zn_count_hash *h, uint8_t domain, zn_span bytes);
-/* Whether libcrypto failed to make one of the hashes: zeros stand in its place. */
+/* Returns true if libcrypto failed to make a hash, which is then all zeros. */
 bool zn_count_hash_failed(const zn_count_hash *h);
 
 #endif

@@ -3,11 +3,13 @@
 /*
  * Block i of an address holds its first i bits followed by the pad from bit i on; the first bit of
  * its encryption flips bit i. Blocks 0..15 of all addresses are the inner nodes of one binary tree
- * of 2^16 - 1 nodes, encrypted once for each key; `first` holds what they flip, by the value of an
- * address's first 16 bits. The other blocks are laid out for many addresses side by side and
- * encrypted in place by one call, which also leaves no address in the working buffer.
+ * of 2^16 - 1 nodes, encrypted once for each key. `first` has the bits that these nodes flip,
+ * indexed by an address's first 16 bits. The other blocks of many addresses are written next to
+ * each other and encrypted in place by one call, which also leaves no address in the working
+ * buffer.
  *
- * Words are in memory order (network order bytes): nothing here depends on the machine's.
+ * Words are in memory order (network order bytes), so nothing here depends on the machine's byte
+ * order.
  */
 #include "crypto/cryptopan.h"
 
@@ -290,7 +292,7 @@ int zn_cryptopan_prefixes(zn_cryptopan *p, zn_u128 *addresses, const uint8_t *bi
     return 0;
 }
 
-/* The IPv4 address in one that zn_addr_is_v4. */
+/* Returns the IPv4 address in an address for which zn_addr_is_v4 is true. */
 static inline uint32_t v4_of(const zn_addr *a)
 {
     uint32_t four;

@@ -16,7 +16,8 @@
 
 #include "util/addr.h"
 
-#define ZN_CRYPTOPAN_KEY_BYTES 32 /* first 16: the AES key; last 16: encrypted, the pad */
+/* 16 bytes of AES key, then 16 bytes that are encrypted to get the pad */
+#define ZN_CRYPTOPAN_KEY_BYTES 32
 #define ZN_CRYPTOPAN_TABLE_BITS 16
 
 typedef struct zn_cryptopan zn_cryptopan;

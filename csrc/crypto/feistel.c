@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rounds of one string depend on each other, those of several strings do not: one call of
- * libcrypto encrypts a round of many strings, which also keeps the processor's AES unit busy.
+ * The rounds of one string depend on each other, but the rounds of different strings do not. So one
+ * call of libcrypto encrypts a round of many strings, which also keeps the processor's AES unit
+ * busy.
  */
 #include "crypto/feistel.h"
 

@@ -3,11 +3,11 @@
 /*
  * Numbers modulo the prime p = 2^127 - 1, in which shares are computed.
  *
- * A secret is one such number, so whoever guesses keys has 2^127 of them to try, as many as against
- * AES-128 within a factor of two, and a share fits into 16 bytes. As p is one less than a power of
- * two, a product is reduced by a shift and an addition. Two numbers modulo 2^61 - 1 beside each
- * other would save a multiplication and leave 122 bits; 2^128 - 159 would have one bit more, and
- * carries that do not fit into two words.
+ * A secret is one such number. An attacker who guesses keys has 2^127 of them to try, half as many
+ * as for AES-128, and a share fits into 16 bytes. As p is one less than a power of two, a product
+ * is reduced by a shift and an addition. A pair of numbers modulo 2^61 - 1 would save a
+ * multiplication, but has 122 bits only. 2^128 - 159 would have one bit more, but carries would not
+ * fit into two words.
  */
 #ifndef ZN_CRYPTO_FIELD127_H
 #define ZN_CRYPTO_FIELD127_H
@@ -43,8 +43,8 @@ static inline zn_f127 zn_f127_negative(zn_f127 a)
     return a == 0 ? 0 : ZN_F127_PRIME - a;
 }
 
-/* Returns a number of 128 bits that is a * b modulo the prime: of a product of 192 bits, the upper
- * 65 are added to the lower 127. a: any number of 128 bits. */
+/* Returns a number of 128 bits that is a * b modulo the prime. The product has 192 bits; its upper
+ * 65 bits are added to its lower 127 bits. a: any number of 128 bits. */
 static inline zn_u128 zn_f127_product(zn_u128 a, uint64_t b)
 {
     zn_u128 low = (zn_u128)(uint64_t)a * b;

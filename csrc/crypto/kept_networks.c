@@ -38,7 +38,7 @@ static bool is_v4(const zn_net *network)
     return network->bits >= ZN_MAPPED_BITS && zn_addr_is_v4(&network->prefix);
 }
 
-/* The network of `bits` > 0 bits beside the one that holds ::ffff:0:0/96. */
+/* Returns the sibling of the network of `bits` > 0 bits that contains ::ffff:0:0/96. */
 static zn_u128 sibling_of_mapped(unsigned bits)
 {
     zn_u128 mapped = (zn_u128)0xffff << V4_BITS, last = (zn_u128)1 << (V6_BITS - bits);
@@ -51,8 +51,9 @@ static bool is_sibling_of_mapped(const zn_net *network, unsigned bits)
 }
 
 /*
- * A network of IPv6 that holds ::ffff:0:0/96 may be given as all networks beside that one inside
- * it, as IPv4 addresses must not lie in it. Returns its bits; ZN_MAPPED_BITS: there is none.
+ * An IPv6 network that contains ::ffff:0:0/96 may be given as the list of its parts without that
+ * network, because IPv4 addresses must not lie in it. Returns the bits of such a network, or
+ * ZN_MAPPED_BITS if the list has no such network.
  */
 static unsigned bits_around_mapped(const zn_net *internal, size_t n)
 {
@@ -135,8 +136,8 @@ static void find_parents(zn_kept_networks *kept)
             network[network[i].parent].inner_bits = network[i].inner_bits;
 }
 
-/* Whether each network from `first` on has addresses of its own that can be permuted without long
- * search. */
+/* Returns true if each network from `first` on has enough addresses of its own to be permuted
+ * without a long search. */
 static bool leave_enough(const zn_kept_networks *kept, uint32_t first)
 {
     for (uint32_t i = first; i < kept->count; i++) {

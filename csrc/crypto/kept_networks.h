@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The networks whose place in the address tree pseudonyms keep: the whole family (/0), each
- * internal network that is short enough for hosts to hide in it, and roots, which are kept whatever
- * their length. Each address belongs to the longest kept network that holds it.
+ * Networks whose place in the address tree the pseudonyms keep: the whole family (/0); each
+ * internal network that is large enough for hosts to hide in it; and roots of any length. Each
+ * address belongs to the longest kept network that contains it.
  *
- * A root is a network that pseudonyms do not leave, as they do not leave /0 where there is none.
+ * A root is a network that its addresses' pseudonyms do not leave. Without roots, /0 is that
+ * network.
  *
- * An address is a number whose first bit is the most significant of 128; an IPv4 address takes the
- * first 32 of them.
+ * An address is a number of 128 bits, most significant bit first; an IPv4 address takes the first
+ * 32 bits.
  */
 #ifndef ZN_CRYPTO_KEPT_NETWORKS_H
 #define ZN_CRYPTO_KEPT_NETWORKS_H
@@ -49,7 +50,7 @@ typedef struct zn_prefix {
     uint8_t bits;
 } zn_prefix;
 
-/* What to keep of a family. */
+/* Choice of the networks to keep of a family. */
 typedef struct zn_kept_choice {
     const zn_net *internal; /* of both families */
     size_t internal_count;
@@ -60,13 +61,14 @@ typedef struct zn_kept_choice {
 
 typedef struct zn_kept_network {
     zn_u128 first, last;
-    uint32_t parent;    /* place of the longest other one that holds it; /0 is its own */
+    /* index of the longest other network that contains this network; /0 is its own parent */
+    uint32_t parent;
     uint32_t root;      /* 1 + place of the longest root that holds it; 0: none does */
     uint8_t bits;       /* of its prefix */
     uint8_t inner_bits; /* of the longest kept network inside it, else its own */
 } zn_kept_network;
 
-/* The kept networks of one family, by their first addresses, a longer one behind one that holds it.
+/* Kept networks of one family, sorted by first address; a network precedes the networks inside it.
  * The first is /0. */
 typedef struct zn_kept_networks {
     zn_kept_network *network;
@@ -81,9 +83,9 @@ int zn_kept_networks_init(zn_kept_networks *kept, const zn_kept_choice *choice, 
                           zn_error *err);
 void zn_kept_networks_fini(zn_kept_networks *kept);
 
-/* Returns 0; -ZN_ERR_CONFIG where kept networks leave less than 1/16 of one that holds them, but
- * not nothing, as permuting it would take long. Where there are roots, /0 is left out: nothing
- * outside them is permuted. */
+/* Returns 0; or -ZN_ERR_CONFIG if kept networks leave some addresses, but less than 1/16, of a
+ * network that contains them, because the permutation of these addresses would take long. With
+ * roots, /0 is not checked, because no address outside the roots is permuted. */
 int zn_kept_networks_check(const zn_kept_networks *kept, zn_error *err);
 
 /* The first address of a kept network of IPv4 (v4) or IPv6. */

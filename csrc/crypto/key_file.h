@@ -8,7 +8,7 @@
 
 #include "util/base.h"
 
-/* How messages speak of such a file. */
+/* Words with which messages name a kind of key file. */
 typedef struct zn_key_file_kind {
     const char *name; /* "key file" */
     const char *make; /* the command that makes one */

@@ -48,7 +48,8 @@ struct zn_keys {
     const zn_addr_plan *plan; /* NULL: no pseudonyms are asked for */
     int64_t secret_epoch;     /* ephemeral mode: whose secret it is; NO_EPOCH until its first use */
     unsigned recent;          /* the slot used last */
-    slot slots[2]; /* derived mode: the two epochs used last; ephemeral mode: only the first */
+    /* derived mode: keys of the two epochs used last; ephemeral mode uses slots[0] only */
+    slot slots[2];
     EVP_KDF *kdf;
     EVP_KDF_CTX *context;
 };
@@ -93,7 +94,7 @@ static bool expand(zn_keys *k, uint8_t *info, size_t info_bytes, uint8_t *out, s
     return ok;
 }
 
-/* The same for `label` in `epoch`. */
+/* Derives the key for `label` in `epoch` from the secret. */
 static bool hkdf(zn_keys *k, const char *label, int64_t epoch, uint8_t *out, size_t n)
 {
     uint8_t info[LABEL_MAX + 4 * sizeof(uint64_t) + ZN_KEY_DIGEST_BYTES], *end;
@@ -136,7 +137,7 @@ static int draw_secret(zn_keys *k, zn_error *err)
     return 0;
 }
 
-/* text[0 .. n) is one line of base64 that stands for 32 bytes: they become the secret. */
+/* Decodes text[0 .. n), one line of base64, to the 32 bytes of the secret. */
 static bool decode_text(zn_keys *k, size_t n)
 {
     const unsigned char *text = (const unsigned char *)k->text;

@@ -5,16 +5,16 @@
  *
  * Epoch index = floor(t / rotate). A key is HKDF-SHA256(secret, empty salt, L, info = label ||
  * u64be(rotate_ns) || u64be(z) || u64be(window_ns) || D || u64be(epoch index)): two outputs of the
- * same traffic that were made with other settings share no pseudonyms. Labels are "zanon-net/2/"
- * and what the key is for. Two modes:
- *   ephemeral  the secret is random and lives in memory only. At each change of epoch it is
- *              ratcheted forward once (label "ratchet"), however many epochs were skipped, and the
- *              old one is wiped: nobody can compute past pseudonyms again. A clock rebase draws
- *              afresh.
- *   derived    the secret is the master of a key file, so every probe with the same file and
+ * same traffic with different settings share no pseudonyms. A label is "zanon-net/2/" and the
+ * purpose of the key. Two modes:
+ *   ephemeral  the secret is random and lives in memory only. At each change of epoch the secret is
+ *              ratcheted forward once (label "ratchet"), even if epochs were skipped, and the old
+ *              secret is wiped. So past pseudonyms cannot be computed again. A clock rebase draws a
+ *              new secret.
+ *   derived    the secret is the master key of a key file, so every probe with the same file and
  *              settings gives the same pseudonyms, whatever it saw before.
- * The key material held here is in locked memory where the system allows it, kept out of core
- * dumps, and wiped when it is done with. No message ever holds a byte of it.
+ * Key material is in locked memory if the system allows it, is kept out of core dumps, and is wiped
+ * after use. No message contains a byte of it.
  */
 #ifndef ZN_CRYPTO_KEYS_H
 #define ZN_CRYPTO_KEYS_H
@@ -27,7 +27,7 @@
 
 typedef struct zn_keys zn_keys;
 
-/* What enters each key beside its label and its epoch. */
+/* Settings that enter each key in addition to its label and its epoch. */
 typedef struct zn_key_scope {
     int64_t rotate_ns; /* length of an epoch, >= 1 */
     uint32_t z;        /* as the operator gave it, also while it follows the stream */
@@ -39,17 +39,18 @@ typedef struct zn_key_scope {
 int zn_key_digest(const char *text, size_t n, uint8_t digest[ZN_KEY_DIGEST_BYTES], zn_error *err);
 
 /*
- * plan: of the pseudonyms of addresses, borrowed; NULL: keys are only derived, for other purposes.
- * key_file NULL: ephemeral mode; else the path of a file with one line, 32 bytes in base64, that
- * only its owner may read (mode 0600 or stricter, a regular file), or a credential that systemd
- * keeps for this unit (root's, mode 0440, in $CREDENTIALS_DIRECTORY). Returns 0, or -ZN_ERR_CONFIG
- * / -ZN_ERR_IO / -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY and *out NULL.
+ * Opens the keys of a run. plan: plan of the pseudonyms of addresses, borrowed; if NULL, only keys
+ * for other purposes are derived. key_file: NULL for ephemeral mode, else the path of a file with
+ * one line, 32 bytes in base64. Only the file's owner may be able to read it (a regular file of
+ * mode 0600 or stricter), or it is a credential that systemd keeps for this unit (owned by root,
+ * mode 0440, in $CREDENTIALS_DIRECTORY). Returns 0, or -ZN_ERR_CONFIG / -ZN_ERR_IO / -ZN_ERR_CRYPTO
+ * / -ZN_ERR_CAPACITY and *out NULL.
  */
 int zn_keys_open(zn_keys **out, const zn_key_scope *scope, const zn_addr_plan *plan,
                  const char *key_file, zn_error *err);
 void zn_keys_close(zn_keys *k);
 
-/* Whether the keys are derived from a key file. */
+/* Returns true if the keys are derived from a key file. */
 bool zn_keys_is_derived(const zn_keys *k);
 
 /* The epoch that serves time t_ns (>= 0): floor(t / rotate) in derived mode; in ephemeral mode the

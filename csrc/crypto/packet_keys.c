@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two sets of keys are at hand, those of the epochs entered last: a flow keeps its epoch to its
- * last packet, also where the secret of that epoch is gone (crypto/keys.h).
+ * The keys of the two epochs that were entered last are kept, because a flow keeps its epoch up to
+ * its last packet, even if the secret of that epoch is wiped (crypto/keys.h).
  *
  * Other addresses: the first bits of AES-128(K, address's 16-byte form), after the block's prefix.
  * For the flows of a user, AES-128(K, T xor address) with T = AES-128(K, user): CBC-MAC over two
@@ -17,9 +17,9 @@
  * the identifier has, with T = SipHash(K, kind, bits, 0) and in round i SipHash(K, T, i * 65536 +
  * B), again while the result is reserved. The flows' constants have seven words there.
  *
- * Constants of a flow: SipHash(K, the words of the flow, n). seq: n = 0 gives those of sequence
- * numbers, n = 1 those of timestamps, each the low 32 bits for side 0 and the high ones for side 1.
- * id: n = 0 and n = 1 give the two words of the key.
+ * Constants of a flow: SipHash(K, the words of the flow, n). seq: n = 0 gives the constants of
+ * sequence numbers, n = 1 the constants of timestamps: the low 32 bits for side 0 and the high 32
+ * bits for side 1. id: n = 0 and n = 1 give the two words of the key.
  */
 #include "crypto/packet_keys.h"
 
@@ -545,7 +545,7 @@ static void put_block(zn_text *out, const zn_prefix *of, bool v4, bool *first)
     zn_text_char(out, '"');
 }
 
-/* The ranges in use, and those that are long enough for a slot. */
+/* Appends the ranges in use and the ranges that are long enough for a slot. */
 static void put_ranges(const zn_addr_blocks *blocks, bool v4, zn_text *out, bool *first)
 {
     uint32_t ranges = blocks->count - blocks->slots;

@@ -9,7 +9,7 @@
  * to 126 bytes, as most observations are, is as long as any other such row. The nonce is 12 bytes
  * that the caller chooses for each message, with the index of the vote (32 bits, little endian)
  * added to the last four by exclusive or. Associated data is the place of the vote, 22 bytes:
- * probe, sequence, shard, index, little endian. A row that somebody moved to another place does not
+ * probe, sequence, shard, index, little endian. A row that was moved to another place does not
  * open.
  */
 #ifndef ZN_CRYPTO_ROW_CIPHER_H
@@ -26,7 +26,7 @@
 
 typedef struct zn_row_cipher zn_row_cipher;
 
-/* Where a vote stands: its message, and its index in it. */
+/* Place of a vote: its message, and its index in the message. */
 typedef struct zn_row_place {
     uint64_t probe, sequence;
     uint16_t shard;
@@ -49,7 +49,8 @@ bool zn_row_cipher_key(zn_row_cipher *c, const uint8_t key[ZN_ROW_KEY_BYTES]);
 bool zn_row_cipher_seal(zn_row_cipher *c, const uint8_t nonce[ZN_ROW_NONCE_BYTES],
                         const zn_row_place *place, zn_span row, uint8_t *out);
 
-/* Opens a sealed row; *row is valid until the next call. False for one that was not sealed so. */
+/* Opens a sealed row; *row is valid until the next call. Returns false if the row was not sealed
+ * with this key and place. */
 bool zn_row_cipher_unseal(zn_row_cipher *c, const uint8_t nonce[ZN_ROW_NONCE_BYTES],
                           const zn_row_place *place, zn_span sealed, zn_span *row);
 

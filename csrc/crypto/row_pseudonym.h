@@ -3,8 +3,8 @@
 /*
  * Pseudonyms of users that are texts and not addresses: the first 128 bits of HMAC-SHA256(key,
  * user) in hexadecimal. The key is the epoch's, derived for "zanon-net/2/filter" (crypto/keys.h),
- * so a user has one pseudonym within an epoch and another in the next; nobody without the key can
- * link a pseudonym to a user or to another epoch.
+ * so a user has one pseudonym within an epoch and another in the next epoch. Without the key a
+ * pseudonym cannot be linked to a user or to another epoch.
  *
  * Recent pseudonyms are remembered, by the caller's keyed hash of the user, and wiped with their
  * key.
@@ -28,7 +28,7 @@ void zn_row_pseudonym_close(zn_row_pseudonym *a);
 /* The user of a row, and its time. */
 typedef struct zn_row_pseudonym_of {
     int64_t t_ns; /* >= 0 */
-    zn_id id;     /* a keyed hash of the user, always the same for the same user */
+    zn_id id;     /* keyed hash of the user, equal for each call */
     zn_span user;
 } zn_row_pseudonym_of;
 

@@ -24,7 +24,7 @@
 
 static const uint8_t no_nonce[ZN_ROW_NONCE_BYTES];
 
-/* What both sides derive message keys from. */
+/* Inputs from which both sides derive the keys of messages. */
 typedef struct agreement {
     uint8_t shared[ZN_X25519_BYTES];
     uint8_t key[ZN_ROW_KEY_BYTES];                           /* while it is made */

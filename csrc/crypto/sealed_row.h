@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows that a probe seals to a reader: whoever passes them on cannot open them.
+ * Rows that a probe seals to a reader. Programs in between cannot open them.
  *
  * The reader has a pair of X25519 keys (RFC 7748), in PEM files as `openssl genpkey -algorithm
  * X25519` writes them. A probe draws a pair of its own for each interval, and forgets its secret
@@ -11,9 +11,9 @@
  *     key || the reader's || u64le probe || u64le sequence || u16le shard)
  *
  * and rows are encrypted under it by crypto/row_cipher with a nonce of zeros, so that the nonce is
- * the index of the vote. Who steals the probe later cannot open what it sent before.
+ * the index of the vote. A thief of the probe cannot open rows that it sent before.
  *
- * Sealing proves nothing of who sealed: everybody has the reader's public key.
+ * A seal does not prove who sealed the row, because the reader's key is public.
  */
 #ifndef ZN_CRYPTO_SEALED_ROW_H
 #define ZN_CRYPTO_SEALED_ROW_H
@@ -32,8 +32,8 @@ typedef struct zn_reader_pem {
 /* Draws a reader's pair of keys. The caller wipes *secret. Returns 0 or -ZN_ERR_CRYPTO. */
 int zn_reader_key_new(zn_reader_pem *secret, zn_reader_pem *public_key, zn_error *err);
 
-/* Reads a reader's public key. Returns 0, or -ZN_ERR_CONFIG for another text: *err says what is
- * wrong, as the end of a sentence about the file. */
+/* Reads a reader's public key. Returns 0, or -ZN_ERR_CONFIG for any other text. *err then has the
+ * reason, as the end of a sentence about the file. */
 int zn_reader_public_read(zn_span pem, uint8_t key[ZN_X25519_BYTES], zn_error *err);
 
 /* ---- probes ---- */
@@ -67,7 +67,7 @@ int zn_row_opener_open(zn_row_opener **out, const char *path, zn_error *err);
 void zn_row_opener_close(zn_row_opener *o);
 
 /* Opens the row at *place of a message with the probe's public key; *row is valid until the next
- * call. False for one that was not sealed to this reader, or was changed. */
+ * call. Returns false if the row was not sealed to this reader, or was changed. */
 bool zn_row_opener_unseal(zn_row_opener *o, const uint8_t probe_key[ZN_X25519_BYTES],
                           const zn_row_place *place, zn_span sealed, zn_span *row);
 

@@ -30,8 +30,8 @@ static zn_f127 denominator(const zn_share *shares, uint32_t z, uint32_t i)
 
 /*
  * Lagrange's formula at 0: the sum over i of y_i X / d_i, with X the product of all points and d_i
- * as above. One inversion serves all d_i (Montgomery's trick): that of their product, from which
- * those of the parts are taken off from the last to the first.
+ * as above. One inversion serves all d_i (Montgomery's trick): the product of all d_i is inverted,
+ * and the inverse of each d_i is split off, from the last to the first.
  */
 zn_f127 zn_shamir_secret(const zn_share *shares, uint32_t z, zn_f127 *scratch)
 {

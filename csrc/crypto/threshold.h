@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows that open only where z users share their attribute (after STAR, Davidson et al. 2022).
+ * Rows that open only if z users share their attribute (after STAR, Davidson et al. 2022).
  *
  * For each attribute and epoch all probes know one polynomial of degree z - 1 (crypto/shamir),
- * whose coefficients are pseudorandom under a key that the counter does not have. With a vote goes
- * its value at the *user's* hash: z shares are z users, and one user twice is one share. The row is
- * sealed under the polynomial's secret. So nobody without the probes' key opens a row whose
- * attribute fewer than z users had in its epoch, whatever he counts.
+ * whose coefficients are pseudorandom under a key that the counter does not have. A vote carries
+ * the polynomial's value at the *user's* hash: z shares are z users, and repeated votes of a user
+ * are one share. The row is sealed under the polynomial's secret. So a row whose attribute fewer
+ * than z users had in its epoch cannot be opened without the probes' key.
  *
- * Epochs stand for a sliding window: m of them overlap, each m steps of floor(window / m) long, so
- * none is longer than the window. Epoch e covers the times from e to e + m steps. A vote at t
- * belongs to m epochs, from floor(t / step) - m + 1 to floor(t / step), and has a share of each;
- * its row is sealed for the oldest alone, which has seen at least what the others have, and nothing
- * older than the window.
+ * Overlapping epochs replace the sliding window: m epochs overlap, and each is m steps of
+ * floor(window / m) long, at most the window. Epoch e covers the times from e to e + m steps. A
+ * vote at t belongs to m epochs, from floor(t / step) - m + 1 to floor(t / step), and has a share
+ * of each epoch. Its row is sealed for the oldest epoch alone, which has at least the votes of the
+ * other epochs, and no vote older than the window.
  *
  * polynomial    its z coefficients, constant first, are 16 bytes each (little endian, without the
  *               highest bit; the prime itself is 0) of AES-256-CTR under
@@ -37,7 +37,7 @@
 #define ZN_THRESHOLD_POINT_MAX (UINT64_C(1) << 40)
 #define ZN_ATTACHMENT_MAX (ZN_THRESHOLD_EPOCHS_MAX * ZN_F127_BYTES + ZN_SEALED_MAX)
 
-/* What probes and counter must agree on. */
+/* Parameters that must be equal in probes and counter. */
 typedef struct zn_threshold_rule {
     int64_t window_ns;
     uint32_t z;      /* 1 .. ZN_THRESHOLD_Z_MAX */

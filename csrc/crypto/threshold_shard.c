@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The m epochs that are open and the one that was over last share a ring: epoch e lives at e modulo
- * m + 1, with a hash table of its own, and makes place for e + m + 1. The one that is over serves
- * votes of messages that were answered an interval later than their neighbours. Points lie in lots
- * of five, the newest lot first.
+ * The m open epochs and the epoch that ended last share a ring. Epoch e lives at e modulo m + 1,
+ * with a hash table of its own, and is replaced by e + m + 1. The ended epoch serves votes of
+ * messages that were answered an interval later than their neighbours. Points are stored in lots of
+ * five, the newest lot first.
  */
 #include "crypto/threshold_shard.h"
 
@@ -175,7 +175,7 @@ static epoch *place_of(zn_threshold_shard *s, int64_t number)
     return &s->ring[(number % n + n) % n];
 }
 
-/* The place of an epoch, which is opened where it is new; NULL for one that is over. */
+/* Returns the place of an epoch, and opens it if it is new; NULL if the epoch is over. */
 static epoch *epoch_at(zn_threshold_shard *s, int64_t number)
 {
     int64_t n = (int64_t)s->ring_count;
@@ -237,7 +237,8 @@ static void gather(const zn_threshold_shard *s, const group *g, zn_share *out)
     }
 }
 
-/* Whether the group has a point at x; another value there is counted. */
+/* Returns true if the group has a point at x. Counts the point as a conflict if its value differs
+ * from y. */
 static bool has_point(zn_threshold_shard *s, const group *g, uint64_t x, const uint64_t y[2])
 {
     for (uint32_t at = g->newest; at != 0;) {
@@ -476,7 +477,7 @@ void zn_threshold_shard_dump(const zn_threshold_shard *s, uint8_t *out)
         }
 }
 
-/* Reads the points or the key of a group that was just made; false for what no dump has. */
+/* Reads the points or the key of a new group; returns false for bytes that no dump has. */
 static bool load_content(zn_threshold_shard *s, group *g, zn_cursor *c, bool recovered,
                          uint32_t points)
 {
@@ -519,7 +520,7 @@ static bool load_group(zn_threshold_shard *s, zn_cursor *c)
     e = place_of(s, number);
     if (e->epoch != NO_EPOCH && e->epoch != number)
         return false;
-    e->epoch = number; /* also one that is over, but whose place no other has taken yet */
+    e->epoch = number; /* the epoch may be over, if no other epoch has taken its place */
     if (number > s->newest)
         s->newest = number;
     if (find(s, e, id, &bucket) != NULL)

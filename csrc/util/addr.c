@@ -245,7 +245,7 @@ static int parse_bits(const char *text, int most)
     return bits;
 }
 
-/* Reads an address of either family from `text`; false when it is none. */
+/* Reads an address of either family from `text`; returns false if `text` is not an address. */
 static bool parse_addr(zn_addr *out, const char *text, bool *v4)
 {
     uint8_t four[4];
@@ -272,7 +272,8 @@ int zn_net_parse(zn_net *out, const char *text, zn_error *err)
     if (bits < 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a network's prefix must have 0 to %d bits",
                        v4 ? 32 : 128);
-    cut = first_bits(&addr, (unsigned)bits + (v4 ? 96 : 0)); /* also of what is IPv4 in IPv6 */
+    /* also of an IPv4 address written in IPv6 form */
+    cut = first_bits(&addr, (unsigned)bits + (v4 ? 96 : 0));
     if (!zn_addr_equal(&addr, &cut))
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a network has bits set after its prefix of %d",
                        bits);

@@ -185,9 +185,10 @@ static uint32_t take(zn_slab *s, size_t dirty)
         memset(object, 0, dirty);
     } else if (s->used_high < s->cap) {
         index = ++s->used_high; /* never used before: zero by the kernel */
-        /* The object's page is written before it is read: for a page that is read first the kernel
-         * lends zeros, and to replace them it interrupts every thread of the process. Where the
-         * object begins in the page before, the object before has written that. */
+        /* Writes to the object's page before the page is read. The kernel maps a shared page of
+         * zeros to a page that is read first, and replacing the mapping interrupts every thread of
+         * the process. If the object begins in the previous page, the previous object has written
+         * to that page. */
         memset(s->base + (size_t)index * s->object_bytes - 1, 0, 1);
     } else {
         return 0;

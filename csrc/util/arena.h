@@ -16,8 +16,8 @@
 #include "util/base.h"
 
 /*
- * Returns `bytes` (> 0) bytes of zeroed memory, page-aligned; NULL when the system has none. Large
- * blocks ask for huge pages, which the system may or may not give.
+ * Returns `bytes` (> 0) bytes of zeroed memory, page-aligned, or NULL if the system has no memory.
+ * Large blocks ask for huge pages, which the system may refuse.
  */
 void *zn_block_alloc(size_t bytes);
 /* Gives a block of `bytes` bytes back. NULL is fine. */
@@ -81,11 +81,13 @@ static inline uint32_t zn_slab_cap(uint64_t wanted)
 int zn_slab_init(zn_slab *s, size_t object_bytes, uint32_t cap, zn_error *err);
 /* Gives the slab's memory back; a zeroed slab is fine. */
 void zn_slab_fini(zn_slab *s);
-/* Takes physical memory for all objects now and keeps it; false when the system has none. */
+/* Takes physical memory for all objects now and keeps it; returns false if the system has no
+ * memory. */
 bool zn_slab_populate(zn_slab *s);
 /* Takes an object, all of whose bytes are zero. Returns its index, or 0 when the slab is full. */
 uint32_t zn_slab_take(zn_slab *s);
-/* The same, faster, for a slab whose objects the caller zeroes before it gives them back. */
+/* Takes an object as zn_slab_take does, but faster: the caller zeroes each object before it gives
+ * the object back. */
 uint32_t zn_slab_take_zeroed(zn_slab *s);
 /* Frees the object of this index. */
 void zn_slab_give(zn_slab *s, uint32_t index);

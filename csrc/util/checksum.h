@@ -37,8 +37,8 @@ static inline uint64_t zn_checksum_add_be32(uint64_t sum, uint32_t number)
     return sum + htobe32(number);
 }
 
-/* Writes the checksum of what was added to the two bytes at `out`. A message that already has its
- * checksum gives 0. */
+/* Writes the checksum of the added bytes to the two bytes at `out`. A message with a correct
+ * checksum in it gives 0. */
 static inline void zn_checksum_end(uint64_t sum, uint8_t *out)
 {
     uint16_t end;

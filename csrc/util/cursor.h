@@ -233,14 +233,15 @@ static inline zn_span zn_span_first(zn_span s, size_t n)
     return (zn_span){s.p, n < s.n ? n : s.n};
 }
 
-/* Returns where in `s` a span starts that borrows its bytes; s.n for one that lies elsewhere. */
+/* Returns the offset in `s` at which `borrowed`, a part of `s`, starts; s.n if `borrowed` is not a
+ * part of `s`. */
 static inline size_t zn_span_offset(zn_span s, zn_span borrowed)
 {
     size_t at = (size_t)((uintptr_t)borrowed.p - (uintptr_t)s.p);
     return at < s.n ? at : s.n;
 }
 
-/* Returns the offset of the first such byte; s.n when there is none. */
+/* Returns the offset of the first byte with this value; s.n if no byte has it. */
 static inline size_t zn_span_find(zn_span s, uint8_t byte)
 {
     const uint8_t *hit = s.n == 0 ? NULL : memchr(s.p, byte, s.n);

@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keyed hashes. No hash without a key may choose a bucket or stand for an identity, or a sender who
- * picks names and addresses could flood a table.
+ * Keyed hashes. Every hash that chooses a bucket or replaces an identity has a key. Without a key,
+ * a sender who picks names and addresses could flood a table.
  *
- * SipHash-1-3 (Aumasson and Bernstein 2012) stands for identities. Its rounds are inline here for
- * the packet path, where those of neighbouring packets overlap.
+ * SipHash-1-3 (Aumasson and Bernstein 2012) replaces identities. Its rounds are inline here for the
+ * packet path, where the rounds of neighbouring packets overlap.
  *
- * The bucket hash only chooses a bucket, once for each packet: multiplications whose halves are
- * folded (after wyhash, Wang Yi 2019), at a fifth of SipHash's cost. Nobody can aim at a bucket
- * without the key; what lies in the bucket has to be compared.
+ * The bucket hash only chooses a bucket, once for each packet. It multiplies and folds the halves
+ * of the product (after wyhash, Wang Yi 2019), at a fifth of SipHash's cost. A sender cannot aim at
+ * a bucket without the key; the entries of the bucket have to be compared.
  */
 #ifndef ZN_UTIL_HASH_H
 #define ZN_UTIL_HASH_H

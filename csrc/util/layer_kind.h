@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds of headers around an IP packet: those that packet/ finds and proto/ builds. */
+/* Kinds of headers around an IP packet, which packet/ finds and build/ builds. */
 #ifndef ZN_UTIL_LAYER_KIND_H
 #define ZN_UTIL_LAYER_KIND_H
 
@@ -9,7 +9,7 @@
 
 typedef enum zn_layer_kind {
     ZN_LAYER_NONE,
-    ZN_LAYER_OTHER,    /* a header that nobody builds */
+    ZN_LAYER_OTHER,    /* a header that build/ does not build */
     ZN_LAYER_ETHERNET, /* inside another one: two MAC addresses and a type */
     ZN_LAYER_VLAN,     /* a tag of 802.1Q or 802.1ad, with its own EtherType */
     ZN_LAYER_MPLS,     /* RFC 3032 */

@@ -9,7 +9,7 @@
 #include <endian.h>
 #include <string.h>
 
-/* Writes the lowest n (<= 8) bytes of a number and returns the end of what it wrote. */
+/* Writes the lowest n (<= 8) bytes of a number and returns the end of the written bytes. */
 static inline uint8_t *zn_le_put(uint8_t *at, uint64_t value, size_t n)
 {
     uint64_t bytes = htole64(value);

@@ -15,7 +15,7 @@ struct zn_pool {
     pthread_mutex_t lock;
     pthread_cond_t work, end; /* signalled when a task waits; when one has ended */
     zn_job *first, *last;     /* jobs whose tasks are not all taken */
-    zn_job *aside;            /* one that only the pool's threads take, or NULL */
+    zn_job *aside;            /* job that only the pool's threads take, or NULL */
     _Atomic uint32_t waiting; /* tasks that no thread has taken yet */
     _Atomic uint32_t ended;   /* tasks so far; wraps */
     _Atomic unsigned waiters; /* threads that sleep until a task has ended */

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The threads that share an engine's work: the caller's, and those that the pool makes.
+ * Threads that share an engine's work: the caller's thread, and the threads that the pool makes.
  *
  * A job is a number of tasks, which may run at the same time, in any order, on any thread. A thread
  * that needs the end of a job runs waiting tasks until then. Idle threads look for tasks for some
- * microseconds before they sleep, as the next one is mostly that near; they sleep at once where the
- * system has fewer processors than there are busy threads.
+ * microseconds before they sleep, because the next task mostly comes that soon; they sleep at once
+ * if the system has fewer processors than busy threads.
  *
  * The pool's threads take no signals but SIGBUS, which comes to the thread that misses a page. One
  * thread at a time calls these functions. Tasks may call them too: they may start jobs, and wait
@@ -38,13 +38,13 @@ int zn_pool_open(zn_pool **out, unsigned threads, unsigned others, zn_error *err
 /* Ends the threads and frees the pool, all of whose jobs have ended. NULL is fine. In a child
  * process, which the threads were not forked into, nothing is freed. */
 void zn_pool_close(zn_pool *p);
-/* Makes the threads, with the rights that the caller has now, unless they exist. Where this was not
- * called, or failed, the caller's thread runs all tasks. Returns 0, or -ZN_ERR_CAPACITY with *err
- * filled. */
+/* Makes the threads, with the rights that the caller has now, unless they exist. If this function
+ * was not called, or failed, the caller's thread runs all tasks. Returns 0, or -ZN_ERR_CAPACITY
+ * with *err filled. */
 int zn_pool_begin(zn_pool *p, zn_error *err);
 
-/* Queues the tasks of a job (>= 1) after those of other jobs, or with `first` before them. *job
- * must stay where it is until the job has ended. A task may start its own job again. */
+/* Queues the tasks (>= 1) of a job behind the tasks of other jobs, or with `first` in front of
+ * them. *job must not move until the job has ended. A task may start its own job again. */
 void zn_pool_start(zn_pool *p, zn_job *job, uint32_t tasks, bool first);
 /* Queues a job of one task, which may take long, for the threads that the pool made: the caller's
  * does not run it, also where it waits, and they take all other tasks first. One such job at a

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stable sort of numbers that stand for things, without memory of its own. */
+/* Stable sort of indices, without memory of its own. */
 #ifndef ZN_UTIL_SORT_H
 #define ZN_UTIL_SORT_H
 
@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#define ZN_SORT_RUN 12 /* so many are sorted by insertion */
+#define ZN_SORT_RUN 12 /* length of runs that are sorted by insertion */
 
-/* Whether thing a comes before thing b. */
+/* Returns true if a sorts before b. */
 typedef bool (*zn_sort_less)(const void *context, uint32_t a, uint32_t b);
 
 static inline void zn_sort_run(uint32_t *at, size_t n, zn_sort_less less, const void *context)

@@ -10,9 +10,9 @@
 
 /*
  * ---- digits ----
- * Write numbers as decimal digits to memory that has space for them, and return the end of what
- * they wrote. They are for lines of many small numbers, where a zn_text would check its space each
- * time.
+ * Write numbers as decimal digits to memory with enough space, and return the end of the digits.
+ * They are for lines of many small numbers, because a zn_text would check its space for each
+ * number.
  */
 
 #define ZN_DIGITS_MAX 20 /* most digits of 64 bits, sign included */
@@ -121,8 +121,8 @@ static inline void zn_text_span(zn_text *t, zn_span s)
 
 /*
  * ---- UTF-8 ----
- * Checks text from outside: is it UTF-8 (RFC 3629: no overlong forms, no surrogates, at most
- * U+10FFFF), and free of control characters that could steer a terminal or end a line?
+ * Check that text from outside is UTF-8 (RFC 3629, with no overlong forms, no surrogates, at most
+ * U+10FFFF) and has no control characters, which could steer a terminal or end a line.
  */
 
 typedef enum zn_utf8 {

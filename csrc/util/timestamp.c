@@ -37,7 +37,8 @@ static bool append(int64_t *value, uint8_t digit)
            !__builtin_add_overflow(*value, digit - '0', value);
 }
 
-/* Reads as many digits as there are; false when there is none, or for a number above INT64_MAX. */
+/* Reads all digits up to the next other character; returns false if there is no digit, or for a
+ * number above INT64_MAX. */
 static bool take_number(zn_cursor *c, int64_t *value)
 {
     *value = 0;

@@ -5,9 +5,9 @@
  *
  * A number is digits, optionally with a point and more digits; no sign, no exponent. ISO 8601 is a
  * date YYYY-MM-DD, optionally with 'T' or a blank and HH:MM[:SS[.fraction]], where a comma may
- * stand for the point, and then optionally an offset: 'Z', or + or - and HH:MM, HHMM or HH (RFC
- * 3339 with fewer demands). A date alone is its midnight, a time without offset is UTC. Digits
- * beyond the nanosecond are cut off.
+ * replace the point, and then optionally an offset: 'Z', or + or - and HH:MM, HHMM or HH (RFC 3339
+ * with fewer demands). A date alone is its midnight, a time without offset is UTC. Digits beyond
+ * the nanosecond are cut off.
  */
 #ifndef ZN_UTIL_TIMESTAMP_H
 #define ZN_UTIL_TIMESTAMP_H
