@@ -29,7 +29,8 @@ static bool may_be_tunnel(const zn_layers *l, zn_cursor udp)
            zn_layers_port(l->ports, (uint16_t)(ports >> 16)) != ZN_HEADER_TRANSPORT;
 }
 
-/* Goes on after an IP header. A fragment ends here, unless it is a first one that was cut. */
+/* Continues after an IP header. A fragment ends here, unless it is a first fragment that the
+ * capture cut. */
 static zn_stat enter_ip(zn_layers *l)
 {
     zn_ip *ip = &l->ip;
@@ -237,7 +238,7 @@ static zn_stat decode_udp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
     return ZN_STAT_COUNT;
 }
 
-/* Fills in what the IP header says. */
+/* Copies the fields of the IP header to *out. */
 static void set_ip(const zn_ip *ip, uint32_t ports, const zn_bucket_key *key, zn_packet *out)
 {
     zn_addr_words src, dst;
@@ -295,7 +296,7 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_pa
     return ZN_STAT_COUNT;
 }
 
-/* `bytes`: those that the headers lie in. */
+/* Starts the layers of a frame. bytes: the bytes in which the headers lie. */
 static void start(zn_layers *l, const zn_packet *out, zn_span bytes)
 {
     l->stack = out->outer->wants_layers ? &out->outer->layers : NULL;

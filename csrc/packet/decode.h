@@ -2,9 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decodes a frame into one zn_packet: link type, tags and tunnels, IPv4 or IPv6 with options and
- * extension headers, TCP or UDP. The innermost IP packet is the one that counts. A frame that is
- * not decoded is answered with the counter that says why. docs/reference/decoding.md lists what is
- * decoded.
+ * extension headers, TCP or UDP. The innermost IP packet is decoded. For a frame that cannot be
+ * decoded, the counter of the reason is returned. docs/reference/decoding.md lists what is decoded.
  */
 #ifndef ZN_PACKET_DECODE_H
 #define ZN_PACKET_DECODE_H
@@ -33,15 +32,15 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_p
                        zn_fragment *fragment);
 
 /*
- * Decodes one frame into *out: all members but t_ns; out->outer must be set, and say whether the
- * layers are wanted. `key` is that of the flow hash. Returns ZN_STAT_COUNT when *out is a TCP or
- * UDP packet; ZN_STAT_FRAGMENTS when *fragment is a fragment, whole, and *out holds only the
- * tunnels that it came in; ZN_STAT_DROP_NOT_TCP_UDP when *out is an IP packet of another protocol,
- * with that in its tuple, no ports, and what it carries as payload; otherwise the ZN_STAT_DROP_*
- * counter that says why it is neither. out->encapsulations is always set.
+ * Decodes one frame into *out, all members but t_ns. out->outer must be set, with wants_layers true
+ * if the layers are wanted. key: key of the flow hash. Returns ZN_STAT_COUNT if *out is a TCP or
+ * UDP packet. Returns ZN_STAT_FRAGMENTS if *fragment is a whole fragment; *out then has only its
+ * tunnels. Returns ZN_STAT_DROP_NOT_TCP_UDP if *out is an IP packet of another protocol, with the
+ * protocol in its tuple, no ports, and its payload. Otherwise returns the ZN_STAT_DROP_* counter of
+ * the reason. out->encapsulations is always set.
  *
- * A first fragment that the snapshot length cut cannot be put together with others: it is decoded
- * as far as it goes.
+ * A first fragment that the snapshot length cut cannot be reassembled: its captured part is
+ * decoded.
  */
 static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_bucket_key *key,
                                        zn_packet *out, zn_fragment *fragment)
@@ -51,8 +50,8 @@ static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_bucke
                : zn_packet_peel(in, key, out, fragment);
 }
 
-/* Does the same with a datagram put together from fragments, which came in the tunnels that *out
- * holds. *fragment may be `datagram`. */
+/* Decodes a datagram reassembled from fragments as zn_packet_decode decodes a frame. The fragments
+ * came in the tunnels that *out has. *fragment may be `datagram`. */
 zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_bucket_key *key,
                                   zn_packet *out, zn_fragment *fragment);
 

@@ -59,7 +59,8 @@ static inline bool zn_decode_fast_tcp(zn_span segment, uint32_t wire, zn_packet 
     return true;
 }
 
-/* Does the same with a UDP datagram; false also when a port is that of a tunnel. */
+/* Decodes a UDP datagram as the function above decodes a TCP segment. Returns false also if a port
+ * belongs to a tunnel. */
 static inline bool zn_decode_fast_udp(zn_span datagram, uint32_t wire, zn_packet *out)
 {
     const zn_tunnel_ports *ports = out->outer->ports;

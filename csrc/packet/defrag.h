@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts datagrams together from their fragments, in a bounded table of incomplete datagrams.
+ * Reassembles datagrams from their fragments, in a bounded table of incomplete datagrams.
  *
  * Fragments come in any order and may repeat. Fragments that contradict each other spoil their
- * datagram, and so do overlaps in a datagram that allows none (RFC 5722), because nobody can tell
- * which copy a receiver would believe. Later fragments of a spoilt datagram are dropped with it.
- * Every fragment ends in a whole datagram, or in a counter.
+ * datagram, because it is unknown which copy a receiver would use. Overlaps spoil a datagram of
+ * IPv6 (RFC 5722). Later fragments of a spoilt datagram are dropped. Every fragment ends in a whole
+ * datagram, or in a counter.
  *
  * Bounds: ZN_DEFRAG_DATAGRAMS at a time, of ZN_DEFRAG_BYTES each, in ZN_DEFRAG_RANGES separate
  * ranges, for ZN_DEFRAG_TIMEOUT_NS of packet time. A full table evicts the oldest.
@@ -25,7 +25,7 @@
 
 /* A fragment, as the table sees it. zn_defrag_add copies `bytes`. */
 typedef struct zn_datagram_fragment {
-    zn_id datagram; /* keyed hash that stands for the datagram and chooses its bucket */
+    zn_id datagram; /* keyed hash that identifies the datagram and chooses its bucket */
     int64_t t_ns;
     uint32_t offset; /* of the bytes in the datagram */
     zn_span bytes;
@@ -34,7 +34,7 @@ typedef struct zn_datagram_fragment {
     bool may_not_overlap; /* partial overlaps spoil it; a repetition is a duplicate */
 } zn_datagram_fragment;
 
-/* What a fragment makes of its datagram. */
+/* Result of adding a fragment to its datagram. */
 typedef struct zn_datagram {
     /* Its place in the table, 1 .. ZN_DEFRAG_DATAGRAMS, which no other datagram has from its first
      * fragment to its last; 0: there was no room for the fragment. */
@@ -64,7 +64,8 @@ void zn_defrag_clear(zn_defrag *d);
 
 /* Returns the bytes of memory that the table has touched. */
 size_t zn_defrag_memory(const zn_defrag *d);
-/* Checks every invariant. Returns NULL, or a text that says what is broken. Slow: for tests. */
+/* Checks every invariant. Returns NULL, or a text that names the broken invariant. Slow; for tests.
+ * */
 const char *zn_defrag_check(const zn_defrag *d);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct zn_ip {
     uint32_t id;           /* IPv4 identification; IPv6: of the fragment's datagram, else 0 */
     uint16_t offset;       /* fragments: offset of the payload in the datagram's, bytes */
     uint16_t headers;      /* bytes of the headers before the payload; 0: they are gone */
-    uint8_t protocol;      /* IANA number of what the payload starts with */
+    uint8_t protocol;      /* IANA number of the protocol with which the payload starts */
     uint8_t ttl;           /* IPv4 TTL or IPv6 hop limit */
     bool v6;
     bool fragment;      /* the payload is a part of a datagram's, at `offset` */
@@ -35,9 +35,8 @@ typedef struct zn_ip {
  */
 zn_stat zn_ip_decode(zn_cursor *frame, uint32_t wire, zn_ip *out);
 
-/* Moves *ip past the extension headers that a datagram's first bytes start with: those of a first
- * fragment, which zn_ip_decode leaves where they are, or of a datagram put together. Returns what
- * zn_ip_decode does. */
+/* Moves *ip past the extension headers at the start of a first fragment, which zn_ip_decode leaves
+ * in place, or of a reassembled datagram. Returns a counter as zn_ip_decode does. */
 zn_stat zn_ip_skip_extensions(zn_ip *ip);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the headers around the innermost IP packet start. Decoding notes them for a reader who
- * wants to build them anew, and only for frames that have any: the others cost nothing.
+ * Positions of the headers around the innermost IP packet. Decoding notes them for a caller that
+ * builds the headers again, and only for frames with such headers: other frames cost nothing.
  */
 #ifndef ZN_PACKET_LAYER_STACK_H
 #define ZN_PACKET_LAYER_STACK_H
@@ -28,8 +28,8 @@ static inline void zn_layer_stack_start(zn_layer_stack *s, zn_span bytes)
     s->n = 0;
 }
 
-/* Notes a header that starts at `header`, which lies in s->bytes. Where there are too many, all
- * that came before are one that nobody builds. */
+/* Notes a header that starts at `header`, which lies in s->bytes. If there are too many headers,
+ * all earlier headers are merged into one header of the kind OTHER, which is not built. */
 static inline void zn_layer_stack_note(zn_layer_stack *s, zn_layer_kind kind, const uint8_t *header,
                                        uint16_t number)
 {
@@ -42,8 +42,9 @@ static inline void zn_layer_stack_note(zn_layer_stack *s, zn_layer_kind kind, co
         s->layer[s->n++] = (zn_layer){(uint16_t)at, number, (uint8_t)kind};
 }
 
-/* Forgets the innermost IP header and what was noted after it: that is the packet itself. Where
- * that header was among too many, what is left is of a payload that was taken for a tunnel. */
+/* Removes the innermost IP header and the headers noted after it, because they are the packet
+ * itself. If that header was merged with others, the headers left are of a payload that was
+ * mistaken for a tunnel. */
 static inline void zn_layer_stack_end(zn_layer_stack *s)
 {
     uint32_t n = s->n;

@@ -8,7 +8,7 @@
  * peeler either.
  *
  * A peeler returns ZN_STAT_COUNT, or the ZN_STAT_DROP_* counter that says why nothing more can be
- * read. It need not test the cursor's state: the loop does so before it uses the result.
+ * read. It need not test the cursor's state, because the loop tests it before it uses the result.
  */
 #ifndef ZN_PACKET_LAYERS_H
 #define ZN_PACKET_LAYERS_H
@@ -21,7 +21,7 @@
 /* Every kind of header: the peeler zn_peel_<name> reads it, ZN_HEADER_<NAME> announces it. */
 #define ZN_HEADERS(X)                                                                              \
     X(ETHERNET, ethernet)   /* two MAC addresses, then ETHERTYPE */                                \
-    X(ETHERTYPE, ethertype) /* a type field and what it announces */                               \
+    X(ETHERTYPE, ethertype) /* a type field and the header that it announces */                    \
     X(LLC, llc)             /* IEEE 802.2 */                                                       \
     X(FAMILY, family)       /* BSD loopback: an address family */                                  \
     X(SLL, sll)             /* Linux cooked capture */                                             \
@@ -86,7 +86,7 @@ typedef struct zn_layers {
     zn_ip ip;                          /* the innermost IP header so far */
     zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
     uint32_t tunnel_count;
-    zn_layer_stack *stack; /* NULL: nobody wants it */
+    zn_layer_stack *stack; /* NULL if the positions of headers are not wanted */
     bool in_ip;            /* `ip` holds a header */
     bool unsure; /* a UDP port announced a tunnel, and no IP header has been read in it yet */
     struct {     /* with `unsure`: the state at the UDP header, if it is no tunnel */
@@ -174,8 +174,8 @@ static inline zn_header zn_layers_known_port(uint16_t port)
     }
 }
 
-/* Returns the tunnel that uses a UDP port, or ZN_HEADER_TRANSPORT. ports: those of the operator,
- * which come first; may be NULL. */
+/* Returns the tunnel that uses a UDP port, or ZN_HEADER_TRANSPORT. ports: ports that the operator
+ * gave, which are looked up first; may be NULL. */
 static inline zn_header zn_layers_port(const zn_tunnel_ports *ports, uint16_t port)
 {
     if (ZN_UNLIKELY(ports != NULL))

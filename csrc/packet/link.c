@@ -336,7 +336,7 @@ zn_stat zn_peel_pflog(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_IP);
 }
 
-/* Apple's header: its length, a record type, and the link type of what follows. */
+/* Apple's header: its length, a record type, and the link type of the frame that follows. */
 zn_stat zn_peel_pktap(zn_layers *l)
 {
     uint32_t length = zn_cursor_le32(&l->c);

@@ -46,22 +46,22 @@ typedef struct zn_tunnel_ports {
     uint8_t header[ZN_TUNNEL_PORTS_MAX]; /* zn_header of the tunnel */
 } zn_tunnel_ports;
 
-/* What is around the innermost IP packet. */
+/* Headers around the innermost IP packet. */
 typedef struct zn_packet_outer {
-    const zn_tunnel_ports *ports;      /* set before decoding; NULL: there are none */
+    const zn_tunnel_ports *ports;      /* set before decoding; NULL: no further ports */
     zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
     bool wants_layers;                 /* set before decoding */
     zn_layer_stack layers; /* with wants_layers, and of a packet that has encapsulations */
 } zn_packet_outer;
 
-/* How many first bytes of a payload show which protocol it begins, if any. */
+/* Number of first bytes of a payload that show which protocol begins, if any. */
 #define ZN_PACKET_START 12
 
 /* Two cache lines, as packets are handed from one processor to another. */
 typedef struct zn_packet {
     int64_t t_ns; /* ns since the Unix epoch */
     zn_tuple tuple;
-    uint64_t hash;     /* keyed hash of the tuple; the same for both directions */
+    uint64_t hash;     /* keyed hash of the tuple, equal for both directions */
     uint8_t sender;    /* 0 or 1: index into tuple.addr and tuple.port */
     uint8_t ttl;       /* IPv4 TTL or IPv6 hop limit */
     uint8_t tcp_flags; /* ZN_TCP_*; 0 for UDP */

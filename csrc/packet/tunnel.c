@@ -13,8 +13,7 @@
 enum { GRE_CHECKSUM = 0x8000, GRE_ROUTING = 0x4000, GRE_KEY = 0x2000, GRE_SEQUENCE = 0x1000 };
 enum { GRE_ACKNOWLEDGES = 0x0080, GRE_VERSION = 0x0007 };
 
-/* How probable bytes 12 and 13 make it that an Ethernet frame starts `skip` bytes after the
- * cursor. */
+/* Evidence in bytes 12 and 13 that an Ethernet frame starts `skip` bytes after the cursor. */
 typedef enum likeness { NO_FRAME, FRAME_BY_LENGTH, FRAME_BY_TYPE } likeness;
 
 static likeness ethernet_likeness(zn_cursor c, size_t skip)
@@ -33,10 +32,10 @@ static likeness ethernet_likeness(zn_cursor c, size_t skip)
 }
 
 /*
- * No field says what follows the last label. IP shows by its version and lengths; anything else is
- * taken for a pseudowire's Ethernet (RFC 4448), with a control word (RFC 4385) or without. Two
- * bytes of a MAC address are often a possible length, as in 52:54:00:12:34:56, and hardly ever a
- * known type.
+ * No field gives the protocol behind the last label. IP is recognised by its version and lengths;
+ * all else is read as a pseudowire's Ethernet (RFC 4448), with a control word (RFC 4385) or
+ * without. Two bytes of a MAC address are often a possible length, as in 52:54:00:12:34:56, and
+ * hardly ever a known type.
  */
 zn_stat zn_peel_mpls(zn_layers *l)
 {
@@ -431,8 +430,8 @@ zn_stat zn_peel_tzsp(zn_layers *l)
                                         : ZN_HEADER_PRISM);
 }
 
-/* Encapsulated remote mirroring of HP's switches: 8 bytes of unknown meaning, then 4 with the
- * priority and VLAN of the mirrored frame, and the frame. Only the frame shows what it is. */
+/* Encapsulated remote mirroring of HP's switches: 8 bytes of unknown meaning, 4 bytes with the
+ * priority and VLAN of the mirrored frame, and the frame. No field gives the frame's type. */
 zn_stat zn_peel_hp_erm(zn_layers *l)
 {
     if (ethernet_likeness(l->c, 12) != FRAME_BY_TYPE)

@@ -23,7 +23,7 @@ static inline uint8_t zn_ascii_lower(uint8_t byte)
 /* True when both spans hold the same text, whatever its case. */
 bool zn_ascii_equal(zn_span a, zn_span b);
 
-/* The bytes before the first `stop`, which stays; or all that are left when there is none. */
+/* Takes the bytes before the first `stop`, which stays; or all bytes left if no byte is `stop`. */
 zn_span zn_ascii_take_until(zn_cursor *c, uint8_t stop);
 
 /* Takes the next line with its end; *line is without it. False when its LF is not there: *line then
@@ -33,7 +33,7 @@ bool zn_ascii_take_line(zn_cursor *c, zn_span *line);
 /* The bytes [from, to) of a span, from <= to <= s.n. */
 zn_span zn_ascii_part(zn_span s, size_t from, size_t to);
 
-/* The first byte, 0 when there is none. */
+/* Returns the first byte, or 0 for an empty span. */
 static inline uint8_t zn_ascii_first(zn_span s)
 {
     zn_cursor c = zn_cursor_over_span(s, true);

@@ -27,12 +27,12 @@ typedef struct zn_dns_question {
 } zn_dns_question;
 
 /*
- * Parses a DNS message's header and first question into *out (copied, nothing borrowed).
- * Returns ZN_DONE, ZN_NEED_MORE (whole is false and bytes are missing), ZN_MALFORMED, or ZN_OTHER
- * when the header cannot be a query's or response's (no question, an unassigned opcode, a query
- * with answers) or the class is unassigned; *out is then all zero. A compression pointer in the
- * first name could only point forward (RFC 1035 4.1.4 lets it point to what came before, which is
- * the header): such a question is passed over, and a message that has no other is malformed.
+ * Parses a DNS message's header and first question into *out (copied, nothing borrowed). Returns
+ * ZN_DONE, ZN_NEED_MORE (whole is false and bytes are missing), ZN_MALFORMED, or ZN_OTHER when the
+ * header cannot be a query's or response's (no question, an unassigned opcode, a query with
+ * answers) or the class is unassigned; *out is then all zero. A compression pointer in the first
+ * name could only point forward (RFC 1035 4.1.4 lets it point to earlier bytes only, which are the
+ * header). Such a question is skipped, and a message that has no other question is malformed.
  */
 zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out);
 

@@ -3,8 +3,8 @@
 /*
  * The first bits of a field are its form (RFC 7541 6); numbers continue after a prefix of some bits
  * (5.1), texts are plain or in the Huffman code of Appendix B (5.2). That code is canonical, so it
- * is read by counting: a code of n bits belongs to the symbol whose place among those of n bits is
- * its distance from the first code of that length.
+ * is read by counting. The distance of a code of n bits from the first code of n bits is the index
+ * of its symbol among the symbols with codes of n bits.
  */
 #include "proto/hpack.h"
 
@@ -31,7 +31,7 @@ static size_t entry_bytes(const zn_hpack_entry *e)
     return (size_t)e->name_bytes + e->value_bytes;
 }
 
-/* Drops the oldest entries until those that stay, and `more`, fit; more may be more than fits. */
+/* Drops the oldest entries until the other entries and `more` bytes fit, or the table is empty. */
 static void evict(zn_hpack *t, size_t more)
 {
     size_t bytes = t->text_bytes + t->count * (size_t)ENTRY_BYTES, text = 0;
@@ -62,7 +62,7 @@ static void insert(zn_hpack *t, const zn_hpack_field *f)
     t->text_bytes = (uint16_t)(t->text_bytes + f->name.n + f->value.n);
 }
 
-/* The field of an index (RFC 7541 2.3.3); false when there is none. */
+/* Looks up the field of an index (RFC 7541 2.3.3); returns false if the index has no field. */
 static bool look_up(const zn_hpack *t, size_t index, zn_hpack_field *out)
 {
     size_t newest, at = 0;

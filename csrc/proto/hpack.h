@@ -19,7 +19,7 @@ typedef struct zn_hpack_entry {
     uint16_t name_bytes, value_bytes;
 } zn_hpack_entry;
 
-/* A dynamic table; a zeroed one is that of a new connection after zn_hpack_start. */
+/* Dynamic table of a connection. For a new connection, zero it and call zn_hpack_start. */
 typedef struct zn_hpack {
     uint32_t link; /* for the slab that holds it */
     uint16_t count;

@@ -10,7 +10,7 @@
 #define HPACK_CODE_BITS_MAX 30u
 #define HPACK_EOS 256u
 
-/* How many codes have 0, 1, 2 ... bits. */
+/* Number of codes with 0, 1, 2 ... bits. */
 static const uint16_t hpack_codes[] = {
     0, 0, 0, 0, 0, 10, 26, 32, 6, 0, 5, 3, 2, 6, 2, 3, 0, 0, 0, 3, 8, 13, 26, 29, 12, 4, 15, 19, 29,
     0, 4,

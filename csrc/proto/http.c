@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A head is read line by line, as RFC 9112 2 has it: the request line, fields, an empty line. Where
- * senders are sloppy and receivers forgive (several spaces, bare LF, blanks around a field name),
- * so do we; where receivers could disagree about the host, the head is malformed.
+ * A head is read line by line, as in RFC 9112 2: the request line, fields, an empty line.
+ * Deviations that receivers accept are accepted (several spaces, bare LF, blanks around a field
+ * name). If receivers could disagree about the host, the head is malformed.
  */
 #include "proto/http.h"
 
@@ -57,7 +57,7 @@ static const struct {
 
 /* The content of the fields read so far. */
 typedef struct head_state {
-    zn_span authority; /* of the request line; empty when it has none */
+    zn_span authority; /* of the request line; may be empty */
     zn_span host;
     bool host_seen, host_conflict;
     bool cut;
@@ -209,7 +209,7 @@ static bool is_version(zn_span s)
     return s.n == version.n + 1 && equals(start, version) && minor >= '0' && minor <= '9';
 }
 
-/* Splits WORD SP target SP HTTP/1.x; false when the line is none. */
+/* Splits WORD SP target SP HTTP/1.x; returns false for any other line. */
 static bool split_request_line(zn_span line, zn_span *word, zn_span *target)
 {
     zn_cursor c = zn_cursor_over_span(line, true);
@@ -253,7 +253,7 @@ static bool may_be_request_line(zn_span line)
            may_be_target(zn_ascii_trim(zn_cursor_rest(&c)));
 }
 
-/* Reads METHOD SP target SP HTTP/1.x; false when the line is none. */
+/* Reads METHOD SP target SP HTTP/1.x; returns false for any other line. */
 static bool parse_request_line(zn_span line, zn_http_methods allowed, head_state *state,
                                zn_http_request *out)
 {

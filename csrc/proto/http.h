@@ -60,9 +60,10 @@ zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_methods allowed,
 /* ---- the body of a request that comes in chunks (RFC 9112 7.1), for where it ends ---- */
 
 /*
- * The chunk that the bytes start with: ZN_DONE with the bytes that it takes, which may be more than
- * are there; *last: the body ends with it. ZN_NEED_MORE: its size, or the trailer fields after the
- * last one, are not whole. ZN_OTHER: it is no chunk.
+ * Reads the chunk at the start of the bytes. Returns ZN_DONE, with the length of the chunk in
+ * *used, which may exceed the bytes, and with *last true if the chunk ends the body. Returns
+ * ZN_NEED_MORE if the chunk's size, or the trailer fields behind the last chunk, are incomplete.
+ * Returns ZN_OTHER if the bytes are not a chunk.
  */
 zn_parse zn_http_chunk(zn_span bytes, uint32_t *used, bool *last);
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host of an HTTP/2 request in clear (RFC 9113): `:authority`, or `host` where there is none,
- * in the header blocks that a client sends after its preface.
+ * Host of an HTTP/2 request in clear (RFC 9113): `:authority`, or else `host`, in the header blocks
+ * that a client sends after its preface.
  */
 #ifndef ZN_PROTO_HTTP2_H
 #define ZN_PROTO_HTTP2_H
@@ -33,10 +33,10 @@ zn_parse zn_http2_preface(zn_span bytes, size_t *used);
 
 /*
  * Reads the frame at the start of `bytes`, with all CONTINUATION frames that belong to it. Returns
- * ZN_DONE with *out; ZN_NEED_MORE; or ZN_MALFORMED, after which the connection cannot be followed
- * any more: frames that RFC 9113 does not allow here, a block longer than ZN_HTTP2_BLOCK_MAX, or
- * one that zn_hpack_next rejects. ZN_OTHER: a request that names two different hosts, or one of
- * them twice; the connection goes on after out->used.
+ * ZN_DONE with *out; or ZN_NEED_MORE; or ZN_MALFORMED, after which the rest of the connection
+ * cannot be read: for frames that RFC 9113 does not allow here, for a block longer than
+ * ZN_HTTP2_BLOCK_MAX, and for a block that zn_hpack_next rejects. Returns ZN_OTHER for a request
+ * with two different hosts, or with one host twice; the connection continues after out->used.
  */
 zn_parse zn_http2_next(zn_span bytes, zn_hpack *table, zn_http2_scratch *scratch,
                        zn_http2_unit *out);

@@ -30,7 +30,7 @@ typedef enum zn_icmp_kind {
                       problem */
 } zn_icmp_kind;
 
-/* What an error quotes. */
+/* Kind of packet that an error quotes. */
 typedef enum zn_icmp_quoted {
     ZN_ICMP_QUOTED_NOTHING, /* nothing that is read */
     ZN_ICMP_QUOTED_IP,      /* a packet of another protocol */
@@ -52,7 +52,7 @@ typedef struct zn_icmp_quote {
     bool dont_fragment;  /* IPv4 */
     bool more_fragments; /* IPv4: the first fragment was quoted */
     uint16_t port[2];    /* TCP, UDP: source and destination */
-    uint32_t sequence;   /* TCP: sequence number; echo: its 16 bits */
+    uint32_t sequence;   /* TCP: sequence number; echo: 16 bits of sequence number */
     uint8_t echo_type;   /* echo: request or reply */
     uint16_t echo_id;    /* echo: identifier */
 } zn_icmp_quote;
@@ -68,8 +68,8 @@ typedef struct zn_icmp {
     zn_icmp_quote quote;   /* error; all zeros when nothing is quoted that is read */
 } zn_icmp;
 
-/* Reads a message, or what was captured of it. ZN_DONE; ZN_NEED_MORE for fewer than four bytes:
- * then *out is all zeros. Echoes and errors without a whole header are ZN_ICMP_OTHER. */
+/* Reads a message, or the captured part of it. Returns ZN_DONE, or ZN_NEED_MORE for fewer than four
+ * bytes; *out is then all zeros. Echoes and errors without a whole header are ZN_ICMP_OTHER. */
 zn_parse zn_icmp_parse(zn_span message, bool v6, zn_icmp *out);
 
 #endif

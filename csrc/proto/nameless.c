@@ -214,7 +214,7 @@ static size_t ber_length(zn_cursor *c)
     return first == 0x82 ? zn_cursor_be16(c) : first < 0x80 ? first : SIZE_MAX;
 }
 
-/* Returns the tag of the operation in an LDAPMessage (RFC 4511 4.1.1), 0: it is none. */
+/* Returns the tag of the operation in an LDAPMessage (RFC 4511 4.1.1), or 0 for other bytes. */
 static uint8_t ldap_operation(zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, true);
@@ -317,7 +317,7 @@ static bool postgresql_startup(zn_span bytes)
     return length > 8 && length < 10000 && version >> 16 == 3 && first >= 'a' && first <= 'z';
 }
 
-/* SSLRequest or GSSENCRequest: where the server has none, a StartupMessage follows. */
+/* Returns true for SSLRequest or GSSENCRequest. If the server refuses, a StartupMessage follows. */
 static bool postgresql_request(zn_span bytes)
 {
     return STARTS_WITH(bytes, "\0\0\0\x08\x04\xd2\x16") && bytes.n == 8;

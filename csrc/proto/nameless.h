@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Protocols over TCP that are known to expose no name: neither a ClientHello nor a request of HTTP
- * can come in a connection that speaks one, or not any more.
+ * Protocols over TCP that are known to expose no name: from some point on, neither a ClientHello
+ * nor an HTTP request can come in their connections.
  *
- * Each row says by which bytes its protocol is recognised: the opening, which is the first bytes of
- * one side, and where the protocol has a way to TLS (STARTTLS, SSLRequest, ...) a word that the
- * client says only once it goes on in clear, at the start of a later segment of its side. Protocols
- * whose first bytes another one may have, too, are not in the table, and neither are those that may
- * go to TLS at any time.
+ * Each row gives the bytes by which its protocol is recognised: the opening, which is the first
+ * bytes of one side. If the protocol can switch to TLS (STARTTLS, SSLRequest, ...), the row also
+ * has a word that the client sends, at the start of a later segment, only if it continues in clear.
+ * The table has no protocols whose first bytes another protocol may share, and no protocols that
+ * may switch to TLS at any time.
  */
 #ifndef ZN_PROTO_NAMELESS_H
 #define ZN_PROTO_NAMELESS_H
@@ -16,15 +16,15 @@
 #include "util/cursor.h"
 
 /*
- * X(ID, who opens, opening, word): functions of proto/nameless.c that recognise these; `never` as a
- * word: the opening alone says that no name comes.
+ * X(ID, side that opens, opening, word): functions of proto/nameless.c that recognise the opening
+ * and the word. `never` as a word: after the opening alone, no name can come.
  *
- * Why none comes after the word: PostgreSQL, MySQL, RDP and TDS agree on encryption before the
- * client's first message of another kind; VNC before the client has chosen its way to log in, which
- * it cannot in version 3.3. POP3 (RFC 2595 4), IMAP (RFC 9051 6.2.1), NNTP (RFC 4642 2.2.2) and
- * XMPP (RFC 6120 5.3.1) forbid it to one who has logged in, IRC servers to one who has registered.
- * In SMTP, FTP and LDAP nothing does; but a client that has sent its password, or a mail, in clear,
- * has gone on in clear.
+ * Reasons why no name comes after the word: PostgreSQL, MySQL, RDP and TDS agree on encryption
+ * before the client's first message of another kind. VNC agrees before the client has chosen its
+ * login method; version 3.3 has no such choice. POP3 (RFC 2595 4), IMAP (RFC 9051 6.2.1), NNTP (RFC
+ * 4642 2.2.2) and XMPP (RFC 6120 5.3.1) forbid TLS to a client that has logged in, and IRC servers
+ * to a client that has registered. SMTP, FTP and LDAP do not forbid it; but a client that has sent
+ * its password or a mail in clear does not switch to TLS.
  */
 #define ZN_NAMELESS_PROTOCOLS(X)                                                                   \
     X(AMQP, CLIENT, amqp_header, never)                                                            \
@@ -60,7 +60,7 @@
     X(X11, CLIENT, x11_setup, never)                                                               \
     X(XMPP, CLIENT, xmpp_stream, xmpp_login)
 
-/* What was recognised of a connection; zero at first. */
+/* Parts of a protocol recognised in a connection; zero at first. */
 typedef struct zn_nameless {
     uint32_t opened; /* bits of the rows whose opening came */
     bool known;      /* no name comes */

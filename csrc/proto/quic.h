@@ -34,8 +34,8 @@ typedef struct zn_quic_packet {
     zn_quic_type type;
     uint32_t version;
     zn_span dcid, scid; /* destination and source connection ID */
-    zn_span header; /* Initial: from the first byte up to the packet number; Retry: to its tag */
-    zn_span sealed; /* Initial: the packet number and everything after it; Retry: its tag */
+    zn_span header; /* Initial: from the first byte up to the packet number. Retry: up to its tag */
+    zn_span sealed; /* Initial: the packet number and all bytes after it. Retry: its tag */
     bool cut;       /* the capture lacks its end */
 } zn_quic_packet;
 
@@ -54,7 +54,8 @@ typedef struct zn_quic_frame {
     uint8_t type;
     uint64_t offset; /* CRYPTO: of `data` in the handshake stream; else 0 */
     zn_span bytes;   /* all of it */
-    zn_span data;    /* its last bytes. CRYPTO: of the stream; CONNECTION_CLOSE: the reason */
+    /* last bytes of the frame: CRYPTO: bytes of the stream; CONNECTION_CLOSE: the reason */
+    zn_span data;
 } zn_quic_frame;
 
 /* A CRYPTO frame: bytes at an offset of the handshake stream (RFC 9000 19.6). */
@@ -83,17 +84,17 @@ zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out);
 /* True when a packet with a short header that is addressed to `dcid` stands at the cursor. */
 bool zn_quic_is_short(zn_cursor datagram, zn_span dcid);
 
-/* Reads the frame at the cursor, which is not at its end. The cursor fails at one that no Initial
- * may hold, or with a wrong inner length: then *out is not valid. */
+/* Reads the frame at the cursor, which is not at its end. The cursor fails at a frame that an
+ * Initial may not contain, or with a wrong inner length; *out is then not valid. */
 void zn_quic_next_frame(zn_cursor *plain, zn_quic_frame *out);
 
 /* The CRYPTO frames of an Initial's plaintext. ZN_DONE, or ZN_MALFORMED for a frame that no Initial
  * may hold, a wrong inner length, no frame at all, or more than ZN_QUIC_CRYPTO_FRAMES. */
 zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out);
 
-/* From the transport parameters that a client sends in its ClientHello (RFC 9000 18), the user
- * agent that Google's clients send (0x3129, not registered), as sent; empty when there is none,
- * when there are two, or when the parameters are malformed. Borrows. */
+/* Returns the user agent that Google's clients send (0x3129, not registered) in the transport
+ * parameters of their ClientHello (RFC 9000 18), as sent. Returns an empty span if there is no user
+ * agent, if there are two, or if the parameters are malformed. Borrows `parameters`. */
 zn_span zn_quic_user_agent(zn_span parameters);
 
 #endif

@@ -386,8 +386,8 @@ bool zn_quic_seal(zn_quic *q, const zn_quic_keys *keys, uint8_t *packet, size_t 
 /* ---- Retry ----------------------------------------------------------------------------------- */
 
 /*
- * The tag of a Retry (RFC 9001 5.8, RFC 9369 3.3.3), whose keys are public: it shows that whoever
- * made it had the client's first Initial. Drafts before 25 have none.
+ * Keys of the tag of a Retry (RFC 9001 5.8, RFC 9369 3.3.3). The keys are public: the tag shows
+ * that its sender had the client's first Initial. Drafts before 25 have no tag.
  */
 typedef struct tag_keys {
     uint32_t first, last; /* versions that share them */

@@ -54,8 +54,8 @@ bool zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *
 zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                         zn_span *plain);
 
-/* All of the packet before its frames, without protection: of the one that zn_quic_unseal opened
- * last, or empty when that opened none. Borrows q's buffer until the next call. */
+/* Returns the unprotected bytes before the frames of the packet that zn_quic_unseal opened last, or
+ * an empty span if it opened no packet. Borrows q's buffer until the next call. */
 zn_span zn_quic_front(const zn_quic *q);
 
 /*

@@ -17,7 +17,7 @@ typedef enum zn_service_signature {
     ZN_SIGNATURE_SMTP_GREETING, /* RFC 5321 3.1 */
     ZN_SIGNATURE_SMTP_HELO,
     ZN_SIGNATURE_POP3_GREETING, /* RFC 1939 4 */
-    ZN_SIGNATURE_POP3_COMMAND,  /* one that can come first */
+    ZN_SIGNATURE_POP3_COMMAND,  /* a command that can come first */
     ZN_SIGNATURE_IMAP_GREETING, /* RFC 9051 7.1.1 */
     ZN_SIGNATURE_SSH,           /* RFC 4253 4.2, from either side */
     ZN_SIGNATURE_TLS_CLIENT_HELLO,
@@ -62,9 +62,10 @@ typedef struct zn_datagram_signature {
  * it. */
 zn_datagram_signature zn_datagram_signature_of(zn_span payload, size_t wire);
 
-/* Returns true for no datagram of the kinds SIP to RTCP: they begin with other bytes, SIP's
- * requests with a letter, and a space between the third byte and the eleventh. `start`: at least
- * the payload's first ZN_SIGNATURE_START_BYTES, where it has so many. */
+/* Returns true only if the datagram is of none of the kinds SIP to RTCP. These kinds begin with
+ * other bytes; a SIP request begins with a letter and has a space between the third byte and the
+ * eleventh. start: at least the payload's first ZN_SIGNATURE_START_BYTES bytes, if the payload is
+ * that long. */
 static inline bool zn_datagram_is_none(zn_span start, size_t wire)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);

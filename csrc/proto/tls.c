@@ -66,7 +66,8 @@ static const uint8_t retry_random[32] = {
 typedef struct hello_message {
     zn_span body;    /* what is there of it */
     size_t declared; /* its length as the header gives it */
-    size_t consumed; /* bytes of the stream up to its end, or to what is there of it */
+    /* bytes of the stream up to the end of the message, or to the last byte captured */
+    size_t consumed;
 } hello_message;
 
 static zn_tls_hello nothing_read(zn_span input)
@@ -237,7 +238,7 @@ static void read_versions(zn_cursor *c, bool client, zn_tls_details *out)
         out->version[out->versions++] = zn_cursor_be16(c);
 }
 
-/* Adds an extension's details of the handshake; the name is none of them. */
+/* Adds the details of an extension, except the name. */
 static void read_extension(uint16_t type, zn_cursor *data, bool client, zn_tls_details *out)
 {
     switch (type) {
@@ -303,8 +304,8 @@ static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
     return zn_cursor_parse(c);
 }
 
-/* A ClientHello from its version to its end, or, in a cut capture, to what is there of it. DTLS has
- * a cookie between the session ID and the cipher suites. */
+/* Parses a ClientHello from its version to its end or, in a cut capture, to the last captured byte.
+ * DTLS has a cookie between the session ID and the cipher suites. */
 static zn_parse parse_hello(const hello_message *hello, bool datagram, zn_tls_hello *out)
 {
     zn_cursor c = zn_cursor_over_span(hello->body, hello->body.n == hello->declared);

@@ -77,25 +77,25 @@ static inline bool zn_tls_may_begin(zn_span head)
     return head.n == 0 || zn_cursor_u8(&c) == ZN_TLS_CONTENT_HANDSHAKE;
 }
 
-/* Does the same for handshake messages without records, as QUIC's CRYPTO stream has them (RFC 9001
- * 4). */
+/* Parses a ClientHello as zn_tls_client_hello does, but from handshake messages without records, as
+ * in QUIC's CRYPTO stream (RFC 9001 4). */
 zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out);
 
 /*
- * Does the same for the body of a DTLS ClientHello (RFC 6347 4.2.1, RFC 9147 5.3), put together
- * from its fragments. `declared`: its length in bytes; a shorter body is one that the capture cut.
+ * Parses the body of a DTLS ClientHello (RFC 6347 4.2.1, RFC 9147 5.3), reassembled from its
+ * fragments. declared: length of the body in bytes; a shorter body was cut by the capture.
  */
 zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out);
 
 /* ---- other details of a handshake ------------------------------------------------------------ */
 
-/* Puts the handshake bytes of the records at the start of `head` one after the other: in
- * `scratch`, which has room for `cap` bytes, or those of a single record where they are. Borrows
- * both. *ended: a record of another type, or none, follows. */
+/* Joins the handshake bytes of the records at the start of `head`: in `scratch`, which has room for
+ * `cap` bytes, or in place if one record has them all. Borrows both. *ended is true if a record of
+ * another type, or no record, follows. */
 zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool *ended);
 
-/* Reads the hello at the start of `handshake`, a client's or a server's; out->versions is 0 when
- * there is none. */
+/* Reads the hello at the start of `handshake`, of a client or a server; out->versions is 0 if there
+ * is no hello. */
 void zn_tls_read_details(zn_span handshake, zn_tls_details *out);
 
 /*
@@ -106,9 +106,9 @@ void zn_tls_read_details(zn_span handshake, zn_tls_details *out);
 zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate);
 
 /*
- * The common name of a certificate's subject (RFC 5280 4.1, in DER, X.690): the first one,
- * as sent, in *name (borrows); UTF8String, PrintableString, IA5String or TeletexString. Returns
- * ZN_DONE, ZN_OTHER when the subject has none, or ZN_MALFORMED.
+ * Writes the first common name of a certificate's subject (RFC 5280 4.1, in DER, X.690) to *name,
+ * as sent; borrows `certificate`. The name is a UTF8String, PrintableString, IA5String or
+ * TeletexString. Returns ZN_DONE, ZN_OTHER if the subject has no common name, or ZN_MALFORMED.
  */
 zn_parse zn_x509_common_name(zn_span certificate, zn_span *name);
 

@@ -6,14 +6,14 @@
 
 #include "util/cursor.h"
 
-/* What a ServerHello (RFC 8446 4.1.3, RFC 5246 7.4.1.3) says of the records that follow. */
+/* Properties of the records after a ServerHello (RFC 8446 4.1.3, RFC 5246 7.4.1.3). */
 typedef struct zn_tls_choice {
     uint16_t suite;
     bool version_1_3;
 } zn_tls_choice;
 
-/* Reads the whole ServerHello at the start of the handshake messages. Returns false if there is
- * none, or if it does not parse. */
+/* Reads the whole ServerHello at the start of the handshake messages. Returns false if there is no
+ * ServerHello, or if it does not parse. */
 bool zn_tls_server_choice(zn_span handshake, zn_tls_choice *out);
 
 /* Returns true for a suite that IANA has registered and that encrypts. The suites with NULL in
