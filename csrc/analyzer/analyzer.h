@@ -37,12 +37,13 @@ typedef struct zn_analyzer_functions {
     /*
      * TCP. Reads the message at the start of the segment and sets the flow's parse state. ZN_DONE:
      * the next message starts *used bytes further on, maybe after the segment's end. ZN_NEED_MORE:
-     * the message is not whole. ZN_OTHER: it is none of the protocol. ZN_MALFORMED: the analyzer
-     * called zn_parse_malformed.
+     * the message is not whole. ZN_OTHER: the bytes are not a message of the protocol.
+     * ZN_MALFORMED: the analyzer called zn_parse_malformed.
      */
     zn_parse (*segment)(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used);
-    /* Takes note that the next bytes were not captured; `end` says whether others follow them. Sets
-     * the parse state to what can still be read. NULL: the message in progress is given up. */
+    /* Handles bytes that were not captured; `end` says whether captured bytes follow. Sets the
+     * parse state to the next message that can be read. NULL: the message in progress is abandoned.
+     * */
     void (*lost)(const zn_packet_context *s, zn_segment_end end);
     /* Returns whether the bytes show their sender to be a client of the protocol. */
     bool (*is_client)(const zn_packet_context *s, zn_span bytes);
@@ -56,9 +57,9 @@ typedef struct zn_analyzer_functions {
     /* Frees what names->state keeps of a stream of which nothing more is read. */
     void (*end)(void *state, zn_flow *f);
 
-    /* UDP. Reads a datagram; returns false when it is none of the protocol. An analyzer with
+    /* UDP. Reads a datagram; returns false if it is not of the protocol. An analyzer with
      * state_bytes has that many bytes for the flow (zn_names_datagram) from the first datagram that
-     * passes starts() on, and gets all later ones. */
+     * passes starts(), and gets all later datagrams. */
     bool (*datagram)(const zn_packet_context *s);
     size_t state_bytes;
     /* Returns whether an echo of the datagram would look like the evidence that its sender is

@@ -10,7 +10,7 @@
 ZN_ANALYZERS(X)
 #undef X
 
-/* No analyzer. A message that is given up before its analyzer is known was most likely TLS. */
+/* No analyzer. A message that is abandoned before its analyzer is known was most likely TLS. */
 static const zn_analyzer_functions no_functions;
 #define NONE                                                                                       \
     {.name = "none", .functions = &no_functions, .source = ZN_SOURCE_TLS, .seen = ZN_STAT_NAMES_TLS}

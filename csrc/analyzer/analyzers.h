@@ -29,9 +29,9 @@
     X(QUIC, quic, ZN_OVER_UDP, 0, ZN_STARTS_ANY, ZN_SOURCE_QUIC, ZN_STAT_NAMES_QUIC)               \
     X(DTLS, dtls, ZN_OVER_UDP, 0, ZN_STARTS_ANY, ZN_SOURCE_TLS, ZN_STAT_NAMES_TLS)
 
-/* The fast path's knowledge of the first bytes of a message over TCP. KNOWN: zn_begins_nothing
- * (proto/starts.h) is false of them, or the fast path leaves flows of that port alone. ANY: it has
- * none, and skips no segment by its start. */
+/* Knowledge of the fast path about the first bytes of a message over TCP. KNOWN: zn_begins_nothing
+ * (proto/starts.h) is false for them, or the fast path does not handle flows of that port. ANY: the
+ * fast path does not know them, and skips no segment because of its start. */
 enum { ZN_STARTS_ANY, ZN_STARTS_KNOWN };
 
 /* The protocol that a flow was recognised as: zn_flow_state.protocol. */
@@ -69,7 +69,7 @@ bool zn_analyzers_may_be_answer(const zn_packet *p);
 /* Looks at one packet of an open flow, after the flow table counted it. Returns false when the
  * packet came by another tunnel than the flow's user: nothing in it counts for the flow. */
 bool zn_analyzers_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
-/* Finishes the names of a closed flow: those that still wait become unconfirmed or incomplete. A
+/* Finishes the names of a closed flow: names that still wait become unconfirmed or incomplete. A
  * request head that the capture cut may cast its vote here. */
 void zn_analyzers_flow_closed(zn_names *names, uint32_t flow, zn_flow *f);
 /* Frees what was kept for a flow whose record is written. */

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names in DTLS ClientHellos.
+ * Names in DTLS ClientHellos.
  *
  * A hello may come in fragments, in any order. Clients send it a second time when the server asks
- * them to prove their address (HelloVerifyRequest, RFC 6347 4.2.1): the cookie in it is the
- * evidence that the client is real, unless the client's side sent such a request itself, which a
- * server that echoes would send back. Where the server does not ask, the name stays unconfirmed.
+ * them to prove their address (HelloVerifyRequest, RFC 6347 4.2.1): the cookie in the second hello
+ * is the evidence that the client is real. It is no evidence if the client's side sent a
+ * HelloVerifyRequest itself, because an echo server would send it back. If the server does not ask,
+ * the name stays unconfirmed.
  */
 #include "analyzer/analyzer.h"
 #include "analyzer/message_sink.h"
@@ -25,7 +26,7 @@ typedef struct dtls_flow {
     uint16_t message; /* number of the hello in progress, or of the last one read */
     uint16_t message_before;
     uint8_t hellos;  /* how many were begun */
-    uint8_t earlier; /* the client's datagrams since the last one was; 255: so many or more */
+    uint8_t earlier; /* datagrams of the client since its last fragment; 255 means 255 or more */
     bool collecting : 1;
     bool cookie_known : 1;
 } dtls_flow;
@@ -50,7 +51,7 @@ static zn_id cookie_id(const zn_packet_context *s, zn_span cookie)
     return zn_hash128(zn_analyzer_state(s), 0, cookie.p, cookie.n);
 }
 
-/* Ends the hello in progress, which was read, or is given up. */
+/* Ends the hello in progress, which was read or is abandoned. */
 static void end_hello(const zn_packet_context *s)
 {
     zn_names_drop_stream(s->names, s->f);
@@ -127,8 +128,8 @@ static bool is_late(const dtls_flow *d, const zn_dtls_fragment *part)
            part->message == d->message_before;
 }
 
-/* Begins another hello; the last one was read, or is given up now. Returns false when there were
- * too many. */
+/* Begins another hello; the previous hello was read, or is abandoned now. Returns false if the flow
+ * had too many hellos. */
 static bool begin_hello(const zn_packet_context *s, const zn_dtls_fragment *part)
 {
     dtls_flow *d = state_of(s);

@@ -16,7 +16,7 @@ typedef struct __attribute__((packed, may_alias)) zn_flow_state {
     uint8_t parse_tries : 4; /* analyzer/tcp_stream: segments that it has searched */
     uint8_t service : 4;     /* analyzer/service: state of the search for the service */
     uint8_t addr_vote : 2;   /* release/gate's decision on the server address */
-    uint8_t protocol : 6;    /* zn_analyzer_id of what the flow was recognised as */
+    uint8_t protocol : 6;    /* zn_analyzer_id of the flow's protocol, if recognised */
 } zn_flow_state;
 _Static_assert(sizeof(zn_flow_state) == ZN_FLOW_STATE_BYTES, "it fills what flow/ reserves");
 _Static_assert(offsetof(zn_flow, state) % sizeof(uint32_t) == 0, "the stream is a word");
@@ -32,7 +32,7 @@ typedef enum zn_client_bytes {
 /* In the rest of the flow. */
 typedef struct __attribute__((may_alias)) zn_flow_facts {
     uint32_t names;        /* first name entry, 0: none */
-    uint16_t header_table; /* analyzer/http2: header table of the connection, 0: none */
+    uint16_t header_table; /* analyzer/http2: header table of the connection, or 0 */
     uint8_t http_method : 6;
     uint8_t client_bytes : 2;   /* zn_client_bytes */
     bool server_was_client : 1; /* release/gate: in an epoch whose clients are forgotten */

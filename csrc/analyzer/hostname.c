@@ -13,7 +13,7 @@ static bool is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-/* The byte of a normalised name that stands for each byte; 0: none does. */
+/* Normalised byte for each byte of a name; 0 if the byte may not occur. */
 #define LETTER(upper)                                                                              \
     [upper] = (upper) + ('a' - 'A'), [(upper) + ('a' - 'A')] = (upper) + ('a' - 'A')
 static const uint8_t lower_of[256] = {

@@ -43,8 +43,7 @@ typedef struct zn_never_list {
  * all-zero list is empty and valid. */
 int zn_never_list_init(zn_never_list *list, uint32_t cap, zn_error *err);
 void zn_never_list_fini(zn_never_list *list);
-/* Adds a normalised suffix such as "example.com", which stands for itself and all names below
- * it. */
+/* Adds a normalised suffix such as "example.com", which covers itself and all names below it. */
 void zn_never_list_add(zn_never_list *list, zn_span suffix);
 /* Returns whether the name is a suffix of the list, or below one. */
 bool zn_never_list_has(const zn_never_list *list, const zn_hostname *name);

@@ -3,9 +3,9 @@
 /*
  * HTTP/1.x: the host of each request.
  *
- * A request begins where the one before it and its body end, and nowhere else: a body may hold what
- * looks like one. Where that place is not known any more, the connection's later requests are not
- * read, and as they may name hosts, its record says no more than beside a withheld name.
+ * A request begins only where the body of the previous request ends, because a body may contain
+ * bytes that look like a request. If that place is unknown, the connection's later requests are not
+ * read. They may name hosts, so the flow's record is coarse.
  */
 #include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
@@ -128,7 +128,8 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     return ZN_DONE;
 }
 
-/* Passes over a chunk. Bytes that are none leave the body's end unknown; they are of no request. */
+/* Skips a chunk. If the chunk length is malformed, the end of the body is unknown and the rest is
+ * skipped. */
 static zn_parse read_chunk(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
     bool last = true;

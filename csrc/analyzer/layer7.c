@@ -34,7 +34,8 @@ static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
     if (!zn_service_may_be_http(zn_packet_start(p)))
         return;
     signature = zn_service_signature_of(p->payload);
-    if (from_client) { /* no addition of what is mostly 0: the counter lies in another cache line */
+    /* skips the addition if it is 0, because the counter lies in another cache line */
+    if (from_client) {
         if (signature == ZN_SIGNATURE_HTTP_REQUEST || signature == ZN_SIGNATURE_HTTP_POST)
             ZN_LAYER7(l)->http_requests++;
     } else if (signature == ZN_SIGNATURE_HTTP_RESPONSE) {
@@ -161,7 +162,7 @@ static bool read_server_bytes(const context *s, zn_span bytes)
     return result != ZN_NEED_MORE || ended;
 }
 
-/* Reads the server's bytes so far, and gives them to who needs them when that ends. */
+/* Reads the server's bytes so far, and passes them on when reading ends. */
 static void see_server_bytes(const context *s, zn_span bytes)
 {
     const zn_packet_context of = {s->names, s->flow, s->f, s->p, NULL};

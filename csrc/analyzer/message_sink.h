@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where analyzers put the messages that they have read whole, for those who need their bytes. */
+/* Receiver of the messages that analyzers have read whole. */
 #ifndef ZN_ANALYZER_MESSAGE_SINK_H
 #define ZN_ANALYZER_MESSAGE_SINK_H
 
@@ -25,12 +25,14 @@ typedef enum zn_message_kind {
 typedef struct zn_message {
     zn_message_kind kind;
     zn_span bytes;
-    uint32_t seq;   /* TCP: of the first byte; ZN_MESSAGE_DTLS_HELLO: the number */
+    /* TCP: sequence number of the first byte. ZN_MESSAGE_DTLS_HELLO: message number */
+    uint32_t seq;
     uint32_t entry; /* a certificate's name entry, 0: none */
     zn_span
-        key_id; /* ZN_MESSAGE_QUIC: the ID that the connection's keys come from; empty: not known */
-    /* ZN_MESSAGE_DTLS_HELLO: the client's datagrams from its first fragment on, but for the one
-     * that completed it */
+        /* ZN_MESSAGE_QUIC: ID from which the connection's keys are derived; empty if unknown */
+        key_id;
+    /* ZN_MESSAGE_DTLS_HELLO: number of datagrams of the client from the hello's first fragment on,
+     * without the datagram that completed the hello */
     uint8_t earlier;
 } zn_message;
 

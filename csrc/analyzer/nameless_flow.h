@@ -3,9 +3,9 @@
 /*
  * TCP flows that are known to have no names, by the bytes of their protocol (proto/nameless.h).
  *
- * Bytes count only in a flow that was seen from its start: the opening is the first byte of its
- * side, and what the client says was read, without a hole before it, by the search for names, which
- * found no message in it. That search goes on: should a name come nevertheless, the flow has it.
+ * The bytes are used only in a flow that was seen from its start. The opening must be the first
+ * bytes of its side, and the search for names must have read the client's bytes without a hole and
+ * found no message. The search continues: if a name comes later, the flow has that name.
  */
 #ifndef ZN_ANALYZER_NAMELESS_FLOW_H
 #define ZN_ANALYZER_NAMELESS_FLOW_H

@@ -155,8 +155,8 @@ static bool has_evidence(const zn_packet_context *s)
            s->f->client_acked;
 }
 
-/* Returns the counter of the reason why the name must not be released, by its properties and those
- * of its flow; ZN_STAT_COUNT: there is none. */
+/* Returns the counter of the reason why the name must not be released, by its properties and its
+ * flow's properties; ZN_STAT_COUNT if there is no reason. */
 static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind kind,
                          const zn_hostname *host)
 {

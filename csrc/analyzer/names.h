@@ -31,13 +31,13 @@ typedef struct zn_analyzer zn_analyzer;
 typedef struct zn_message_sink zn_message_sink; /* analyzer/message_sink.h */
 
 typedef struct zn_names {
-    const zn_message_sink *sink; /* NULL: nobody needs messages */
+    const zn_message_sink *sink; /* NULL if no output needs messages */
     const zn_roles *roles;
     zn_stats *stats;
     zn_flow_table *flows;
     zn_votes *votes;
     zn_name_store *name_store;
-    const zn_analyzer *analyzers; /* the table, by id; row 0 stands for none */
+    const zn_analyzer *analyzers; /* table of analyzers by id; row 0 means no analyzer */
     uint32_t analyzer_count;
     void *state[ZN_ANALYZERS_MAX]; /* of each analyzer, by its id */
     zn_stream_pool streams;
@@ -64,9 +64,9 @@ size_t zn_names_memory(const zn_names *names);
 
 /* ---- what an analyzer reports ---------------------------------------------------------------- */
 
-/* Takes the name of a message, `raw` (as sent; empty: the message has none), normalises it and
- * votes for it, or has it wait for evidence. Returns its entry, or 0 when none is kept (repeated,
- * no name, no room). */
+/* Normalises the name of a message, `raw` (as sent; empty if the message names no host), and votes
+ * for it or lets it wait for evidence. Returns the name's entry, or 0 if no entry is kept
+ * (repeated, no name, no room). */
 uint32_t zn_names_observed(const zn_packet_context *s, zn_span raw);
 /* Returns whether the flow has exposed this name, or none is there: of any other one its names say
  * nothing. */
@@ -88,12 +88,12 @@ void zn_names_observed_again(const zn_packet_context *s, zn_span raw);
 void zn_names_mark_client(const zn_packet_context *s);
 /* Votes for the server's address: this packet proves the flow's user real. */
 void zn_names_addr(const zn_packet_context *s);
-/* Takes evidence, complete with this packet, that the client is real: votes for the server's
- * address and the waiting name `entry` (0: none). Other names of the flow wait on: they may be
- * forged. */
+/* Handles evidence, complete with this packet, that the client is real: votes for the server's
+ * address and for the waiting name `entry` (0: no name). Other names of the flow continue to wait,
+ * because they may be forged. */
 void zn_names_client_proven(const zn_packet_context *s, uint32_t entry);
-/* Does the same for all waiting names of the flow, if the packet leaves no doubt which side is the
- * client and, where the policy asks for it, that it is real. */
+/* Votes for the server's address and for all waiting names of the flow, if the packet proves which
+ * side is the client and, if the policy requires it, that the client is real. */
 void zn_names_check_evidence(const zn_packet_context *s);
 /* Makes the packet's sender the client, for which the other side was taken. Returns false when that
  * side proved itself the client by a name or by evidence, and stays it; or when the flow has no

@@ -11,7 +11,7 @@
 typedef enum zn_parse_state {
     ZN_PARSE_SEARCH,  /* nothing recognised yet */
     ZN_PARSE_OFF,     /* nothing more to find */
-    ZN_PARSE_BEGUN,   /* in the middle of what may be the analyzer's message */
+    ZN_PARSE_BEGUN,   /* in the middle of a possible message of the analyzer */
     ZN_PARSE_BETWEEN, /* a message was read; one of any analyzer may start at watch_seq */
     /* In the states below only the analyzer reads the next bytes. */
     ZN_PARSE_NEXT, /* a message may start at watch_seq; bytes further on do not matter */
@@ -25,7 +25,7 @@ static inline uint8_t zn_parse_state_of(const zn_flow *f)
     return ZN_STATE(f)->parse & ((1u << ZN_PARSE_STATE_BITS) - 1);
 }
 
-/* The analyzer of the parse state; row 0, which has no functions, when there is none. */
+/* Returns the analyzer of the parse state, or row 0, which has no functions. */
 static inline const zn_analyzer *zn_parse_analyzer(const zn_names *names, const zn_flow *f)
 {
     return &names->analyzers[ZN_STATE(f)->parse >> ZN_PARSE_STATE_BITS];

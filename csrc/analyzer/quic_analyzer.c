@@ -91,7 +91,7 @@ typedef struct quic_flow {
     uint8_t connections;   /* how many began in this flow */
     uint8_t answers;       /* server's packets tried for its ID */
     bool opened : 1;       /* an Initial authenticated */
-    bool done : 1;         /* the hello was read, or given up */
+    bool done : 1;         /* the hello was read or abandoned */
     bool foreign : 1;      /* packets of a version that is not read */
     bool server_known : 1; /* `server` is set */
     bool retried : 1;      /* `retry` is set, and no Initial used it yet */
@@ -165,8 +165,9 @@ static bool is_unreserved(uint8_t byte)
            byte == '~';
 }
 
-/* Percent-encodes printable ASCII (RFC 3986 2.1), as Tstat does, so that no blank cuts a line and
- * no quote needs another. False for other bytes, and for what is longer than a name may be. */
+/* Percent-encodes printable ASCII (RFC 3986 2.1), as Tstat does, so that blanks and quotes need no
+ * escape in a line. Returns false for other bytes, and if the result is longer than a name may be.
+ * */
 static bool encode(zn_span raw, zn_hostname *out)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -461,8 +462,9 @@ static bool is_addressed_here(const quic_flow *q, const zn_quic_packet *packet)
            (is_id(&q->first, packet->dcid) || (q->server_known && is_id(&q->server, packet->dcid)));
 }
 
-/* Returns whether an Initial of the connection opens: under its keys, those of another version from
- * the same ID, or those from a Retry's ID, with which the client starts its hello over. */
+/* Returns true if an Initial of the connection can be opened: with the connection's keys, with keys
+ * of another version from the same ID, or with keys from a Retry's ID, with which the client starts
+ * its hello again. */
 static bool opens_here(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
 {
     quic_flow *q = state_of(s);
@@ -516,7 +518,7 @@ static void see_hello(const zn_packet_context *s, zn_span bytes)
     }
 }
 
-/* Puts the frames of an Initial in order with those of earlier ones. */
+/* Inserts the frames of an Initial between the frames of earlier Initials. */
 static void collect(const zn_packet_context *s, const zn_quic_crypto_frames *frames)
 {
     zn_stream_pool *streams = &s->names->streams;

@@ -11,14 +11,16 @@
 #include "analyzer/names.h"
 
 typedef struct zn_quic_facts {
-    uint32_t version[2]; /* of the last packets with a long header: client's, server's; 0: none */
-    uint32_t agent;      /* zn_name_store entry of the user agent, 0: none */
-    uint16_t zero_rtt;   /* packets, up to UINT16_MAX */
-    uint16_t ech_bytes;  /* of the extension's data */
-    bool both_ways;      /* the server answered in the client's version */
+    /* version in the last long header of client and server; 0 if no long header came */
+    uint32_t version[2];
+    uint32_t agent;     /* zn_name_store entry of the user agent, 0: none */
+    uint16_t zero_rtt;  /* packets, up to UINT16_MAX */
+    uint16_t ech_bytes; /* of the extension's data */
+    bool both_ways;     /* the server answered in the client's version */
 } zn_quic_facts;
 
-/* The facts of a closed flow whose record is not written yet; NULL for one that is not QUIC. */
+/* Returns the facts of a closed flow whose record is not written yet; NULL if the flow is not QUIC.
+ * */
 const zn_quic_facts *zn_quic_facts_of(const zn_names *names, const zn_flow *f);
 
 #endif

@@ -33,13 +33,14 @@ const zn_net *zn_roles_private_nets(size_t *count);
 void zn_roles_guess_client(const zn_roles *roles, zn_flow *f, const zn_packet *p);
 
 /*
- * Fills the flow's internal[] and user: the internal endpoint; the client where both are, or, with
- * no networks given, where none is; else ZN_FLOW_NO_USER. `p` is a packet of the flow.
+ * Fills the flow's internal[] and user. The user is the internal endpoint. It is the client if both
+ * endpoints are internal, or if neither is and no networks were given. Otherwise it is
+ * ZN_FLOW_NO_USER. p: a packet of the flow.
  *
- * Where networks were given and the packet came in a tunnel, the outermost IP header with an
- * internal address decides, because a host can forge any number of inner ones: its end on the
- * user's side is the user. known_as: the address that stands for each side, by tuple index; a
- * special outer address, which no host has to itself, stands for the user only.
+ * If networks were given and the packet came in a tunnel, the outermost IP header with an internal
+ * address decides, because a host can forge any number of inner headers: its end on the user's side
+ * is the user. known_as: the address that identifies each side, by tuple index. A special outer
+ * address, which several hosts share, identifies the user only.
  */
 void zn_roles_place(const zn_roles *roles, zn_flow_table *flows, zn_flow *f, const zn_packet *p,
                     zn_addr known_as[2]);

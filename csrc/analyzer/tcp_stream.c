@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zn_flow.watch_seq is where the next message of interest starts: the stream's first byte, the
- * message in progress, or the one expected after the last. A segment that starts there is read in
- * place. When a message does not end in it, or bytes before it are missing, segments are put in
- * order by flow/reassembly; a message may take at most STORED_SEGMENTS_MAX of them, so that a
- * sender of single bytes does not have it parsed without end. Missing bytes are waited for until a
- * segment lies ZN_STREAM_MAX bytes ahead, the stream has no room for more segments or holes behind
- * them, or the flow ends. They may have held a name, and the flow's record says no more than beside
- * one that is withheld. What was stored behind them is then read, but the requests of a connection
- * only if the first bytes begin one: else nobody knows where the next one starts.
+ * zn_flow.watch_seq is the start of the next message of interest: the stream's first byte, the
+ * message in progress, or the message expected after the last one. A segment that starts there is
+ * read in place. If a message does not end in the segment, or bytes before it are missing,
+ * flow/reassembly puts segments in order. A message may take at most STORED_SEGMENTS_MAX segments,
+ * so that a sender of single bytes cannot cause endless parsing. Missing bytes are awaited until a
+ * segment lies ZN_STREAM_MAX bytes ahead, the stream has no room for more segments or holes, or the
+ * flow ends. The missing bytes may have named a host, so the flow's record is then coarse. The
+ * bytes stored behind them are then read. Requests among them are read only if the first stored
+ * bytes begin a request, because otherwise the start of the next request is unknown.
  *
- * A message at the start of a stream, or after one of a protocol that has several, is recognised by
- * its own first bytes, whatever the port; only DNS, which has none that are its own, is looked for
- * on one port alone.
+ * A message at the start of a stream, or after a message of a protocol with several messages, is
+ * recognised by its first bytes, on any port. Only DNS, which has no characteristic first bytes, is
+ * searched for on one port.
  */
 #include "analyzer/tcp_stream.h"
 
@@ -75,8 +75,8 @@ static zn_parse read_message(const zn_packet_context *s, const zn_tcp_segment *i
     return with.analyzer->functions->segment(&with, in, used);
 }
 
-/* Gives up the message in progress, as the next bytes were not captured, and sets the parse state
- * to what can still be read. */
+/* Abandons the message in progress, because the next bytes were not captured, and sets the parse
+ * state to the next message that can be read. */
 static void lose(const zn_packet_context *s, zn_segment_end end)
 {
     zn_packet_context with = *s;
@@ -116,7 +116,8 @@ static void drop_front(zn_tcp_segment *in, uint32_t n)
     in->seq += n;
 }
 
-/* The sequence number after the segment and what the snapshot length cut off. */
+/* Returns the sequence number behind the segment, including the bytes that the snapshot length cut
+ * off. */
 static uint32_t end_of(const zn_tcp_segment *in)
 {
     return in->seq + (uint32_t)in->bytes.n + in->missing;
@@ -131,7 +132,7 @@ static void move_to(zn_flow *f, uint32_t seq)
         ZN_STATE(f)->parse_tries = 1;
 }
 
-/* Takes note that reading goes on, or ends, behind bytes that nobody read. */
+/* Notes that reading continues, or ends, behind bytes that were not read. */
 static void note_gap(const zn_packet_context *s)
 {
     s->names->stats->n[ZN_STAT_NAMES_AFTER_GAPS]++;
@@ -219,9 +220,9 @@ static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest, uint3
     return ZN_DONE;
 }
 
-/* Reads the stream's bytes from its start up to the first hole, and forgets those that it read.
- * `after`: a segment without bytes that describes what follows them. `last`: where their last
- * segment starts. */
+/* Reads the stream's bytes from its start up to the first hole, and drops the bytes that it read.
+ * after: a segment without bytes that describes the bytes behind the hole. last: start of the last
+ * segment with bytes before the hole. */
 static void read_stream(const zn_packet_context *s, zn_tcp_segment after, uint32_t last)
 {
     zn_flow *f = s->f;
@@ -239,7 +240,7 @@ static void read_stream(const zn_packet_context *s, zn_tcp_segment after, uint32
         zn_names_drop_stream(s->names, f);
 }
 
-/* Gives up the missing bytes of the stream and reads the stored ones, each part by itself; `last`
+/* Abandons the missing bytes of the stream and reads the stored bytes, each part separately; `last`
  * follows the last part. */
 static void pass_holes(const zn_packet_context *s, zn_segment_end last)
 {
@@ -351,7 +352,7 @@ static bool acknowledges_server(const zn_packet_context *s)
     return f->syn_acked && (s->p->tcp_flags & ZN_TCP_ACK) != 0 && unseen <= 2u * ACK_LOST_MAX;
 }
 
-/* Returns whether such bytes may be read; notes those that may not. */
+/* Returns true if bytes of this sender may be read; notes bytes that may not. */
 static bool may_be_clients(const zn_packet_context *s)
 {
     zn_flow *f = s->f;

@@ -52,7 +52,7 @@ static void names_need(const zn_names *names, const zn_flow *f, zn_watch_need *n
     }
 }
 
-/* Adds those of a UDP flow: ZN_WATCH_START stands for a long header, or a start that
+/* Adds the needs of a UDP flow: ZN_WATCH_START means a long header, or a start that
  * analyzer/service recognises. */
 static void datagrams_need(const zn_flow *f, zn_watch_need *need)
 {

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watch mask: the packets of a flow that are looked into.
+ * Watch mask: the packets of a flow that analyzers look at.
  *
- * After each look, those listed in watch.c say what they still need of either side
- * (analyzer/watch_need.h), and the flow keeps what any of them asked for: zn_flow.watch, watch_left
- * and watch_seq. For a row of the table of analyzers its parse state asks; over UDP every packet is
- * looked into unless the row is QUIC's. Any other code that looks at segments has to be listed. For
- * a packet that nobody asked for, zn_watch_skip does all that a look would do: it moves watch_seq,
- * or notes a time. In builds with ZN_DEBUG the engine looks nevertheless, and compares.
+ * After each look, the functions listed in watch.c declare the packets that they still need of
+ * either side (analyzer/watch_need.h), and the flow stores the union: zn_flow.watch, watch_left and
+ * watch_seq. For a row of the table of analyzers its parse state declares the need; over UDP every
+ * packet is looked at unless the row is QUIC's. Any other code that looks at segments has to be
+ * listed. For a packet that is not needed, zn_watch_skip has the same effect as a look: it moves
+ * watch_seq, or notes a time. In builds with ZN_DEBUG the engine looks nevertheless, and compares.
  */
 #ifndef ZN_ANALYZER_WATCH_H
 #define ZN_ANALYZER_WATCH_H
@@ -32,7 +32,7 @@ static inline bool zn_watch_begins_nothing(zn_span start)
            zn_ascii_first(start) != ZN_TLS_CONTENT_APPLICATION_DATA;
 }
 
-/* Does the same for a datagram between ports that are not those of DNS. */
+/* Skips a datagram in the same way, if neither port is a port of DNS. */
 static inline bool zn_watch_is_no_datagram(const zn_packet *p)
 {
     zn_span start = zn_packet_start(p);

@@ -13,7 +13,7 @@ typedef struct zn_watch_need {
     bool follows;    /* with START and BEFORE: watch_seq follows the payload that begins nothing */
 } zn_watch_need;
 
-/* Adds the packets that `bits` stand for, of both sides. */
+/* Adds the packets that `bits` select, of both sides. */
 static inline void zn_watch_need_both(zn_watch_need *need, unsigned bits)
 {
     need->side[0] |= (uint8_t)bits;

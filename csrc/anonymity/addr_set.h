@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set of addresses by their keyed 64-bit hashes, with a fixed cap. Two addresses with one hash
- * can only make a member of an address that is none. A full set has `full` set, and its owner must
- * then treat every address as a member. It starts small, so that few members lie close together,
- * and doubles.
+ * Set of addresses by their keyed 64-bit hashes, with a fixed cap. A hash collision can only add an
+ * address to the set, never remove one. If a set is full, `full` is true, and its owner must treat
+ * every address as a member. The set starts small, so that few members lie close together, and
+ * doubles.
  */
 #ifndef ZN_ANONYMITY_ADDR_SET_H
 #define ZN_ANONYMITY_ADDR_SET_H

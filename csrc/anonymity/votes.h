@@ -58,8 +58,8 @@ void zn_votes_clear(zn_votes *votes);
 /* Forgets the first n votes, which are sorted. */
 void zn_votes_drop(zn_votes *votes, size_t n);
 
-/* The byte that stands for the namespace of what a vote of this kind is for: none shares a count
- * with another. Votes for clients have none. */
+/* Returns the byte of the namespace of votes of this kind. Namespaces do not share counts. Votes
+ * for clients have no namespace. */
 uint8_t zn_votes_namespace(zn_vote_kind kind);
 /* The identity, within this process, of a name, a text or an address of 16 bytes that a vote of
  * this kind is for. */

@@ -4,13 +4,14 @@
  * One observation (t, u, a):
  *   1. the clock says whether t is on time, late or not to be used;
  *   2. users of a older than t - window are evicted;
- *   3. those newer than t (none, when t is on time) are stepped over, and u goes after them,
- *      unless it is stored with a later time already;
+ *   3. users newer than t (none if t is on time) are skipped, and u is inserted after them, unless
+ *      u is already stored with a later time;
  *   4. released iff at least z users are stored with a time up to t, u included.
  * Times stored were really observed, and a user has one: so what is counted exists,
  * and no order of the input can release too much.
  *
- * Two hands go round all attributes, slab by slab in memory order, which costs next to nothing.
+ * Two hands, the sweep and the cap's hand, go round all attributes, slab by slab in memory order,
+ * at little cost.
  *
  * The sweep retires attributes whose newest user is out of the window, trims others and shrinks
  * their records, one step after it has seen them, when the memory that takes has arrived. Every
@@ -18,14 +19,14 @@
  * slots, however far the clock went; a new one starts half a window after the last one ended.
  *
  * At a cap, the other hand looks at the next CAP_CANDIDATES attributes, evicts the oldest of them
- * and stays there. Where attributes are as old as their place in memory, and where there are fewer
- * than that, this is the very oldest. Where it sees free slots alone, which an earlier load has
- * left, the attribute that was just observed goes, and the hand goes on.
+ * and stays there. This is the oldest attribute of all if attributes lie in memory in the order of
+ * their age, or if there are at most CAP_CANDIDATES. If the hand sees free slots only, left by an
+ * earlier load, the attribute that was just observed is evicted, and the hand moves on.
  *
- * Every table lays out its memory for its caps at start and never asks for more, so the most it can
- * touch is what it laid out; and the caps for a budget are found by laying out tables on trial,
- * which takes address space only. Neither has to know what a tuple costs in which form, nor what an
- * adversary could do to bring all forms to their largest.
+ * Every table lays out its memory for its caps at start and never asks for more, so the layout is
+ * the most memory that it can touch. The caps for a budget are found by laying out tables on trial,
+ * which takes address space only. Neither needs the cost of a tuple in each form, or the worst case
+ * that an adversary could cause.
  */
 #include "anonymity/ztable_internal.h"
 
@@ -40,8 +41,8 @@
 #define DRAIN_STEPS (8 * ZN_ZSWEEP_EVERY)
 #define TRIM_STEPS 64 /* entries of a list freed at one step */
 #define CAP_CANDIDATES 16
-#define CAP_STEPS 64        /* slots looked at in search of that many candidates */
-#define CAP_FREE_STEPS 1024 /* the same, while there is none */
+#define CAP_STEPS 64        /* slots looked at in search of the candidates */
+#define CAP_FREE_STEPS 1024 /* slots looked at while all are free */
 
 /* ---- attributes of either form ---- */
 

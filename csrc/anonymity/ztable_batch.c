@@ -7,9 +7,9 @@
  * reads, and the last of which decides. The addresses are guesses, perhaps out of date when they
  * are used: no result depends on them.
  *
- * They go in groups, a whole group through a step. Where pages are not in the TLB either, the
- * processor stands at a prefetch until it knows the address; several of them close together, with
- * little else between, wait for each other's pages at the same time.
+ * Observations pass each step in groups. If a page is not in the TLB either, the processor stops at
+ * a prefetch until it has the page's address. Prefetches close together, with little code between
+ * them, wait for their pages at the same time.
  *
  * Numbers are hashed by SipHash-1-3 (util/hash.h) sixteen at a time, one in each lane of a vector.
  * The compiler splits the vectors into what the processor has: more with AVX2, and with AVX-512 two
@@ -35,7 +35,7 @@ typedef struct sip_lanes {
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The same number in every lane. */
+/* Vector with x in every lane. */
 #define ALL(x) ((lanes){0} + (x))
 
 #define ROTATE(x, bits) ((x) << (bits) | (x) >> (64 - (bits)))
@@ -188,7 +188,8 @@ static uint32_t first_match(const zn_zbucket *b, uint8_t tag)
     return b->ref[__builtin_ctz(hits | 1u << (ZN_ZBUCKET_SLOTS - 1))];
 }
 
-/* The memory where an attribute is or was; without a reference, that of the first of its kind. */
+/* Returns the memory where an attribute is or was; without a reference, the memory of the first
+ * attribute of its kind. */
 static const void *attribute_at(const zn_ztable *t, zn_zref ref)
 {
     const zn_slab *slab = &t->size[zn_zref_kind(ref)].slab;

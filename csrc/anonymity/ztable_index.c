@@ -162,7 +162,8 @@ static void deal(const zn_zindex *x, const zn_zbucket *old, zn_zbucket *low, zn_
     }
 }
 
-/* The same for a bucket with overflow buckets, which are freed; *old is overwritten. */
+/* Deals the references of a bucket and of its overflow buckets, which are freed; *old is
+ * overwritten. */
 static void deal_chain(zn_zindex *x, zn_zbucket *old, zn_zbucket *low, zn_zbucket *high)
 {
     uint32_t bit = x->level - NEXT(x->level);

@@ -9,7 +9,7 @@
  * its hash that say where it goes when the bucket is split, so that its object need not be read.
  * Chains of overflow buckets are kept compact, so an index laid out for `cap` references can never
  * run out of them. References are opaque and non-zero; the caller compares the objects that they
- * stand for.
+ * refer to.
  */
 #ifndef ZN_ANONYMITY_ZTABLE_INDEX_H
 #define ZN_ANONYMITY_ZTABLE_INDEX_H
@@ -23,8 +23,9 @@
 #define ZN_ZBUCKET_SLOTS 10
 
 typedef struct zn_zbucket {
-    uint8_t tag[ZN_ZBUCKET_SLOTS];  /* 0: slot empty; filled slots come first */
-    uint8_t next[ZN_ZBUCKET_SLOTS]; /* bits of the hash, from the one that the next split reads */
+    uint8_t tag[ZN_ZBUCKET_SLOTS]; /* 0: slot empty; filled slots come first */
+    /* bits of the hash, starting with the bit that the next split reads */
+    uint8_t next[ZN_ZBUCKET_SLOTS];
     uint32_t ref[ZN_ZBUCKET_SLOTS];
     uint32_t more; /* overflow bucket that continues this one, 0: none */
 } zn_zbucket;
@@ -55,7 +56,8 @@ typedef struct zn_zindex {
 int zn_zindex_init(zn_zindex *x, uint32_t cap, zn_zindex_keys keys, const void *owner,
                    zn_error *err);
 void zn_zindex_fini(zn_zindex *x);
-/* Takes the memory of all buckets from the system now and keeps it; false when there is none. */
+/* Takes the memory of all buckets from the system now and keeps it; returns false if the system has
+ * no memory. */
 bool zn_zindex_populate(zn_zindex *x);
 /* Forgets every reference. */
 void zn_zindex_reset(zn_zindex *x);
@@ -69,7 +71,8 @@ void zn_zindex_remove(zn_zindex *x, uint64_t hash, uint32_t ref);
 
 /* Bytes of memory touched. */
 size_t zn_zindex_bytes(const zn_zindex *x);
-/* NULL, or what is broken. Slow: for tests. */
+/* Checks every invariant. Returns NULL, or a text that names the broken invariant. Slow; for tests.
+ * */
 const char *zn_zindex_check(const zn_zindex *x);
 
 static inline uint32_t zn_zindex_buckets(const zn_zindex *x)

@@ -111,7 +111,7 @@ struct zn_ztable {
     uint32_t sizes;     /* sizes of records in use */
     uint32_t full_size; /* users of the largest record */
     bool with_lists;
-    zn_zsize size[ZN_ZRECORD_SIZES_MAX + 1]; /* the last is that of the lists, by kind */
+    zn_zsize size[ZN_ZRECORD_SIZES_MAX + 1]; /* by kind; the last entry is the size of lists */
     zn_slab entries;
     zn_zindex by_id, by_user;
     uint32_t dying;                /* stack of lists */
@@ -231,7 +231,7 @@ static inline uint32_t zn_zring_wrap(uint32_t place, uint32_t size)
     return place - (size & -(uint32_t)(place >= size));
 }
 
-/* The slot in the index of attributes that refers to `id`; NULL when there is none. */
+/* Returns the slot in the index of attributes that refers to `id`, or NULL. */
 static inline zn_zref *zn_zref_find(const zn_ztable *t, zn_id id)
 {
     zn_zbucket *b = zn_zindex_home(&t->by_id, id.lo);
@@ -257,7 +257,7 @@ size_t zn_znewest(const zn_ztable *t, zn_id attribute, zn_observation *out, size
 
 /* ---- records ---- */
 
-/* Lays out the sizes of records: up to `users` users, for at most so many attributes and tuples. */
+/* Lays out the sizes of records: up to `users` users, for the caps of attributes and tuples. */
 int zn_zrecord_lay_out(zn_ztable *t, uint32_t users, zn_error *err);
 /* A new record with one user; the slab always has space for one. */
 void zn_zrecord_make(zn_ztable *t, const zn_observation *o);
@@ -284,11 +284,12 @@ uint32_t zn_zrecord_find(const zn_ztable *t, zn_zref ref, const zn_observation *
 
 /* Lays out entries, lists and their index. 0, or -ZN_ERR_CAPACITY with *err filled. */
 int zn_zlist_lay_out(zn_ztable *t, zn_error *err);
-/* A list without users, in no index; 0 when there is none left. */
+/* Makes a list without users that is in no index; returns 0 if no list is left. */
 uint32_t zn_zlist_make(zn_ztable *t, zn_id id);
 /* Adds a user that is not in, at least as new as the newest; stats.tuples counts it already. */
 void zn_zlist_push(zn_ztable *t, uint32_t list, const zn_observation *o);
-/* Does the same as zn_zrecord_place; a list has space for one more. */
+/* Places an observation in a list as zn_zrecord_place does in a record; a list always has space for
+ * one more user. */
 uint64_t zn_zlist_place(zn_ztable *t, zn_zref ref, const zn_observation *o);
 /* Frees at most n entries older than `start`, but never the last one. */
 void zn_zlist_trim(zn_ztable *t, uint32_t list, int64_t start, uint32_t n);

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records: users in a ring, in time order from the newest at `head`. A new user takes the place
- * before the head, which in a full ring is that of the oldest; a known user moves there and those
- * before it move up by one.
+ * before the head, which in a full ring is the place of the oldest user. A known user moves to the
+ * head, and the users in front of it move up by one.
  */
 #include "anonymity/ztable_internal.h"
 
@@ -104,9 +104,9 @@ int zn_zrecord_lay_out(zn_ztable *t, uint32_t users, zn_error *err)
         s->users = sizes[t->sizes] < users ? sizes[t->sizes] : users;
         s->users_at = ((uint32_t)sizeof(zn_zrecord) + s->users + 3) & ~UINT32_C(3);
         s->times_at = (s->users_at + s->users * (uint32_t)sizeof(uint32_t) + 7) & ~UINT32_C(7);
-        /* One more than the cap: an attribute is put in before the oldest is thrown out for it.
-         * Records have more users than the next smaller size holds. If they no longer do, and so
-         * many of them that a slab is full, they go to larger ones. */
+        /* One more than the cap, because an attribute is inserted before the oldest is evicted for
+         * it. Records have more users than the next smaller size holds. Records with fewer users
+         * that fill a slab move to larger sizes. */
         if (t->config.max_tuples / (before + 1) < cap)
             cap = t->config.max_tuples / (before + 1);
         if (zn_slab_init(&s->slab, s->times_at + s->users * sizeof(int64_t), cap + 1, err))
@@ -204,8 +204,8 @@ static void renew(const ring *g, uint32_t i, uint32_t newer, const zn_observatio
 
 /*
  * Makes space for one more user in a full ring: moves the record to a larger size, or evicts the
- * oldest user where there is none. False, with nothing done, when the attribute has to become a
- * list.
+ * oldest user if no larger size exists. Returns false, without a change, if the attribute has to
+ * become a list.
  */
 static bool grow(zn_ztable *t, zn_zref *ref)
 {

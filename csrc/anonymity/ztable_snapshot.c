@@ -10,11 +10,11 @@
  *   trailer  24 bytes: attributes, users of all attributes, SipHash-1-3 of all before under a
  *            published key
  *
- * An attribute that does not fit into a step goes on in the next block. The checksum finds
- * accidents; a snapshot that could be forged has to be sealed by whoever stores it.
+ * An attribute that does not fit into a step continues in the next block. The checksum detects
+ * accidents only. If a snapshot could be forged, the program that stores it has to seal it.
  *
- * A user that is put back, from the oldest to the newest, goes the way of an observation. So a
- * snapshot cannot bring a table into a state that observations could not.
+ * Users are restored from the oldest to the newest, each as an observation. So every restored state
+ * is a state that observations can reach.
  */
 #include "anonymity/ztable_internal.h"
 #include "util/cursor.h"
@@ -64,7 +64,7 @@ static void checksum_add(zn_ztable_cursor *c, const uint8_t *at, size_t n)
     c->checksum[3] = s.v3;
 }
 
-/* The same as zn_hash64 of all bytes that were added. */
+/* Returns the zn_hash64 of all bytes that were added. */
 static uint64_t checksum_end(const zn_ztable_cursor *c)
 {
     zn_sip s = {c->checksum[0], c->checksum[1], c->checksum[2], c->checksum[3]};
@@ -101,7 +101,7 @@ static uint8_t *put_header(const zn_ztable *t, uint8_t *at)
     return at;
 }
 
-/* Moves to the next slot with users; false when there is none. */
+/* Moves to the next slot with users; returns false if no slot is left. */
 static bool next_slot(const zn_ztable *t, zn_ztable_cursor *c)
 {
     uint32_t last = t->with_lists ? ZN_ZKIND_LIST : t->sizes - 1;
@@ -144,15 +144,15 @@ static zn_observation next_user(const zn_ztable *t, zn_ztable_cursor *c)
     return zn_zentry_get(t, entry);
 }
 
-/* What the slot itself has of its attribute's identity. */
+/* Returns the part of the attribute's identity that the slot stores. */
 static zn_id id_at(const zn_ztable *t, zn_zref ref)
 {
     return zn_zref_kind(ref) == ZN_ZKIND_LIST ? zn_zlist_at(t, zn_zref_index(ref))->id
                                               : zn_zrecord_id(zn_zrecord_at(t, ref));
 }
 
-/* Slots follow each other in memory, their buckets do not: those of the next ones come while users
- * are written. */
+/* Fetches the buckets of the next slots while users are written, because the buckets of
+ * neighbouring slots are far apart in memory. */
 ZN_ZFETCHER void fetch_bucket_ahead(const zn_ztable *t, const zn_ztable_cursor *c)
 {
     uint32_t slot = c->slot + FETCH_AHEAD;
@@ -174,7 +174,7 @@ static zn_id id_of(const zn_ztable *t, const zn_ztable_cursor *c)
     return id;
 }
 
-/* Writes users of the attribute under way, as many as fit; the end of what it wrote. */
+/* Writes users of the current attribute until `end`; returns the end of the bytes written. */
 static uint8_t *put_block(const zn_ztable *t, zn_ztable_cursor *c, uint8_t *at, const uint8_t *end)
 {
     size_t width = time_bytes(t->config.window_ns);
@@ -280,7 +280,7 @@ static void read_settings(zn_cursor *c, header *h)
     h->now_ns = (int64_t)zn_cursor_le(c, 8);
 }
 
-/* Whether the numbers of a header can be those of a table. */
+/* Returns true if a table can have the numbers of a header. */
 static bool possible(const header *h, uint64_t reserved)
 {
     const zn_ztable_stats *s = &h->stats;
@@ -342,7 +342,7 @@ int zn_ztable_snapshot_config(const void *snapshot, size_t n, zn_ztable_config *
     return 0;
 }
 
-/* Puts back the users of a block; false for one that no table could have written. */
+/* Restores the users of a block; returns false if no table could have written the block. */
 static bool read_block(zn_ztable *t, zn_cursor *c, int64_t *last_ns, zn_id *last)
 {
     size_t width = time_bytes(t->config.window_ns);
@@ -374,7 +374,7 @@ static bool read_block(zn_ztable *t, zn_cursor *c, int64_t *last_ns, zn_id *last
     return true;
 }
 
-/* Whether the table that a snapshot is put into is one of its kind. */
+/* Returns 0 if the settings of the table are the settings of the snapshot. */
 static int fits(const zn_ztable *t, const header *h, zn_error *err)
 {
     const zn_ztable_config *mine = &t->config, *other = &h->config;
