@@ -13,11 +13,12 @@
 #include "capture/mapped_file.h"
 #include "util/cursor.h"
 
-/* How many bytes from the first pending one on are prefetched for the reader. */
+/* Number of bytes, from the first pending byte on, that are prefetched for the reader. */
 #define ZN_BYTE_SOURCE_FETCHED 4096
 /* Bytes that a batch takes of memory or of a mapped file. */
 #define ZN_BYTE_SOURCE_TAKEN ((size_t)128 << 10)
-/* The most bytes of one record or block: a reader must consume some when so many are pending. */
+/* Largest size of a record or block in bytes. If this many bytes are pending, a reader must consume
+ * some. */
 #define ZN_BYTE_SOURCE_MAX ((uint32_t)16 << 20)
 
 typedef struct zn_byte_source {
@@ -37,8 +38,8 @@ typedef struct zn_byte_source {
 /* Opens a file by path; anything but a regular file is a stream. All openers fill *s, which need
  * not be initialised. Returns 0, or a negative zn_err with *err filled and *s closed. */
 int zn_byte_source_open_path(zn_byte_source *s, const char *path, zn_error *err);
-/* Opens a stream from fd, which stays the caller's. `name` stands for it in messages. Returns as
- * above. */
+/* Opens a stream from fd, which the caller closes. `name` identifies it in messages. Returns 0, or
+ * a negative zn_err with *err filled. */
 int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error *err);
 /* Puts bytes that were read from fd before, at most 64 KiB, in front of the stream. Only before
  * anything else is read. */
@@ -49,10 +50,11 @@ void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t 
 void zn_byte_source_close(zn_byte_source *s);
 
 /*
- * Reads more bytes: those that a stream has, waiting for the first, or the next part of a file, up
- * to the size that it had when it was opened. Moves the pending bytes, unless the file is mapped.
- * Returns 1 when there are more now, 0 when none will ever come, or -ZN_ERR_IO. With os_errno EINTR
- * a signal came while it waited, or nothing for some 200 ms: the call can be made again.
+ * Reads more bytes. From a stream it reads the available bytes, and waits for the first. From a
+ * file it reads the next part, up to the size that the file had when it was opened. Moves the
+ * pending bytes, unless the file is mapped. Returns 1 if bytes were read, 0 at the end, or
+ * -ZN_ERR_IO. os_errno is EINTR if a signal came during the wait, or no byte came for some 200 ms:
+ * the call can be repeated.
  */
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err);
 /* Returns 0, or -ZN_ERR_IO when a mapped file was cut while it was read, so that the bytes read
@@ -72,8 +74,8 @@ static inline bool zn_byte_source_is_mapped(const zn_byte_source *s)
 }
 
 /* Returns the place where a reader of many records should pause: the end of the pending bytes, or
- * ZN_BYTE_SOURCE_TAKEN bytes of those that stay. The records up to there are still in the
- * second-level cache when they are used. */
+ * of their first ZN_BYTE_SOURCE_TAKEN bytes if they stay in memory. The records up to there are
+ * still in the second-level cache when they are used. */
 static inline const uint8_t *zn_byte_source_pause(const zn_byte_source *s)
 {
     zn_cursor at = s->pending;

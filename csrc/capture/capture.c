@@ -52,8 +52,8 @@ static bool is_tar(zn_cursor at)
     return word.n != 0 && memcmp(word.p, TAR_WORD, word.n) == 0;
 }
 
-/* Fails with what the file is instead. A pipe may have given four bytes only so far, so this waits
- * for the bytes that show a tar archive. */
+/* Fails with a message that names the kind of file found. A pipe may have delivered four bytes
+ * only, so this waits for the bytes that show a tar archive. */
 static int refuse_magic(zn_capture *c, uint32_t magic, zn_error *err)
 {
     int rc;

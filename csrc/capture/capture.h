@@ -9,9 +9,9 @@
  *           unknown blocks skipped (draft-ietf-opsawg-pcapng);
  *   snoop   RFC 1761.
  *
- * A capture that ends in the middle of a record, or whose next record is not possible, ends there:
- * the frames before it are delivered, and zn_capture_warning() says what was found, and where. An
- * error is only a source that is no capture at all, or that cannot be read.
+ * A capture that ends in the middle of a record, or whose next record is not possible, ends there.
+ * The frames before that place are delivered, and zn_capture_warning() describes the place and the
+ * reason. An error is returned only for a source that is not a capture, or that cannot be read.
  */
 #ifndef ZN_CAPTURE_CAPTURE_H
 #define ZN_CAPTURE_CAPTURE_H
@@ -22,15 +22,15 @@
 typedef struct zn_capture zn_capture;
 
 /*
- * Opens a capture by path and reads its header: a regular file up to the size that it has now,
- * anything else (a FIFO, /dev/stdin) as a stream. Returns 0, or with *out NULL a negative zn_err
- * with a message that says what is wrong and what to do (ZN_ERR_IO, ZN_ERR_FORMAT,
- * ZN_ERR_CAPACITY). For EINTR see zn_capture_open_again.
+ * Opens a capture by path and reads its header: a regular file up to its current size, anything
+ * else (a FIFO, /dev/stdin) as a stream. Returns 0; or sets *out to NULL and returns a negative
+ * zn_err (ZN_ERR_IO, ZN_ERR_FORMAT, ZN_ERR_CAPACITY), with a message that gives the reason and the
+ * remedy. For EINTR see zn_capture_open_again.
  */
 int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err);
-/* Opens a stream by its file descriptor, which stays the caller's, and reads its header. `start`:
- * bytes that were read from it before, at most 64 KiB; `name` stands for it in messages. Returns as
- * above. */
+/* Opens a stream by its file descriptor, which the caller closes, and reads its header. start:
+ * bytes that were already read from it, at most 64 KiB. name: its name in messages. Returns as
+ * zn_capture_open_path does. */
 int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name, zn_error *err);
 /* Goes on with an opener that returned -ZN_ERR_IO with os_errno EINTR and left *out half open: a
  * signal came while it waited for the header, or no byte for 200 ms. Nothing is lost. Instead of
@@ -44,11 +44,11 @@ void zn_capture_close(zn_capture *c);
 
 /*
  * Reads up to `max` (>= 1) frames into `frames`. They borrow memory until the next call, or as
- * zn_capture_is_mapped says. Returns how many, 0 at the end, or a negative zn_err with *err filled
- * when a read failed in the middle. Fewer than `max` do not mean the end: a stream delivers the
- * frames it has rather than wait for a full batch, a file those of one read, or of 128 KiB when it
- * is mapped. A signal that comes while it waits, or 200 ms without a byte, gives -ZN_ERR_IO with
- * os_errno EINTR: nothing is lost, and the call can be made again.
+ * zn_capture_is_mapped says. Returns the number of frames, 0 at the end, or a negative zn_err with
+ * *err filled if a read failed. Fewer than `max` frames do not mean the end: a stream delivers its
+ * available frames without waiting for a full batch; a file delivers the frames of one read, or of
+ * 128 KiB if it is mapped. A signal during a wait, or 200 ms without a byte, gives -ZN_ERR_IO with
+ * os_errno EINTR: no frame is lost, and the call can be repeated.
  */
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
 

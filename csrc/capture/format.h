@@ -27,7 +27,7 @@ typedef struct zn_interface {
     uint64_t multiply, divide;
     uint32_t shift; /* ns = ticks * multiply / divide >> shift */
     int64_t offset_s;
-    uint64_t plain_ticks; /* up to so many ticks, ns = ticks * multiply; 0: never */
+    uint64_t plain_ticks; /* for ticks up to this number, ns = ticks * multiply; 0: never */
 } zn_interface;
 
 #define ZN_RECORD_CHOICES 3 /* most lengths that a record's header can have */
@@ -103,9 +103,9 @@ zn_step zn_reader_end(zn_reader *r, const char *format, ...) __attribute__((form
  * zn_err. */
 int zn_reader_require(zn_reader *r, size_t n, zn_error *err);
 
-/* Prefetches, where that pays, the first bytes of the records to be read next: those of `rest`,
- * which is pending, up to `pause` and some beyond, unless that was done. Returns up to where it
- * prefetched. */
+/* Prefetches, if that saves time, the first bytes of the next records: the records in `rest`, which
+ * is pending, up to `pause` and some bytes beyond, unless they were prefetched before. Returns the
+ * end of the prefetched part. */
 const uint8_t *zn_reader_prefetch(const zn_reader *r, zn_prefetch_kind kind, zn_span rest,
                                   const uint8_t *pause);
 /* Takes note, after zn_reader_prefetch, that n records or blocks were read: `rest` is pending now,

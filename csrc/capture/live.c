@@ -47,7 +47,8 @@ static size_t batch_bytes(const zn_live *l)
     return (size_t)l->slot_bytes * ZN_LIVE_BATCH;
 }
 
-/* Returns the LINKTYPE_* of a DLT_*. Of those that interfaces have, only these differ. */
+/* Returns the LINKTYPE_* of a DLT_*. Among the link types of interfaces, only these numbers differ.
+ * */
 static uint32_t link_type_of(int data_link)
 {
     switch (data_link) {
@@ -92,7 +93,7 @@ static int set_up(pcap_t *handle, const zn_live_config *config)
         status = pcap_set_buffer_size(handle, (int)config->ring_bytes);
     if (status == 0)
         status = pcap_set_tstamp_precision(handle, PCAP_TSTAMP_PRECISION_NANO);
-    /* A system without nanoseconds goes on with microseconds; time_of asks which it is. */
+    /* A system without nanoseconds uses microseconds; time_of looks up the unit. */
     return status == PCAP_ERROR_TSTAMP_PRECISION_NOTSUP ? 0 : status;
 }
 
@@ -166,13 +167,12 @@ static int set_filter(zn_live *l, const char *expression, zn_error *err)
 }
 
 /*
- * Sets the filter, keeps the system's form of it for apply_filter, and takes it out again.
+ * Sets the filter, keeps the system's form of it for apply_filter, and removes it again.
  *
- * When libpcap gives the system a filter, it filters the frames that are in the ring, and some
- * after them, by itself, and drops all of them where the filter asks for something that only the
- * system knows, such as `inbound`. So libpcap gives the system the filter before the ring is
- * emptied, and then one that accepts all. Where the system keeps no filter, libpcap has to do it
- * later.
+ * After libpcap has given a filter to the system, libpcap itself filters the frames in the ring and
+ * some later frames. It drops all these frames if the filter needs facts that only the system
+ * knows, such as `inbound`. So libpcap gives the filter to the system before the ring is emptied,
+ * and then a filter that accepts all frames. If the system cannot filter, libpcap filters later.
  */
 static int prepare_filter(zn_live *l, const char *expression, zn_error *err)
 {

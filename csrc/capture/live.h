@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One network interface, read through libpcap.
+ * Network interface, read through libpcap.
  *
  * On Linux this is a TPACKET_V3 ring in block mode: the kernel hands over a block of frames when it
  * is full or ZN_LIVE_BLOCK_MS old, so a frame is delayed by at most that. Immediate mode would
@@ -10,10 +10,10 @@
  * card or the kernel removed are back in the frames, and the filter is compiled for the opened
  * interface, so that `vlan` finds them.
  *
- * An interface that goes down and comes up again goes on being read; one that is removed ends. An
- * interface may be opened several times, for several threads to read. The kernel then spreads its
- * frames over the handles (PACKET_FANOUT): both directions of a flow go to the same one, fragments
- * to that of their addresses. A handle belongs to one thread at a time.
+ * An interface that goes down and comes up again is read further; an interface that is removed
+ * ends. An interface may be opened several times, for several threads. The kernel then spreads its
+ * frames over the handles (PACKET_FANOUT): both directions of a flow go to the same handle, and
+ * fragments to the handle that their addresses select. A handle belongs to one thread at a time.
  */
 #ifndef ZN_CAPTURE_LIVE_H
 #define ZN_CAPTURE_LIVE_H
@@ -23,7 +23,8 @@
 #define ZN_LIVE_BLOCK_MS 10 /* age at which the kernel hands over a block that is not full */
 /* ms until the kernel has handed over every frame: two turns of its timer, and some */
 #define ZN_LIVE_WHOLE_MS (3 * ZN_LIVE_BLOCK_MS)
-#define ZN_LIVE_BATCH 256 /* most frames that a call delivers: so many stay in the cache */
+/* largest number of frames that a call delivers; they stay in the cache */
+#define ZN_LIVE_BATCH 256
 
 typedef struct zn_live zn_live;
 
@@ -58,12 +59,13 @@ int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err);
 void zn_live_close(zn_live *l);
 
 /*
- * Sets *frames to the frames that are there, at most ZN_LIVE_BATCH, borrowed until the next call.
- * Never waits. Returns how many, 0 when there are none, or a negative zn_err when the interface is
- * gone. Later calls may still deliver frames that came before, for ZN_LIVE_WHOLE_MS.
+ * Sets *frames to the available frames, at most ZN_LIVE_BATCH, borrowed until the next call. Never
+ * waits. Returns the number of frames (0 if no frame is available), or a negative zn_err if the
+ * interface is gone. Later calls may still deliver frames that came before, for ZN_LIVE_WHOLE_MS.
  */
 int zn_live_next(zn_live *l, const zn_frame **frames, zn_error *err);
-/* Returns a descriptor that is readable when there are frames; -1 where the system has none. */
+/* Returns a descriptor that is readable if frames are available; -1 if the system has no such
+ * descriptor. */
 int zn_live_descriptor(const zn_live *l);
 /* Returns the LINKTYPE_* of its frames. */
 uint32_t zn_live_link_type(const zn_live *l);

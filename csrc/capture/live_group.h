@@ -5,8 +5,8 @@
  *
  * The two directions of a link often arrive on two interfaces, and a handshake that is read out of
  * order proves nothing. The kernel hands over a frame up to ZN_LIVE_BLOCK_MS late. So a frame of
- * one interface waits until each other one has delivered a later frame, or was found empty late
- * enough. One interface alone waits for nothing; a clock that was set costs ZN_LIVE_HOLD_MS once.
+ * one interface waits until each other interface has delivered a later frame, or was found empty
+ * late enough. A single interface does not wait; a change of the clock costs ZN_LIVE_HOLD_MS once.
  */
 #ifndef ZN_CAPTURE_LIVE_GROUP_H
 #define ZN_CAPTURE_LIVE_GROUP_H
@@ -55,8 +55,8 @@ uint64_t zn_live_group_take_merged(zn_live_group *g);
 
 /* Returns how many interfaces were added. */
 size_t zn_live_group_size(const zn_live_group *g);
-/* Return of the i-th interface that was added: its counts, its LINKTYPE_*, and why it, or one of
- * its rings, ended (NULL: it did not). */
+/* Return for the i-th interface that was added: its counts, its LINKTYPE_*, and the reason why it,
+ * or a ring of it, ended (NULL if it did not end). */
 zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i);
 uint32_t zn_live_group_link_type(const zn_live_group *g, size_t i);
 const char *zn_live_group_warning(const zn_live_group *g, size_t i);

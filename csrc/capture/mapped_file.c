@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the page cache holds the file in blocks of 2 MiB, aligned as the addresses are, a part
- * takes one entry of the page table.
+ * If the page cache has the file in blocks of 2 MiB, aligned like the addresses, a part takes one
+ * entry of the page table.
  */
 #include "capture/mapped_file.h"
 

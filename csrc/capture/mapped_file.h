@@ -34,8 +34,8 @@ void zn_file_map_close(zn_file_map *m);
 /* Asks for the pages of the next part. Returns how many bytes it has, 0 at the end of the file,
  * which may come before `total` now; or -1 and errno. */
 int64_t zn_file_map_next(zn_file_map *m);
-/* Returns 0, or -1 when the bytes read so far cannot be believed. errno ESTALE: the file is shorter
- * now; EIO: some of it was missing or could not be read. */
+/* Returns 0, or -1 if the bytes read so far are not reliable. errno is ESTALE if the file is
+ * shorter now, and EIO if a part of it was missing or could not be read. */
 int zn_file_map_check(const zn_file_map *m);
 /* Returns true when it is known, without asking the system, that they cannot be believed. */
 bool zn_file_map_is_cut(const zn_file_map *m);

@@ -3,11 +3,11 @@
 /*
  * pcap: a header of 24 bytes, then records: 16 bytes, and the captured ones.
  *
- * Ixia's variants have magic numbers of their own and four bytes more in the header. In those of
- * Kuznetzov's patches (Linux, 1999) and of Nokia's routers a record's header is longer, and the
- * magic number does not say by how much, or is the usual one. There the first records decide:
- * lengths, times and the further fields must make sense. A file that can be read as a plain pcap is
- * one.
+ * Ixia's variants have magic numbers of their own and four more bytes in the header. In the
+ * variants of Kuznetzov's patches (Linux, 1999) and of Nokia's routers a record's header is longer,
+ * and the magic number does not give the length, or is the usual number. Then the first records
+ * decide: lengths, times and the further fields must be plausible. A file that can be read as a
+ * plain pcap is a plain pcap.
  */
 #include "capture/format.h"
 
@@ -147,7 +147,7 @@ static int pcap_open(zn_reader *r, zn_error *err)
     if (major != MAJOR_VERSION)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a pcap of version %u, which is not known",
                        r->source.name, major);
-    zn_cursor_skip(&at, 12); /* time zone, accuracy, snapshot length: nobody fills or keeps them */
+    zn_cursor_skip(&at, 12); /* time zone, accuracy and snapshot length are not used */
     r->link_type = zn_reader_u32(r, &at) & 0xffff; /* the rest is about a trailing FCS */
     zn_cursor_skip(&at, v->more_header);
     r->fraction_ns = v->fraction_ns;

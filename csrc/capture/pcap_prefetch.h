@@ -15,8 +15,8 @@
 
 /* A pcap's record header: seconds, fraction, captured and original length. */
 #define ZN_PCAP_RECORD_BYTES 16u
-/* pcapng: the type of an enhanced packet block, and the bytes in it before its frame: type, length,
- * interface, time (upper half first), captured and original length. */
+/* pcapng: type of an enhanced packet block, and number of bytes before its frame, which are type,
+ * length, interface, time (upper half first), captured and original length. */
 #define ZN_PCAPNG_ENHANCED 6u
 #define ZN_PCAPNG_FRAME_AT 28u
 #define ZN_PCAPNG_BLOCK_BYTES (ZN_PCAPNG_FRAME_AT + 4u) /* with the length again at the end */

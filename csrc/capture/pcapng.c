@@ -33,7 +33,7 @@
 __extension__ typedef __int128 wide;
 __extension__ typedef unsigned __int128 unsigned_wide;
 
-/* Reads the byte order of a section header; false when it has none. */
+/* Reads the byte order of a section header; returns false if the mark is invalid. */
 static bool read_byte_order(zn_cursor at, bool *big)
 {
     zn_cursor again;

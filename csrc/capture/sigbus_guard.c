@@ -37,7 +37,8 @@ static bool put_zeros_at(uintptr_t address)
     for (size_t i = 0; i < ZN_MAP_GUARDS; i++) {
         struct guard *g = &guards[i];
         uintptr_t start = atomic_load(&g->start), end = atomic_load(&g->end);
-        /* The same start before and after reading the end: both are of one range. */
+        /* If the start is equal before and after the end is read, start and end belong to one
+         * range. */
         if (address >= start && address < end && atomic_load(&g->start) == start)
             return put_zeros(g, address, end);
     }

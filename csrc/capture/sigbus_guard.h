@@ -2,15 +2,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Guards mapped files that become shorter while they are read. The kernel ends a process that
- * touches a page which is no longer there (SIGBUS). In a guarded range such a page, and all after
- * it, read as zeros instead, and the guard remembers this: a reader asks the guard before it relies
- * on the bytes that it read.
+ * touches a page which no longer exists (SIGBUS). In a guarded range such a page, and all pages
+ * after it, read as zeros instead, and the guard records this. A reader checks the guard before it
+ * relies on the bytes that it read.
  *
  * The first guard installs a handler of SIGBUS for the whole process. The handler stays, and passes
- * signals for other addresses on to the handler that was there before. Where another handler was
- * installed later, or the thread blocks the signal, zn_sigbus_guard_add guards nothing and says so.
- * A program that does either while a range is guarded, or reads it on a thread that blocks the
- * signal, loses the guard: a missing page ends the process.
+ * signals for other addresses on to the handler that was there before. If another handler was
+ * installed later, or the thread blocks the signal, zn_sigbus_guard_add guards nothing and returns
+ * so. If a program does this while a range is guarded, or reads the range on a thread that blocks
+ * the signal, a missing page ends the process.
  */
 #ifndef ZN_CAPTURE_SIGBUS_GUARD_H
 #define ZN_CAPTURE_SIGBUS_GUARD_H

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snoop (RFC 1761): a header of 16 bytes, then records: 24 bytes, the captured ones, and padding.
- * All numbers are big-endian.
+ * snoop (RFC 1761): a header of 16 bytes, then records. A record has 24 bytes of header, the
+ * captured bytes, and padding. All numbers are big-endian.
  */
 #include "capture/format.h"
 

@@ -34,15 +34,16 @@ void zn_column_cell(const zn_column *column, const zn_record *r, zn_cell *out);
 /* Reads the column's member, a number or an enum. */
 uint64_t zn_column_number(const zn_column *column, const zn_record *r);
 
-/* The words that a column has for values, *n of them, by the number of its enum; a NULL among them
- * stands for no value. NULL for a column with other values. */
+/* Returns the words of a column's values, *n of them, indexed by the number of its enum; a NULL
+ * entry means no value. Returns NULL for a column whose values are not words. */
 const char *const *zn_column_words(const zn_column *column, size_t *n);
 /* "tls" and so on, NULL for none. */
 const char *zn_name_source_word(zn_name_source source);
 
 /* Appends a value of any kind but NONE: no blank, no control character, never empty. */
 void zn_cell_put(zn_text *out, const zn_cell *value);
-/* Stores a number in 1, 2, 4 or 8 bytes; one that does not fit becomes the largest that does. */
+/* Stores a number in 1, 2, 4 or 8 bytes; a number that does not fit is replaced by the largest that
+ * fits. */
 void zn_cell_store(uint8_t *to, size_t bytes, uint64_t number);
 /* Appends a word that ends with NUL, such as a column's name. */
 void zn_column_put_word(zn_text *out, const char *word);

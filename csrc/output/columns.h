@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of release/columns.h as a table: each format takes its columns from here, by groups. The
- * names and the order of Tstat's groups are those of Tstat 3.3.
+ * Rows of release/columns.h as a table: each format takes its columns from here, by groups. Tstat's
+ * groups have the names and the order of Tstat 3.3.
  */
 #ifndef ZN_OUTPUT_COLUMNS_H
 #define ZN_OUTPUT_COLUMNS_H

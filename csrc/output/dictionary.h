@@ -37,7 +37,7 @@ uint32_t zn_dictionary_text(zn_dictionary *d, const zn_hash_key *key, zn_span te
  * memory is out. Together they wait for memory once. */
 bool zn_dictionary_addresses(zn_dictionary *d, const zn_hash_key *key, const zn_addr *addresses,
                              uint64_t which, uint32_t numbers[64]);
-/* Does the same for texts. */
+/* Encodes texts as zn_dictionary_addresses does addresses. */
 bool zn_dictionary_texts(zn_dictionary *d, const zn_hash_key *key, const zn_short_text *texts,
                          uint64_t which, uint32_t numbers[64]);
 /* Forgets everything; the memory stays. */

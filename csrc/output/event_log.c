@@ -11,8 +11,8 @@ _Static_assert(ZN_EVENT_NAME_MAX == 253, "as the format says");
 
 /* ---- a record -------------------------------------------------------------------------------- */
 
-/* The fields of a row, in its order, which leaves no gap: columns of row_columns or of every flow.
- * Numbers stand for words. */
+/* Fields of a row, in the row's order, without gaps: columns of row_columns or of every flow. Words
+ * are stored as numbers. */
 static const char *const record_fields[] = {
     "t_start_ns",  "t_end_ns",     "epoch",        "c_pkts", "s_pkts",
     "c_bytes",     "s_bytes",      "client",       "server", "client_port",
@@ -27,7 +27,7 @@ static const char *const record_fields[] = {
      .offset = offsetof(zn_record, member),                                                        \
      .size = sizeof((const zn_record *)NULL)->member}
 
-/* What rows alone have: zn_disclosure. */
+/* Columns that only rows have, of the type zn_disclosure. */
 static const zn_column row_columns[] = {
     ROW_COLUMN("client_shown", client.disclosure),
     ROW_COLUMN("server_shown", server.disclosure),

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records and observations as rows of fixed size, for programs that embed the engine. A row holds
- * what a line of the JSON logs holds; what is withheld is zero. Python makes its NumPy types of
+ * Records and observations as rows of fixed size, for programs that embed the engine. A row has the
+ * values of a line of the JSON logs; suppressed values are zero. Python makes its NumPy types from
  * the layouts here.
  */
 #ifndef ZN_OUTPUT_EVENT_LOG_H

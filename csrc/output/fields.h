@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields of a flow in the formats that hold TCP and UDP flows in one table: CSV, JSON Lines and
- * the columns for Parquet. First the group FLOW of release/columns.h, which every flow has; then
- * Tstat's columns, but for those that are TSTAT_ONLY. A flow has no value in a column that is not
- * in its protocol's log.
+ * Fields of a flow in the formats that have TCP and UDP flows in one table: CSV, JSON Lines and the
+ * columns for Parquet. The first fields are the group FLOW of release/columns.h, which every flow
+ * has. Tstat's columns follow, without the TSTAT_ONLY columns. A flow has no value in a column that
+ * is not in its protocol's log.
  */
 #ifndef ZN_OUTPUT_FIELDS_H
 #define ZN_OUTPUT_FIELDS_H

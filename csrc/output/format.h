@@ -16,14 +16,15 @@ typedef struct zn_format_state zn_format_state;
 
 typedef struct zn_format {
     const char *name;          /* of the output, in Python */
-    const char *stem, *suffix; /* of its files: "flows", ".csv"; NULL: it has none */
+    const char *stem, *suffix; /* of its files, such as "flows" and ".csv"; NULL: no files */
     bool is_rows;              /* the output is rows of bytes, not lines */
     uint8_t proto;             /* of the flows whose records it takes; 0: of all */
-    /* Prepares the format's state for these sets of columns (ZN_SET_*); NULL: it has none. */
+    /* Prepares the format's state for these sets of columns (ZN_SET_*); NULL: no state. */
     void (*init)(zn_format_state *state, unsigned sets);
-    /* Appends the line that a file begins with; NULL: there is none. */
+    /* Appends the first line of a file; NULL: files have no such line. */
     void (*header)(const zn_format_state *state, zn_text *out);
-    /* Appends a record; false for one that the format leaves out. NULL: takes no records. */
+    /* Appends a record; returns false if the format omits the record. NULL: the format has no
+     * records. */
     bool (*record)(zn_format_state *state, zn_text *out, const zn_record *r);
     /* Appends a release. NULL: takes none. */
     void (*release)(zn_text *out, const zn_release *release);

@@ -19,7 +19,7 @@ typedef struct zn_packet_file_frame {
     uint32_t wire;     /* its bytes on the wire, >= captured */
 } zn_packet_file_frame;
 
-/* Bytes of a record before those of its frame. */
+/* Bytes of a record before its frame. */
 #define ZN_PACKET_FILE_PCAP_HEAD 16u
 #define ZN_PACKET_FILE_PCAPNG_HEAD 28u
 

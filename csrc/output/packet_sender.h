@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames out of a network interface: a packet socket that receives nothing (packet(7)). Frames go
- * straight to the driver's queue (PACKET_QDISC_BYPASS), so that the system's own queues neither
- * reorder nor drop them uncounted; programs that capture on the same interface do not see them.
+ * Sends frames out of a network interface by a packet socket that receives nothing (packet(7)).
+ * Frames go straight to the driver's queue (PACKET_QDISC_BYPASS), so that the system's own queues
+ * neither reorder nor drop them uncounted; programs that capture on the same interface do not see
+ * them.
  *
- * A TCP segment above the MTU, as the offloads of a card that receives put them together, leaves as
- * segments of the MTU, whose checksums are right also where a program on this machine reads them. A
- * datagram above the MTU does not leave: which datagrams it once was, nobody knows.
+ * A TCP segment above the MTU, such as the receive offloads of a card make, leaves as segments of
+ * the MTU. Their checksums are right also for a program on this machine. A datagram above the MTU
+ * does not leave, because the datagrams from which it was merged are unknown.
  */
 #ifndef ZN_OUTPUT_PACKET_SENDER_H
 #define ZN_OUTPUT_PACKET_SENDER_H
@@ -16,7 +17,7 @@
 
 typedef struct zn_packet_sender zn_packet_sender;
 
-/* Counts of frames; each that was to be sent is in one of them. */
+/* Counts of frames; each frame that was to be sent is in one count. */
 typedef struct zn_packet_sender_counts {
     uint64_t sent;     /* left whole, perhaps as several segments */
     uint64_t bytes;    /* of those, as their records have them */
@@ -27,10 +28,10 @@ typedef struct zn_packet_sender_counts {
 
 /*
  * Opens a sender on an Ethernet interface, which must be up, and neither changes its mode nor reads
- * from it. patience_ns: how long a frame that finds the queue full waits for space, 0: not at all;
- * once a frame waited in vain, no more of that call do. Returns 0, or with *out NULL:
- * -ZN_ERR_IO (os_errno EPERM: CAP_NET_RAW is missing; ENODEV: no such interface; ENETDOWN: it is
- * down), -ZN_ERR_CONFIG for one that is not Ethernet, -ZN_ERR_CAPACITY without memory.
+ * from it. patience_ns: ns for which a frame waits for space if the queue is full; 0: it does not
+ * wait. If a frame waited in vain, later frames of that call do not wait. Returns 0, or with *out
+ * NULL: -ZN_ERR_IO (os_errno EPERM: CAP_NET_RAW is missing; ENODEV: no such interface; ENETDOWN: it
+ * is down), -ZN_ERR_CONFIG for an interface that is not Ethernet, -ZN_ERR_CAPACITY without memory.
  */
 int zn_packet_sender_open(zn_packet_sender **out, const char *interface, int64_t patience_ns,
                           zn_error *err);

@@ -7,7 +7,7 @@
 #include <endian.h>
 
 #define WORD_MAX_BYTES 32
-#define FIRST_ROWS (65536 + 1024) /* the rows taken at a time, and those that come until then */
+#define FIRST_ROWS (65536 + 1024) /* rows taken at a time, and rows that may come until then */
 /* Bytes behind each column, so that equal rows of different columns do not compete for the same
  * lines of the processor's cache. */
 #define GAP 64
@@ -230,8 +230,8 @@ static void put_cell(zn_table *t, size_t i, size_t row, const zn_cell *v)
     }
 }
 
-/* Puts the numbers of a record that are copied as they are. Where nothing is copied the staging
- * block stays 0. */
+/* Copies the numbers of a record that need no conversion. Fields without a copied number stay 0 in
+ * the staging block. */
 static void put_numbers(const zn_table_plan *plan, size_t row, const char *record)
 {
     const zn_table_step *s = plan->step + plan->end[ZN_COPY_NOTHING];
@@ -390,7 +390,7 @@ const uint8_t *zn_table_valid(const zn_table *t, size_t i)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* The columns of a table that hold addresses, and those that hold texts, fit into staging. */
+/* Checks that the columns of addresses and the columns of texts of a table fit into staging. */
 #define IN_TABLE(kind, type, wanted)                                                               \
     +(ZN_COLUMN_##kind == ZN_COLUMN_##wanted && ZN_FIELD_##type != ZN_FIELD_TSTAT_ONLY)
 #define ADDRESSES(name, kind, type, ...) IN_TABLE(kind, type, ADDRESS)

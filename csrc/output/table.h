@@ -45,7 +45,7 @@ typedef struct zn_table_step {
     uint8_t *to; /* the column's staged values */
 } zn_table_step;
 
-/* The steps of a row, those of a kind together. */
+/* Steps of writing a row, grouped by kind. */
 typedef struct zn_table_plan {
     zn_table_step step[ZN_COLUMNS_MAX];
     uint32_t end[ZN_COPY_KINDS]; /* of the steps of each kind */
