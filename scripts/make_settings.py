@@ -22,7 +22,7 @@ from zanon_net.config.schema import RUN, SETTINGS, rows_of  # noqa: E402
 from zanon_net.config.setting import Setting  # noqa: E402
 
 PAGE = ROOT / "docs/reference/configuration.md"
-BEGIN, END = "<!-- made by scripts/make_settings.py -->\n", "<!-- end of what was made -->\n"
+BEGIN, END = "<!-- made by scripts/make_settings.py -->\n", "<!-- end of the generated part -->\n"
 CORE = ROOT / "zanon_net/core/settings.pyx"
 STRUCTS = {
     "run": "zn_engine_config",
@@ -61,7 +61,7 @@ def settings_tables() -> Iterator[str]:
     commands."""
     yield from _table("setting", {f"[{name}]": rows_of("run", name) for name in SECTIONS})
     yield ""
-    yield "`for` presets these of them. What is set itself wins:"
+    yield "`for` presets these settings. A setting that is given explicitly wins:"
     yield ""
     yield from _presets()
     yield ""
