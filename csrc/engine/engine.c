@@ -117,10 +117,10 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
         roles->internal = e->internal;
         roles->internal_count = config->internal_count;
     }
-    e->split_ns = config->split_ns;
-    e->order = config->order;
+    e->boundaries.split_ns = config->split_ns;
+    e->queues.order = config->order;
     e->max_flows = config->max_flows;
-    e->period = -1;
+    e->boundaries.period = -1;
     return zn_outputs_init(&e->outputs, zn_view_config_outputs(config), config->sets, err);
 }
 
@@ -265,8 +265,8 @@ void zn_engine_close(zn_engine *e)
     zn_decode_ahead_close(e->decode_ahead);
     zn_async_writer_close(e->writer);
     zn_outputs_fini(&e->outputs);
-    zn_minute_hold_fini(&e->held_records);
-    zn_minute_hold_fini(&e->held_releases);
+    zn_minute_queue_fini(&e->queues.records);
+    zn_minute_queue_fini(&e->queues.releases);
     zn_engine_close_packets(e);
     zn_engine_close_decider(e);
     zn_analyzers_close(&e->names);
@@ -417,7 +417,8 @@ size_t zn_engine_memory(const zn_engine *e)
                  zn_packet_images_memory(&e->packets[i].images);
     bytes +=
         zn_frame_builder_memory(&e->frame_builder) + zn_remote_counter_memory(&e->remote.counter);
-    bytes += zn_minute_hold_memory(&e->held_records) + zn_minute_hold_memory(&e->held_releases);
+    bytes +=
+        zn_minute_queue_memory(&e->queues.records) + zn_minute_queue_memory(&e->queues.releases);
     return bytes + zn_outputs_memory(&e->outputs);
 }
 

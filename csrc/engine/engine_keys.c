@@ -107,7 +107,7 @@ int zn_engine_open_view_keys(const zn_engine *e, const zn_engine_config *config,
 
 int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err)
 {
-    zn_pseudonym_batch *asked = &e->asked;
+    zn_pseudonym_batch *asked = &e->unmapped;
     size_t n = asked->n;
     if (n == 0)
         return 0;
@@ -124,7 +124,7 @@ int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err)
 int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
                         zn_error *err)
 {
-    zn_pseudonym_batch *asked = &e->asked;
+    zn_pseudonym_batch *asked = &e->unmapped;
     zn_flow *f = zn_flow_entry(e->flows, flow);
     int64_t epoch = zn_keys_epoch(e->keys, f->first_ns);
     size_t i;
@@ -150,7 +150,7 @@ int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned end, const zn_addr
 /* The key of the epoch in which the minute begins; without a key file, of the current one. */
 static int find_order_key(zn_engine *e, int64_t minute)
 {
-    zn_order_key *of = &e->order_key;
+    zn_order_key *of = &e->queues.key;
     int64_t t_ns = zn_keys_is_derived(e->keys) ? minute * ZN_MINUTE_NS : 0;
     int64_t epoch = zn_keys_epoch(e->keys, t_ns);
     uint8_t bytes[sizeof of->key];
@@ -180,7 +180,7 @@ int zn_engine_rank(zn_engine *e, int64_t minute, const zn_flow *f, int64_t t_ns,
     word[4] = (uint64_t)f->tuple.port[f->client] << 32 |
               (uint64_t)f->tuple.port[1u - f->client] << 16 | f->tuple.proto;
     word[5] = (uint64_t)t_ns;
-    *rank = zn_hash_words(&e->order_key.key, word, sizeof word / sizeof word[0]);
+    *rank = zn_hash_words(&e->queues.key.key, word, sizeof word / sizeof word[0]);
     return 0;
 }
 

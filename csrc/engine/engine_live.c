@@ -10,22 +10,22 @@ int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int w
                        zn_error *err)
 {
     int taken = 0, before, n = 1, rc = 0;
-    if (e->pending_of != 0) /* frames of a capture, which may be closed by now */
-        e->pending_count = 0;
-    e->pending_of = 0;
-    before = (int)e->pending_count;
+    if (e->pending.capture != 0) /* frames of a capture, which may be closed by now */
+        e->pending.count = 0;
+    e->pending.capture = 0;
+    before = (int)e->pending.count;
     if (e->pool != NULL)
         rc = zn_pool_begin(e->pool, err);
     zn_popularity_next(&e->popularity);
     zn_live_group_share(group, e->pool);
     e->decoder.live = true;
     zn_engine_write_async(e);
-    while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
-        if (e->pending_count == 0) {
-            n = zn_live_group_next(group, &e->pending, taken == 0 ? wait_ms : 0, err);
+    while (rc == 0 && (taken < max_frames || e->pending.count != 0)) {
+        if (e->pending.count == 0) {
+            n = zn_live_group_next(group, &e->pending.frames, taken == 0 ? wait_ms : 0, err);
             if (n <= 0)
                 break;
-            e->pending_count = (size_t)n;
+            e->pending.count = (size_t)n;
             taken += n;
         }
         rc = zn_engine_take_pending(e, err);

@@ -24,11 +24,11 @@ static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
 {
     int n;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_READ);
-    n = zn_source_read(source, e->frames, want, &e->pending_count, err);
-    e->pending = e->frames;
-    e->pending_of = zn_capture_number(source->capture);
+    n = zn_source_read(source, e->pending.buffer, want, &e->pending.count, err);
+    e->pending.frames = e->pending.buffer;
+    e->pending.capture = zn_capture_number(source->capture);
     if (n > 0)
-        e->stats.n[ZN_STAT_FRAMES_FILTERED] += (uint64_t)n - e->pending_count;
+        e->stats.n[ZN_STAT_FRAMES_FILTERED] += (uint64_t)n - e->pending.count;
     return n;
 }
 
@@ -42,14 +42,14 @@ static bool is_pause(const zn_source *source, int n, const zn_error *err)
  * the source, or where a stream has no more for now; not with the call. */
 static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    int taken = e->interrupted + (int)e->pending_count, n = 1, rc = 0;
+    int taken = e->pending.interrupted + (int)e->pending.count, n = 1, rc = 0;
     /* a stream has no more for now: its frames are decided before the batch is full */
     bool drained = false;
-    e->interrupted = 0;
-    while (rc == 0 && !(drained && e->pending_count == 0) &&
-           (taken < max_frames || e->pending_count != 0)) {
+    e->pending.interrupted = 0;
+    while (rc == 0 && !(drained && e->pending.count == 0) &&
+           (taken < max_frames || e->pending.count != 0)) {
         int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
-        if (e->pending_count == 0) {
+        if (e->pending.count == 0) {
             n = read_frames(e, source, want, err);
             if (n <= 0)
                 break;
@@ -61,7 +61,7 @@ static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *e
             break;
     }
     if (rc == 0 && is_pause(source, n, err))
-        e->interrupted = taken;
+        e->pending.interrupted = taken;
     else if (rc == 0 && (n <= 0 || drained))
         rc = zn_engine_end_batch(e, err);
     if (rc != 0)
@@ -111,10 +111,10 @@ static int take_portions(zn_engine *e, zn_error *err)
 
 static int run_ahead(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    int before = (int)e->pending_count,
+    int before = (int)e->pending.count,
         left = before + zn_decode_ahead_left(e->decode_ahead, source);
     int rc = zn_pool_begin(e->pool, err);
-    while (rc == 0 && e->pending_count != 0) {
+    while (rc == 0 && e->pending.count != 0) {
         rc = zn_engine_take_pending(e, err);
         if (rc == 0 && must_stop(e))
             return before;
@@ -136,9 +136,9 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
                          (max_frames > ZN_ENGINE_BATCH && zn_capture_is_mapped(source->capture)));
     int n, rc;
     /* of a capture that may be closed by now */
-    if (e->pending_of != zn_capture_number(source->capture)) {
-        e->pending_count = 0;
-        e->interrupted = 0;
+    if (e->pending.capture != zn_capture_number(source->capture)) {
+        e->pending.count = 0;
+        e->pending.interrupted = 0;
     }
     zn_popularity_next(&e->popularity);
     n = decode_ahead ? run_ahead(e, source, max_frames, err) : run_here(e, source, max_frames, err);

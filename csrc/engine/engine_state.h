@@ -16,7 +16,7 @@
 #include "engine/decider.h"
 #include "engine/decode_ahead.h"
 #include "engine/engine.h"
-#include "engine/minute_hold.h"
+#include "engine/minute_queue.h"
 #include "engine/packet_decoder.h"
 #include "engine/profile_stage.h"
 #include "release/gate.h"
@@ -31,7 +31,7 @@
 /* ends of flows that a batch opens */
 #define ZN_ENGINE_BATCH_ENDS (2 * ZN_ENGINE_BATCH)
 
-/* Addresses whose pseudonyms are made together: all of one epoch. */
+/* Addresses whose pseudonyms are made together, all with the key of one epoch. */
 typedef struct zn_pseudonym_batch {
     int64_t epoch;
     size_t n;
@@ -40,12 +40,35 @@ typedef struct zn_pseudonym_batch {
     uint8_t end[ZN_ENGINE_BATCH_ENDS];
 } zn_pseudonym_batch;
 
-/* The key of the order in which records leave together, of an epoch. */
+/* Key of the order in which the records of a minute leave. */
 typedef struct zn_order_key {
     zn_hash_key key;
     int64_t epoch;
     bool known;
 } zn_order_key;
+
+/* Queues of what waits for the end of its minute. */
+typedef struct zn_order_queues {
+    zn_order order;
+    zn_order_key key;
+    zn_minute_queue records, releases;
+} zn_order_queues;
+
+/* Ends of the minute and of the period, in packet time. */
+typedef struct zn_boundaries {
+    int64_t split_ns;                    /* length of a period; 0: no periods */
+    int64_t period;                      /* number of the current period; -1: none yet */
+    int64_t calm_from_ns, calm_until_ns; /* between them neither a minute nor a period ends */
+} zn_boundaries;
+
+/* Frames that were read and not taken yet. */
+typedef struct zn_pending_frames {
+    const zn_frame *frames;
+    size_t count;
+    uint64_t capture; /* zn_capture_number of their capture; 0: interfaces */
+    int interrupted;  /* frames that the last call took before its capture paused */
+    zn_frame buffer[ZN_ENGINE_BATCH];
+} zn_pending_frames;
 
 #define ZN_PACKET_OUTPUTS_MAX (ZN_VIEWS_MAX + 1u)
 
@@ -80,7 +103,7 @@ struct zn_engine {
     zn_addr_plan plan;
     zn_text key_scope; /* the settings that keys depend on */
     zn_keys *keys;
-    zn_pseudonym_batch asked;
+    zn_pseudonym_batch unmapped;
     zn_flow_table *flows;
     zn_name_store name_store;
     zn_dn_hunter dn_hunter;
@@ -91,13 +114,9 @@ struct zn_engine {
     zn_remote remote; /* state of zn_decide_remote */
     zn_names names;
     zn_outputs outputs;
-    zn_record record;         /* of the flow that closed last, when no thread writes behind */
-    int64_t split_ns, period; /* ns of a period, 0: none; number of the current one, -1: none yet */
-    /* Packet time from which on, and up to which, neither a minute nor a period ends. */
-    int64_t calm_from_ns, calm_until_ns;
-    zn_order order;
-    zn_order_key order_key;
-    zn_minute_hold held_records, held_releases;
+    zn_record record; /* record of the flow that closed last, if no thread writes records */
+    zn_boundaries boundaries;
+    zn_order_queues queues;
     zn_packets packets[ZN_PACKET_OUTPUTS_MAX]; /* the main output, and views of it */
     unsigned packets_count;                    /* 0: no packets are wanted */
     zn_frame_builder frame_builder;
@@ -111,11 +130,7 @@ struct zn_engine {
     zn_decode_ahead *decode_ahead; /* the same */
     zn_async_writer *writer;       /* the same */
     bool writes_async;
-    const zn_frame *pending; /* frames that were read and not taken yet */
-    size_t pending_count;
-    uint64_t pending_of; /* zn_capture_number of their capture; 0: interfaces */
-    int interrupted;     /* frames that the last call took before its capture paused */
-    zn_frame frames[ZN_ENGINE_BATCH];
+    zn_pending_frames pending;
 };
 
 /* Opens the keys of the engine, whose roles are set. Returns 0 or a negative zn_err with *err

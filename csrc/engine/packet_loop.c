@@ -31,12 +31,12 @@ _Static_assert(ZN_ENGINE_BATCH_VOTES - ZN_REMOTE_VOTES_MAX > GROUP_VOTES,
 static int begin_period(zn_engine *e, int64_t period, zn_error *err)
 {
     int rc = 0;
-    if (e->period >= 0)
+    if (e->boundaries.period >= 0)
         rc = zn_engine_flush_votes(e, true, err);
     if (rc == 0 && e->packets_count != 0)
         zn_engine_emit(e, e->clock.now_ns, true);
-    e->period = period;
-    return rc != 0 ? rc : e->decider->begin_period(e, period * e->split_ns, err);
+    e->boundaries.period = period;
+    return rc != 0 ? rc : e->decider->begin_period(e, period * e->boundaries.split_ns, err);
 }
 
 /* Ends the minute in which calm_from_ns lies, and has its records leave. Flows whose idle time
@@ -44,7 +44,7 @@ static int begin_period(zn_engine *e, int64_t period, zn_error *err)
 static int end_minute(zn_engine *e, int64_t minute, zn_error *err)
 {
     int rc;
-    zn_flow_expire(e->flows, (e->calm_from_ns / ZN_MINUTE_NS + 1) * ZN_MINUTE_NS);
+    zn_flow_expire(e->flows, (e->boundaries.calm_from_ns / ZN_MINUTE_NS + 1) * ZN_MINUTE_NS);
     rc = zn_engine_flush_votes(e, true, err);
     return rc == 0 ? e->decider->end_minutes(e, minute, err) : rc;
 }
@@ -54,21 +54,23 @@ static int see_boundary(zn_engine *e, int64_t t_ns, zn_error *err)
 {
     int64_t minute = t_ns / ZN_MINUTE_NS, from_ns = INT64_MIN, until_ns = INT64_MAX;
     int rc = 0;
-    if (e->order != ZN_ORDER_CLOSING) {
-        if (e->calm_until_ns != 0 && minute > e->calm_from_ns / ZN_MINUTE_NS)
+    if (e->queues.order != ZN_ORDER_CLOSING) {
+        if (e->boundaries.calm_until_ns != 0 && minute > e->boundaries.calm_from_ns / ZN_MINUTE_NS)
             rc = end_minute(e, minute, err);
         from_ns = minute * ZN_MINUTE_NS;
         until_ns = from_ns + ZN_MINUTE_NS;
     }
-    if (rc == 0 && e->split_ns != 0) {
-        int64_t period = t_ns / e->split_ns, ends_ns = (period + 1) * e->split_ns;
-        if (period != e->period)
+    if (rc == 0 && e->boundaries.split_ns != 0) {
+        int64_t period = t_ns / e->boundaries.split_ns,
+                ends_ns = (period + 1) * e->boundaries.split_ns;
+        if (period != e->boundaries.period)
             rc = begin_period(e, period, err);
-        from_ns = from_ns > ends_ns - e->split_ns ? from_ns : ends_ns - e->split_ns;
+        from_ns =
+            from_ns > ends_ns - e->boundaries.split_ns ? from_ns : ends_ns - e->boundaries.split_ns;
         until_ns = until_ns < ends_ns ? until_ns : ends_ns;
     }
-    e->calm_from_ns = from_ns;
-    e->calm_until_ns = until_ns;
+    e->boundaries.calm_from_ns = from_ns;
+    e->boundaries.calm_until_ns = until_ns;
     return rc;
 }
 
@@ -192,7 +194,8 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
     zn_flow_layer7 *l = NULL;
     int rc = see_time(e, p->t_ns, err);
     e->taken = 0;
-    if (rc == 0 && (e->clock.now_ns < e->calm_from_ns || e->clock.now_ns >= e->calm_until_ns))
+    if (rc == 0 && (e->clock.now_ns < e->boundaries.calm_from_ns ||
+                    e->clock.now_ns >= e->boundaries.calm_until_ns))
         rc = see_boundary(e, e->clock.now_ns, err);
     if (rc != 0)
         return rc;
@@ -262,7 +265,8 @@ static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_
     return e->decoder.in_order && zn_clock_expects(&e->clock, packet[0]->t_ns) &&
            !zn_flow_comes_late(e->flows, packet[0]->t_ns) &&
            !zn_flow_expire_due(e->flows, last_ns) &&
-           (e->split_ns == 0 || last_ns / e->split_ns == e->period);
+           (e->boundaries.split_ns == 0 ||
+            last_ns / e->boundaries.split_ns == e->boundaries.period);
 }
 
 /* take_unwanted for a flow that an analyzer still waits for something of. Not inline, as
@@ -459,11 +463,11 @@ size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n)
 
 int zn_engine_take_pending(zn_engine *e, zn_error *err)
 {
-    const zn_frame *frames = e->pending;
-    size_t n = zn_engine_until_window(e, frames, e->pending_count);
+    const zn_frame *frames = e->pending.frames;
+    size_t n = zn_engine_until_window(e, frames, e->pending.count);
     int rc;
-    e->pending += n;
-    e->pending_count -= n;
+    e->pending.frames += n;
+    e->pending.count -= n;
     rc = zn_engine_take_frames(e, frames, NULL, 0, n, err);
     return rc == 0 && e->popularity.due ? zn_engine_flush_batch(e, true, err) : rc;
 }

@@ -33,43 +33,43 @@ static void put_record(zn_engine *e, const zn_record *record)
  * ended. */
 static int write_held_records(zn_engine *e, int64_t before, bool early, zn_error *err)
 {
-    zn_minute_hold *held = &e->held_records;
-    int64_t n = zn_minute_hold_leave(held, before);
+    zn_minute_queue *queue = &e->queues.records;
+    int64_t n = zn_minute_queue_leave(queue, before);
     if (n < 0)
         return no_memory(err);
     for (int64_t i = 0; i < n; i++) {
         zn_record *record = next_record(e);
-        zn_record_unpack(held->bytes + held->leaving[i].at, record);
+        zn_record_unpack(queue->bytes + queue->leaving[i].at, record);
         if (early)
             zn_record_hide_client(record);
         put_record(e, record);
     }
     if (n != 0)
-        zn_minute_hold_left(held, before);
+        zn_minute_queue_left(queue, before);
     if (early)
         e->stats.n[ZN_STAT_HOLD_FULL] += (uint64_t)n;
-    e->stats.n[ZN_STAT_RECORDS_HELD] = held->n;
+    e->stats.n[ZN_STAT_RECORDS_HELD] = queue->n;
     return 0;
 }
 
 static int write_held_releases(zn_engine *e, int64_t before, bool early, zn_error *err)
 {
-    zn_minute_hold *held = &e->held_releases;
-    int64_t n = zn_minute_hold_leave(held, before);
+    zn_minute_queue *queue = &e->queues.releases;
+    int64_t n = zn_minute_queue_leave(queue, before);
     if (n < 0)
         return no_memory(err);
     for (int64_t i = 0; i < n; i++) {
         zn_release release;
-        zn_release_unpack(held->bytes + held->leaving[i].at, &release);
+        zn_release_unpack(queue->bytes + queue->leaving[i].at, &release);
         if (early)
             zn_release_hide_client(&release);
         zn_outputs_release(&e->outputs, &release);
     }
     if (n != 0)
-        zn_minute_hold_left(held, before);
+        zn_minute_queue_left(queue, before);
     if (early)
         e->stats.n[ZN_STAT_HOLD_FULL] += (uint64_t)n;
-    e->stats.n[ZN_STAT_OBSERVATIONS_HELD] = held->n;
+    e->stats.n[ZN_STAT_OBSERVATIONS_HELD] = queue->n;
     return 0;
 }
 
@@ -83,39 +83,39 @@ int zn_engine_write_held(zn_engine *e, int64_t before, zn_error *err)
 
 static int hold_record(zn_engine *e, const zn_flow *f, const zn_record *record, zn_error *err)
 {
-    zn_minute_hold *held = &e->held_records;
+    zn_minute_queue *queue = &e->queues.records;
     int64_t minute = f->closed_ns / ZN_MINUTE_NS;
     uint64_t rank;
     uint8_t *to;
     int rc = zn_engine_rank(e, minute, f, f->first_ns, &rank, err);
     if (rc != 0)
         return rc;
-    to = zn_minute_hold_reserve(held, ZN_RECORD_PACKED_MAX);
+    to = zn_minute_queue_reserve(queue, ZN_RECORD_PACKED_MAX);
     if (to == NULL)
         return no_memory(err);
-    zn_minute_hold_add(held, minute, rank, zn_record_pack(record, to));
-    e->stats.n[ZN_STAT_RECORDS_HELD] = held->n;
+    zn_minute_queue_add(queue, minute, rank, zn_record_pack(record, to));
+    e->stats.n[ZN_STAT_RECORDS_HELD] = queue->n;
     return 0;
 }
 
 static int hold_release(zn_engine *e, const zn_release *release, zn_release_origin origin,
                         zn_error *err)
 {
-    zn_minute_hold *held = &e->held_releases;
+    zn_minute_queue *queue = &e->queues.releases;
     int64_t minute = origin.t_ns / ZN_MINUTE_NS;
     uint64_t rank;
     uint8_t *to;
-    int rc = zn_minute_hold_is_full(held) ? write_held_releases(e, INT64_MAX, true, err) : 0;
+    int rc = zn_minute_queue_is_full(queue) ? write_held_releases(e, INT64_MAX, true, err) : 0;
     if (rc == 0)
         rc = zn_engine_rank(e, minute, zn_flow_entry(e->flows, origin.flow), origin.t_ns, &rank,
                             err);
     if (rc != 0)
         return rc;
-    to = zn_minute_hold_reserve(held, ZN_RECORD_PACKED_MAX);
+    to = zn_minute_queue_reserve(queue, ZN_RECORD_PACKED_MAX);
     if (to == NULL)
         return no_memory(err);
-    zn_minute_hold_add(held, minute, rank, zn_release_pack(release, to));
-    e->stats.n[ZN_STAT_OBSERVATIONS_HELD] = held->n;
+    zn_minute_queue_add(queue, minute, rank, zn_release_pack(release, to));
+    e->stats.n[ZN_STAT_OBSERVATIONS_HELD] = queue->n;
     return 0;
 }
 
@@ -125,7 +125,7 @@ int zn_engine_write_releases(zn_engine *e, zn_error *err)
     const zn_release *releases = zn_gate_releases(&e->gate, &n);
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++)
-        if (e->order == ZN_ORDER_MINUTE_ALL)
+        if (e->queues.order == ZN_ORDER_MINUTE_ALL)
             rc = hold_release(e, &releases[i], zn_gate_release_origin(&e->gate, i), err);
         else
             zn_outputs_release(&e->outputs, &releases[i]);
@@ -134,7 +134,8 @@ int zn_engine_write_releases(zn_engine *e, zn_error *err)
 
 static bool waits(const zn_engine *e, const zn_record *record)
 {
-    return e->order == ZN_ORDER_MINUTE_ALL || (e->order == ZN_ORDER_MINUTE && record->coarse);
+    return e->queues.order == ZN_ORDER_MINUTE_ALL ||
+           (e->queues.order == ZN_ORDER_MINUTE && record->coarse);
 }
 
 int zn_engine_write_record(zn_engine *e, uint32_t flow, uint64_t server, zn_error *err)
@@ -142,7 +143,7 @@ int zn_engine_write_record(zn_engine *e, uint32_t flow, uint64_t server, zn_erro
     zn_flow *f = zn_flow_entry(e->flows, flow);
     zn_record *record;
     int rc = 0;
-    if (zn_minute_hold_is_full(&e->held_records))
+    if (zn_minute_queue_is_full(&e->queues.records))
         rc = write_held_records(e, INT64_MAX, true, err);
     record = next_record(e);
     if (zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), server, record)) {

@@ -256,8 +256,8 @@ static bool is_server_released(const zn_packet_gate *g, const zn_flow *f,
 
 /* Fixes the addresses and the ports of a flow when its first packet leaves. A view shows no more of
  * them than the main output. If the view shows less, the pair pseudonym would join flows whose
- * server the main output shows to flows whose server it hides, for a reader of both. In the same way
- * it would join coarse flows to flows and to answers of DNS that show a name. */
+ * server the main output shows to flows whose server it hides, for a reader of both. In the same
+ * way it would join coarse flows to flows and to answers of DNS that show a name. */
 static void fix_ends(zn_packet_gate *g, uint32_t flow, zn_packet_plan *plan, bool masked,
                      int64_t due_ns)
 {

@@ -146,7 +146,7 @@ RULES = [
     ),
     Rule(
         only_deciders_know_the_remote_counter,
-        "Call a function of the decider (engine/decider.h): only engine/decide_*.c know which one it is.",
+        "Call a function of the decider (engine/decider.h): only decide_*.c know which one it is.",
         (
             "csrc/engine/flush.c: if (e->remote.counter == NULL) return 0;",
             "csrc/release/flow_record.c: if (NULL != g->remote.counter) return 0;",

@@ -176,18 +176,19 @@ def only_log_writers_see_records(sources: Sources) -> Complaints:
             yield from matches(GATED, inner, text)
 
 
-REMOTE = r"(?:\bremote_counter|\bremote\s*\.\s*counter|\bdecider\b(?!\s*(?:->|\.)))"
+WHICH_DECIDER = (
+    r"&?(?:\b\w+(?:->|\.))*\b(?:remote\.counter|decider|zn_(?:decide|gate)_(?:local|remote))\b"
+    r"(?!\s*(?:->|\.|\())"
+)
 
 
 def only_deciders_know_the_remote_counter(sources: Sources) -> Complaints:
-    """Tests of which decider an engine has; the condition of an `if` counts as well."""
-    names = rf"(?:\w+\s*(?:->|\.)\s*)*{REMOTE}"
+    """Tests for the remote counter, or for the decider that an engine has."""
+    test = rf"{WHICH_DECIDER}\s*[!=]=|[!=]=\s*{WHICH_DECIDER}|!\s*{WHICH_DECIDER}"
+    test += rf"|\b(?:if|while)\s*\(\s*{WHICH_DECIDER}\s*[)&|]"
     for inner, text in c_files(sources):
-        if not re.search(r"/decide_\w+\.c$", inner):
-            yield from matches(rf"{names}\s*[!=]=|[!=]=\s*&?\s*{names}", inner, text)
-            yield from matches(rf"!\s*{names}\b|\b(?:if|while)\s*\(\s*{names}\s*(?=[)&|])", inner, text)
-            yield from matches(r"[!=]=\s*&?\s*zn_(?:decide|gate)_(?:local|remote)\b", inner, text)
-            yield from matches(r"\bzn_(?:decide|gate)_(?:local|remote)\s*[!=]=", inner, text)
+        if not re.fullmatch(r"engine/decide_\w+\.c", inner):
+            yield from matches(test, inner, text)
 
 
 # ---- Python -------------------------------------------------------------------------------------
