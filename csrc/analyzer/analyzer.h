@@ -42,8 +42,8 @@ typedef struct zn_analyzer_functions {
      */
     zn_parse (*segment)(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used);
     /* Handles bytes that were not captured; `end` says whether captured bytes follow. Sets the
-     * parse state to the next message that can be read. NULL: the message in progress is abandoned.
-     * */
+     * parse state to the next message that can be read. NULL: the message in progress is
+     * abandoned. */
     void (*lost)(const zn_packet_context *s, zn_segment_end end);
     /* Returns whether the bytes show their sender to be a client of the protocol. */
     bool (*is_client)(const zn_packet_context *s, zn_span bytes);

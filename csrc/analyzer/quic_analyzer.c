@@ -166,8 +166,8 @@ static bool is_unreserved(uint8_t byte)
 }
 
 /* Percent-encodes printable ASCII (RFC 3986 2.1), as Tstat does, so that blanks and quotes need no
- * escape in a line. Returns false for other bytes, and if the result is longer than a name may be.
- * */
+ * escape in a line. Returns false for other bytes, and if the result is longer than a name may
+ * be. */
 static bool encode(zn_span raw, zn_hostname *out)
 {
     static const char digits[] = "0123456789ABCDEF";

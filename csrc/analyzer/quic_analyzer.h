@@ -19,8 +19,8 @@ typedef struct zn_quic_facts {
     bool both_ways;     /* the server answered in the client's version */
 } zn_quic_facts;
 
-/* Returns the facts of a closed flow whose record is not written yet; NULL if the flow is not QUIC.
- * */
+/* Returns the facts of a closed flow whose record is not written yet; NULL if the flow is not
+ * QUIC. */
 const zn_quic_facts *zn_quic_facts_of(const zn_names *names, const zn_flow *f);
 
 #endif

@@ -51,8 +51,8 @@ bool zn_popularity_reach(zn_popularity *p, int64_t t_ns);
 void zn_popularity_see(zn_popularity *p, const zn_observation *o);
 /* Ends the input: the window is due, and not whole. */
 void zn_popularity_finish(zn_popularity *p);
-/* Drops the window that is due, if any, and begins the window that contains the last time reached.
- * */
+/* Drops the window that is due, if any, and begins the window that contains the last time
+ * reached. */
 void zn_popularity_next(zn_popularity *p);
 /* Appends the window that is due to `stored`, and then begins the next window as zn_popularity_next
  * does. Returns 0, or -ZN_ERR_CAPACITY with *err filled. */

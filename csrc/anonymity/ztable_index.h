@@ -71,8 +71,8 @@ void zn_zindex_remove(zn_zindex *x, uint64_t hash, uint32_t ref);
 
 /* Bytes of memory touched. */
 size_t zn_zindex_bytes(const zn_zindex *x);
-/* Checks every invariant. Returns NULL, or a text that names the broken invariant. Slow; for tests.
- * */
+/* Checks every invariant. Returns NULL, or a text that names the broken invariant. Slow; for
+ * tests. */
 const char *zn_zindex_check(const zn_zindex *x);
 
 static inline uint32_t zn_zindex_buckets(const zn_zindex *x)

@@ -49,8 +49,8 @@ static int data_link_of(uint32_t link_type)
     }
 }
 
-/* Compiles the expression for one more link type. If that fails, no frame of the link type passes.
- * */
+/* Compiles the expression for one more link type. If that fails, no frame of the link type
+ * passes. */
 static int add_program(zn_filter *f, uint32_t link_type, zn_error *err)
 {
     program *added = &f->programs[f->count++];

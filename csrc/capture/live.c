@@ -47,8 +47,8 @@ static size_t batch_bytes(const zn_live *l)
     return (size_t)l->slot_bytes * ZN_LIVE_BATCH;
 }
 
-/* Returns the LINKTYPE_* of a DLT_*. Among the link types of interfaces, only these numbers differ.
- * */
+/* Returns the LINKTYPE_* of a DLT_*. Among the link types of interfaces, only these numbers
+ * differ. */
 static uint32_t link_type_of(int data_link)
 {
     switch (data_link) {

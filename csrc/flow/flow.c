@@ -181,8 +181,8 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, uint8_t *play
     return 0;
 }
 
-/* Shows the next packet to the analyzers, because one was counted that they did not see: those that
- * wait for a number of packets then say anew what they need. */
+/* Shows the next packet to the analyzers, because a packet was counted that they did not see.
+ * Analyzers that wait for a number of packets then declare again which packets they need. */
 static uint32_t look_next(zn_flow *f)
 {
     f->watch[0] |= ZN_WATCH_PACKET;
@@ -401,10 +401,10 @@ static int by_age(const void *left, const void *right)
 }
 
 /*
- * Lingering flows go first, as their records are written. Then the flows idle for longest: the
- * wheel has flows by their age when they went in, which is right to ZN_FLOW_VISIT_S. Of the first
- * EVICT_CHOICE times `want` flows in that order the oldest are taken, so that the cost of an
- * eviction does not depend on the size of the table.
+ * Lingering flows are evicted first, because their records are written. Then the flows that were
+ * idle for longest are evicted. The wheel orders flows by their age at insertion, which is accurate
+ * to ZN_FLOW_VISIT_S. Among the first EVICT_CHOICE times `want` flows in that order the oldest are
+ * taken, so that the cost of an eviction does not depend on the size of the table.
  */
 void zn_flow_evict(zn_flow_table *t, uint32_t want, int64_t now_ns)
 {
@@ -428,7 +428,7 @@ void zn_flow_evict(zn_flow_table *t, uint32_t want, int64_t now_ns)
 
 /* ---- cold data: an entry for each flow that there can be, so that none is ever missing ---- */
 
-/* Returns the flow's zn_flow_cold, a new one when it has none. */
+/* Returns the flow's zn_flow_cold, and makes it if needed. */
 static zn_flow_cold *cold_at(zn_flow_table *t, zn_flow *f)
 {
     if (f->cold == 0)

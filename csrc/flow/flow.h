@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flows: one entry for each 5-tuple in use, with its direction, counters and state.
+ * Flows: an entry for each 5-tuple in use, with its direction, counters and state.
  *
- * A lookup is three steps, so that those of a batch of packets overlap their cache misses:
+ * A lookup has three steps, so that the lookups of a batch of packets overlap their cache misses:
  * zn_flow_prefetch (bucket), zn_flow_probe (entry), both in flow/flow_table.h, zn_flow_find.
  *
  * States: open -> closed (FIN both ways acknowledged, RST, idle, end of input) -> emitted -> free.
@@ -46,7 +46,9 @@
 typedef struct zn_flow_side {
     uint64_t bytes; /* payload */
     int64_t first_data_ns,
-        last_data_ns;     /* TCP: segments with payload; UDP: any datagram. 0: none */
+        /* TCP: time of the last segment with payload; UDP: of the last datagram; 0: no such
+         * packet */
+        last_data_ns;
     int64_t first_ack_ns; /* first ACK without SYN; 0: none */
     uint32_t packets, packets_data;
     uint32_t acks, acks_pure;
@@ -72,7 +74,7 @@ typedef struct zn_flow_side {
     /* True before the side's FIN if the other side acknowledged fin_end since its own FIN. */
     bool fin_claimed : 1;
     union {
-        uint8_t messages; /* TCP: those that are not in zn_flow_layer7.messages yet */
+        uint8_t messages; /* TCP: messages that are not in zn_flow_layer7.messages yet */
         uint8_t udp_type; /* UDP: analyzer/'s, what this side's datagrams look like */
     };
 } zn_flow_side;
@@ -94,7 +96,8 @@ typedef struct zn_flow_retransmissions {
 /* Cold data: few flows have this beside their entry. */
 typedef struct zn_flow_cold {
     uint32_t
-        resolution; /* analyzer/dn_hunter: how the client came by the server's address, 0: none */
+        /* analyzer/dn_hunter: DNS response that gave the server's address to the client, or 0 */
+        resolution;
     /* the pseudonyms' epoch, where later than that of first_ns; else 0 */
     uint8_t epoch[sizeof(int64_t)];
     zn_addr user;      /* the user's address, of a flow with user_outside */
@@ -135,13 +138,13 @@ typedef enum zn_flow_end {
     ZN_FLOW_INPUT_END
 } zn_flow_end;
 
-/* Bytes that flow/ reserves for analyzer/ (analyzer/flow_state.h says what is in them): in the
- * first cache line of a flow, in the rest of it, and behind the messages of a zn_flow_layer7. All
+/* Bytes that flow/ reserves for analyzer/ (analyzer/flow_state.h has their layout): in the first
+ * cache line of a flow, in the rest of the flow, and behind the messages of a zn_flow_layer7. All
  * are zero at first. */
 #define ZN_FLOW_STATE_BYTES 7
 #define ZN_FLOW_FACTS_BYTES 8
 
-/* A flow. Most packets touch its first cache line and that of the side that sent them. */
+/* Flow. Most packets touch its first cache line and the cache line of the side that sent them. */
 typedef struct zn_flow {
     zn_tuple tuple;
     int64_t last_ns;
@@ -233,8 +236,8 @@ const zn_flow_retransmissions *zn_flow_retransmissions_of(const zn_flow_table *t
  * long as the entry. */
 zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f);
 zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f);
-/* Sets the address of the flow's user where it is not in the tuple but that of a tunnel's end;
- * NULL: it is in the tuple. */
+/* Sets the address of the flow's user if it is the address of a tunnel's end; NULL if it is in the
+ * tuple. */
 void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user);
 static inline bool zn_flow_has_user(const zn_flow *f)
 {
@@ -272,7 +275,7 @@ uint32_t zn_flow_resolution(const zn_flow_table *t, const zn_flow *f);
 /* Takes the other side for the client. Only when more is known than when the client was guessed. */
 void zn_flow_swap_client(zn_flow *f);
 
-/* Closes the flows that are idle at now_ns, and frees those that have lingered. */
+/* Closes the flows that are idle at now_ns, and frees the flows that have lingered. */
 void zn_flow_expire(zn_flow_table *t, int64_t now_ns);
 /* Closes every open flow as idle, after the packet clock was set back to now_ns. */
 void zn_flow_rebase(zn_flow_table *t, int64_t now_ns);
@@ -296,13 +299,14 @@ bool zn_flow_complete(const zn_flow *f);
 
 /* Returns how many entries are in use: open, closed and lingering flows. */
 uint32_t zn_flow_live(const zn_flow_table *t);
-/* Returns the next flow after `flow` (0: the first), open or not, in the order of entries; 0:
- * none. */
+/* Returns the next flow after `flow` (0: the first), open or not, in the order of entries; 0 at the
+ * end. */
 uint32_t zn_flow_after(const zn_flow_table *t, uint32_t flow);
-/* Return the bytes of memory in use, and those of a full table. */
+/* Return the bytes of memory in use, and the bytes of a full table. */
 size_t zn_flow_memory(const zn_flow_table *t);
 size_t zn_flow_memory_max(const zn_flow_table *t);
-/* Checks every invariant. Returns NULL, or a text that says what is broken. Slow: for tests. */
+/* Checks every invariant. Returns NULL, or a text that names the broken invariant. Slow; for
+ * tests. */
 const char *zn_flow_check(const zn_flow_table *t);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index from 5-tuple to flow: buckets of one cache line, chosen by the low bits of the keyed
- * hash; slots with a 16-bit tag from its high bits; a chain of overflow buckets behind a full one.
- * Without the key no sender can fill one chain. When a flow leaves, the last flow of its chain
- * takes its slot, so an overflow bucket stands only behind a full one: there is never more than one
- * for every ZN_BUCKET_SLOTS flows, and as many are reserved.
+ * Index from 5-tuple to flow: buckets of one cache line, chosen by the low bits of the keyed hash;
+ * slots with a 16-bit tag from its high bits; a chain of overflow buckets behind a full bucket.
+ * Without the key a sender cannot fill one chain. When a flow leaves, the last flow of its chain
+ * takes its slot, so an overflow bucket exists only behind a full bucket. There is at most one
+ * overflow bucket for every ZN_BUCKET_SLOTS flows, and as many are reserved.
  *
- * The index begins with few buckets, so that those of few flows lie close together. When they are
- * half full it grows at once to all that it can have, because every flow in it has to be looked at
- * then, and later there would be more of them. Each bucket is split into itself and buckets that
- * were not used before.
+ * The index begins with few buckets, so that the buckets of few flows lie close together. When they
+ * are half full it grows at once to its full size, because growing visits every flow, and a later
+ * growth would visit more flows. Each bucket is split into itself and buckets that were not used
+ * before.
  */
 #include "flow/flow_index.h"
 
@@ -175,7 +175,7 @@ static void deal(zn_flow_index *x, const zn_flow_bucket *held, uint64_t mask)
                 held->tag[i]);
 }
 
-/* Does the same with a whole chain, and frees its overflow buckets. */
+/* Splits a whole chain, and frees its overflow buckets. */
 static void split(zn_flow_index *x, zn_flow_bucket *first, uint64_t mask)
 {
     zn_flow_bucket held = *first;

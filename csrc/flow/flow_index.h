@@ -44,7 +44,7 @@ void zn_flow_index_add(zn_flow_index *x, uint32_t flow, uint64_t hash);
 void zn_flow_index_remove(zn_flow_index *x, uint32_t flow);
 /* Grows the index to all buckets that it can have. */
 void zn_flow_index_grow(zn_flow_index *x);
-/* Return the bytes of memory in use, and those of a full index. */
+/* Return the bytes of memory in use, and the bytes of a full index. */
 size_t zn_flow_index_memory(const zn_flow_index *x);
 size_t zn_flow_index_memory_max(const zn_flow_index *x);
 /* Returns whether the index holds the flow. */

@@ -12,8 +12,8 @@
 #define ZN_FLOW_LAYER7_BYTES 104 /* analyzer/'s zn_layer7_state */
 
 /*
- * Most segments do not touch these counts. Their zn_flow_side has `messages`, which are to be
- * added, and message_is_next and sent_is_next: then next_seq stands for message_seq or sent_seq.
+ * Most segments do not touch these counts. Their zn_flow_side has `messages`, which will be added.
+ * If its message_is_next or sent_is_next is true, its next_seq replaces message_seq or sent_seq.
  * Packets after the handshake touch the first cache line only.
  */
 typedef struct zn_flow_layer7 {

@@ -77,7 +77,7 @@ static bool agrees(const zn_stream_range *range, const uint8_t *bytes, uint32_t 
     return a >= b || memcmp(bytes + a, segment.p + (a - from), b - a) == 0;
 }
 
-/* Replaces ranges first .. last-1 by one that covers them and [from, to). */
+/* Replaces ranges first .. last-1 by a range that covers them and [from, to). */
 static void merge(zn_stream *s, unsigned first, unsigned last, zn_stream_range with)
 {
     if (first != last) {

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first bytes of a byte stream, in order, whatever order its segments came in.
+ * First bytes of a byte stream, in order, for segments that come in any order.
  *
  * A stream is up to ZN_STREAM_MAX bytes from a base that the caller chose. Segments are placed by
- * their offset from it: a TCP sequence number or a QUIC CRYPTO offset, minus the base. A byte that
- * was stored stays. A segment with another value for it is a conflict and taints the stream for
- * good, because nobody can tell which copy the receiver believed. At most ZN_STREAM_RANGES separate
- * ranges are kept. The caller may consume what it has read while the bytes after it stay.
+ * their offset from it: a TCP sequence number or a QUIC CRYPTO offset, minus the base. A stored
+ * byte stays. A segment with another value for it is a conflict and taints the stream permanently,
+ * because it is unknown which copy the receiver used. At most ZN_STREAM_RANGES separate ranges are
+ * kept. The caller may consume what it has read while the bytes after it stay.
  *
  * Streams live in a pool, which is laid out at start and costs the pages that it touches.
  */

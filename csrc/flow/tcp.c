@@ -4,9 +4,9 @@
  * Counts TCP segments (RFC 9293) for a flow's record.
  *
  * Each direction has the highest sequence number sent and the holes below it. A segment that starts
- * above opens a hole; one that fills a hole came out of order; sequence space seen before is a
- * retransmission. Comparisons are modulo 2^32 (RFC 9293 3.4). flow/flow_fast.h counts most segments
- * in the same way, and faster.
+ * above opens a hole; a segment that fills a hole came out of order; sequence space seen before is
+ * a retransmission. Comparisons are modulo 2^32 (RFC 9293 3.4). flow/flow_fast.h counts most
+ * segments in the same way, and faster.
  */
 #include "flow/tcp.h"
 
@@ -14,16 +14,16 @@
 
 #define SEGMENTS_PER_FLOW 8 /* in flight, on average over all flows */
 
-/* How many bytes of its side may come before a SYN that is late: a window without scaling. */
+/* Number of bytes of its side that may come before a late SYN: a window without scaling. */
 #define BEFORE_SYN_MAX 65536u
 
-/* The largest window (RFC 7323 2.3): the byte that a side waits for lies at most so far below the
- * last one that the other sent. */
+/* Largest window (RFC 7323 2.3): the distance between the byte that a side waits for and the last
+ * byte that the other side sent. */
 #define WINDOW_MAX (UINT32_C(1) << 30)
-/* How far beyond that window a RST may lie: so many bytes a capture may have lost. */
+/* Distance beyond that window at which a RST is accepted, because a capture may have lost bytes. */
 #define RESET_FAR_MAX (UINT32_C(1) << 26)
 
-/* Returns the flow's zn_flow_retransmission_pair, a new one when it has none. */
+/* Returns the flow's zn_flow_retransmission_pair, and makes it if needed. */
 static zn_flow_retransmission_pair *pair_of(zn_tcp *t, zn_flow *f)
 {
     if (f->retransmissions == 0)
@@ -112,8 +112,8 @@ static zn_flow_retransmissions *retransmissions_of(const direction *d)
     return &pair_of(d->t, d->f)->side[d->side - d->f->side];
 }
 
-/* Returns how many bytes of [from, from + n) were sent before; *missing grows by those that filled
- * holes. */
+/* Returns the number of bytes of [from, from + n) that were sent before; adds the bytes that filled
+ * holes to *missing. */
 static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint32_t *missing)
 {
     int32_t known = zn_seq_ahead(d->side->next_seq, from);
@@ -127,7 +127,7 @@ static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint3
     return n - filled;
 }
 
-/* How a segment relates to what its sender sent before. */
+/* Relation of a segment to the bytes that its sender sent before. */
 typedef struct place {
     bool again, out_of_order;
 } place;
@@ -233,8 +233,8 @@ static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
     }
     if (f->fin_seen)
         acknowledge_fin(other, p->ack);
-    /* Not a RST: a firewall's has this number too, where somebody else opened the connection in the
-     * client's name. */
+    /* A RST is no proof: a firewall's RST has this number too if another host opened the connection
+     * with the client's address. */
     if (!f->client_acked && f->syn_acked && p->sender == f->client && p->ack == other->isn + 1 &&
         (p->tcp_flags & ZN_TCP_RST) == 0)
         f->client_acked = true;

@@ -45,7 +45,7 @@ bool zn_tcp_answers_another(const zn_flow *f, const zn_packet *p);
 /* Returns true for a RST that cannot be of the flow's connection, because its number is far from
  * all that its receiver waits for (RFC 9293 3.5.2). It is counted in the flow, which goes on. */
 bool zn_tcp_refuse_reset(zn_flow *f, const zn_packet *p);
-/* Return the bytes of memory in use, with entries 1 .. flows used so far, and those of a full
+/* Return the bytes of memory in use, with entries 1 .. flows used so far, and the bytes of a full
  * table. */
 size_t zn_tcp_memory(const zn_tcp *t, uint32_t flows);
 size_t zn_tcp_memory_max(const zn_tcp *t);

@@ -45,7 +45,8 @@ typedef struct zn_path_side {
     uint32_t window_max, window_min, window_zero, window; /* window: the last one, scaled */
     uint32_t flight_max, flight_min;                      /* bytes sent and not acknowledged */
     uint32_t flight_first; /* bytes sent before the first acknowledgement of data */
-    uint32_t ack;          /* the last one that this side sent; before any, the other's ISN */
+    /* last acknowledgement of this side; before the first, the other side's ISN */
+    uint32_t ack;
     uint32_t anomalies[ZN_ANOMALIES];
     uint32_t first, last; /* segments, 0: none */
     uint16_t segments;

@@ -7,12 +7,12 @@
  * A list is a chain of parts, each a cache line of numbers of flows, so that the entries of many
  * flows can be prefetched before the first of them is looked at; links in the entries would have to
  * be read one after the other. A flow that leaves before its slot's turn leaves a hole, and the
- * last one of a part frees the part. Flows know their part but not its list, so that a part can
+ * last flow of a part frees the part. Flows know their part but not its list, so that a part can
  * move to another list without touching them.
  *
- * Most visits would find what the last one found. So a full part whose flows were idle together
- * sleeps: it moves from slot to slot without a look at its flows, until one of them may be due or
- * has a packet. zn_wheel_wake notices the packet: it comes so long after the last one, or so late
+ * Most visits would find no change. So a full part whose flows were idle together sleeps: it moves
+ * from slot to slot without a look at its flows, until a flow may be due or has a packet.
+ * zn_wheel_wake notices the packet, because it comes so long after the previous packet, or so late
  * (zn_flow_comes_late), that it does not take the fast path.
  */
 #include "flow/wheel.h"
@@ -205,7 +205,7 @@ static bool is_idle(const zn_flow *f, int64_t now_ns)
     return idle_ns > ZN_FLOW_LEAST_IDLE_NS && idle_ns > zn_flow_idle_ns(f);
 }
 
-/* Returns whether a flow of a part that has its turn closes; `flow` 0 is none. */
+/* Returns true if a flow of a part that has its turn closes; false for `flow` 0. */
 static bool closes(const zn_wheel *w, uint32_t flow, const turn *now)
 {
     return flow != 0 && (now->why != ZN_WHEEL_TURN || is_idle(entry_of(w, flow), now->now_ns));

@@ -20,7 +20,8 @@ typedef struct zn_wheel_part {
     uint16_t list;           /* number of its list */
     uint8_t used : 4;        /* places taken */
     uint8_t live : 4;        /* places that still hold a flow */
-    /* its flows sleep: none closes within so many ZN_FLOW_VISIT_S of idle time; 0: not known */
+    /* its flows sleep: no flow closes within this number of ZN_FLOW_VISIT_S of idle time; 0: not
+     * known */
     uint8_t rest;
     uint32_t flow[ZN_WHEEL_PART];
 } zn_wheel_part;
@@ -64,8 +65,8 @@ void zn_wheel_wake(zn_wheel *w, const zn_flow *f);
 size_t zn_wheel_take_oldest(zn_wheel *w, uint32_t *flow, size_t n);
 /* Turns to now_ns and closes the flows that are idle by then; false when it was there already. */
 bool zn_wheel_turn(zn_wheel *w, int64_t now_ns);
-/* Closes all flows: as idle those that are, or all of them at a rebase; others as ended by the
- * input. */
+/* Closes all flows: idle flows as idle, and all flows as idle at a rebase; other flows as ended by
+ * the input. */
 void zn_wheel_close_all(zn_wheel *w, int64_t now_ns, zn_wheel_reason why);
 /* Sets the time of an empty wheel to now_ns. */
 void zn_wheel_restart(zn_wheel *w, int64_t now_ns);

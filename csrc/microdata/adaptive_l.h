@@ -1,20 +1,21 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The l that repairs aim at, window by window, by the entropy of the sensitive values: Appendix B
- * of the paper that microdata/groups.h is made after.
+ * Value of l for the repairs of each window, by the entropy of the sensitive values: Appendix B of
+ * the paper that microdata/groups.h implements.
  *
- * The paper contradicts itself: by its text l rises when the entropy falls, by line 4 of its
- * Algorithm A1 it falls with it. Both are here by name. Its hysteresis compares a window with the
- * one before, so that a slow drift never gets through; here it is with the window of the last
- * change. l moves between l_min and l_max, and l_min is what the rule guarantees in any case.
+ * The paper contradicts itself: in its text l rises when the entropy falls, and in line 4 of its
+ * Algorithm A1 l falls with the entropy. Both variants are here, by name. The paper's hysteresis
+ * compares a window with the previous window, so that a slow drift has no effect; here it compares
+ * with the window of the last change. l moves between l_min and l_max, and the rule guarantees
+ * l_min in any case.
  */
 #ifndef ZN_MICRODATA_ADAPTIVE_L_H
 #define ZN_MICRODATA_ADAPTIVE_L_H
 
 #include "util/base.h"
 
-/* What l does when the entropy falls. */
+/* Direction of l when the entropy falls. */
 typedef enum zn_adaptive_way { ZN_ADAPTIVE_UP, ZN_ADAPTIVE_DOWN } zn_adaptive_way;
 
 typedef struct zn_adaptive_l_config {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a class of rows must have before it may be released: k distinct users (Sweeney 2002), and
- * diverse sensitive values (Machanavajjhala et al. 2007: distinct, entropy and recursive
- * l-diversity; Li et al. 2007: t-closeness, with equal distances between values).
+ * Conditions for the release of a class of rows: k distinct users (Sweeney 2002), and diverse
+ * sensitive values (Machanavajjhala et al. 2007: distinct, entropy and recursive l-diversity; Li et
+ * al. 2007: t-closeness, with equal distances between values).
  *
  * Counts are of users, not of rows: a user's rows with one value count once.
  */
@@ -38,8 +38,9 @@ typedef enum zn_class_fault {
 } zn_class_fault;
 
 /*
- * Judges a class of `users` users by one sensitive column. counts: of its n values that occur, each
- * at least 1; whole: the share of each of these values in the whole, read only where rule->t < 1.
+ * Judges a class of `users` users by one sensitive column. counts: counts of the n values that
+ * occur, each at least 1. whole: share of each of these values in the whole table, read only if
+ * rule->t < 1.
  */
 zn_class_fault zn_class_judge(const zn_class_rule *rule, uint32_t users, const uint32_t *counts,
                               const double *whole, size_t n);

@@ -6,7 +6,7 @@
 
 enum { MENDED, PARTNER }; /* the sides of a trade */
 
-/* What repairs one group. */
+/* Repair of a group. */
 typedef struct choice {
     uint32_t partner; /* ZN_GROUP_NONE: nothing does */
     bool swap;        /* by the trade; else by merging */
@@ -112,8 +112,9 @@ static uint32_t distinct_after(const zn_groups *g, int side, size_t s, uint32_t 
 }
 
 /*
- * How many values the mended group still lacks once its x and the partner's y have changed places;
- * UINT32_MAX where the partner would lack some, or one of them have too few users.
+ * Returns the number of values that the repaired group still lacks after its row x and the
+ * partner's row y are swapped; UINT32_MAX if the partner would lack values, or if either group
+ * would have too few users.
  */
 static uint32_t missing_after(const zn_groups *g, uint32_t x, uint32_t y)
 {
@@ -335,7 +336,7 @@ static void repair_one(zn_groups *g, uint32_t group, uint32_t from)
 
 /* ---- all groups ---- */
 
-/* The worst of the groups that are not good, and not tried; ZN_GROUP_NONE: there is none. */
+/* Returns the worst of the groups that are not good and not tried, or ZN_GROUP_NONE. */
 static uint32_t find_worst(const zn_groups *g, uint32_t from)
 {
     uint32_t worst = ZN_GROUP_NONE;
@@ -346,8 +347,8 @@ static uint32_t find_worst(const zn_groups *g, uint32_t from)
     return worst;
 }
 
-/* The group whose merging adds least to the loss, of those that make a good one if there are some;
- * ZN_GROUP_NONE: it is alone. */
+/* Returns the group whose merging adds least to the loss, among the groups that make a good group
+ * if there are such groups; ZN_GROUP_NONE if there is no other group. */
 static uint32_t find_cheapest(zn_groups *g, uint32_t group, uint32_t from)
 {
     uint32_t best = ZN_GROUP_NONE;
@@ -373,7 +374,7 @@ static uint32_t find_cheapest(zn_groups *g, uint32_t group, uint32_t from)
     return best;
 }
 
-/* Whether all groups' rows together have the values that each group needs. */
+/* Returns true if all groups' rows together have the values that each group needs. */
 static bool has_all_values(zn_groups *g, uint32_t from)
 {
     zn_group_tally_begin(g);
@@ -398,8 +399,8 @@ static void merge_all(zn_groups *g, uint32_t from)
     }
 }
 
-/* Repairs each group that is not good, the worst first. Where all rows together lack values nothing
- * would help, and there may be thousands of groups. */
+/* Repairs each group that is not good, the worst first. If all rows together lack values, it
+ * repairs no group, because no repair would help and there may be thousands of groups. */
 static void mend_all(zn_groups *g, uint32_t from)
 {
     uint32_t group = find_worst(g, from);

@@ -20,7 +20,7 @@ static zn_group_slot *find(const zn_groups *g, zn_group_slot *slots, uint64_t us
     }
 }
 
-/* The code of a value; the next one, which is counted, for one that is new. */
+/* Returns the code of a value. A new value gets the next code, which is counted. */
 static uint32_t encode(zn_groups *g, uint32_t space, uint64_t value, uint32_t *codes)
 {
     zn_group_slot *slot = find(g, g->slots, g->window, space, value);
@@ -57,7 +57,7 @@ static uint64_t pair_of(uint32_t value, uint32_t user)
     return (uint64_t)value << 32 | user;
 }
 
-/* Whether a use meets this user with this value for the first time. */
+/* Returns true if a use meets this user with this value for the first time. */
 static bool is_new_pair(zn_groups *g, zn_group_slot *slots, uint64_t use, uint64_t pair)
 {
     zn_group_slot *slot = find(g, slots, use, SPACE_PAIRS, pair);
@@ -119,13 +119,14 @@ uint32_t zn_group_tally_urgency(const zn_groups *g)
     return most;
 }
 
-/* Whether the values of one sensitive column are counted for the judge, not only told apart. */
+/* Returns true if the values of one sensitive column are counted for the judge, not only
+ * distinguished. */
 static bool is_counted(const zn_groups *g)
 {
     return g->config.rule.kind != ZN_DIVERSITY_DISTINCT || g->config.rule.max_share < 1;
 }
 
-/* Whether one sensitive column has what the rule asks for. */
+/* Returns true if one sensitive column satisfies the rule. */
 static bool is_column_good(zn_groups *g, size_t s)
 {
     const uint32_t *list = &g->value_list[s * g->config.rows_max];

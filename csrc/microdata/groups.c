@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the paper leaves open, and what is done:
+ * Choices that the paper leaves open:
  *   a group          the oldest row left with its k-1 nearest; rows left over join the group with
  *                    the nearest representative, one after the other
  *   representative   the commonest node of each column; ties: the smaller
@@ -54,7 +54,7 @@ static int check_config(const zn_groups_config *c, zn_error *err)
     return 0;
 }
 
-/* Cuts an array out of the block; counts only while there is none. */
+/* Cuts an array out of the block; only counts its bytes while the block is not allocated. */
 static void *cut(zn_groups *g, size_t *at, size_t count, size_t bytes)
 {
     uint8_t *from = g->block == NULL ? NULL : g->block + *at;
@@ -228,7 +228,7 @@ static void begin(zn_groups *g, const zn_group_rows *rows, uint32_t l)
     zn_group_tally_encode(g, rows);
 }
 
-/* Numbers the groups that are left by their first rows, and says what stands for them. */
+/* Numbers the remaining groups by their first rows, and sets the nodes that represent them. */
 static void finish(zn_groups *g)
 {
     size_t columns = g->config.column_count;

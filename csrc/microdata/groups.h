@@ -5,14 +5,14 @@
  * values, and as little generalization as possible. It is Algorithm 1 of "Real-Time Stream Data
  * Anonymization via Dynamic Reconfiguration with l-Diversity-Enhanced SUHDSA" (Sensors 2026, 26(1),
  * 95): rows near each other form groups; a group whose values are too much alike swaps rows with a
- * near group or is merged with it, whichever costs less. What the paper leaves open is said in
- * groups.c.
+ * near group or is merged with it, whichever costs less. groups.c lists the choices that the paper
+ * leaves open.
  *
  * Distances are mean losses (microdata/taxonomy.h) of the lowest common nodes. Ties go to the
  * smaller row number: the result depends on the rows and their order alone.
  *
- * With users, a group has k of them: a row whose user is in the group already is passed over, and
- * is left to another one. Rows that are left over join the group with the nearest representative.
+ * With users, a group has k users: a row whose user is already in the group is skipped, and is left
+ * to another group. Remaining rows join the group with the nearest representative.
  */
 #ifndef ZN_MICRODATA_GROUPS_H
 #define ZN_MICRODATA_GROUPS_H
@@ -31,15 +31,15 @@ typedef struct zn_groups_config {
     zn_class_rule rule; /* without a distance (t = 1): a window is not the whole */
     bool repair;        /* false: groups of k and no more */
     /*
-     * A group that the rule refuses is merged whatever its size, and dissolved if that does not
-     * help: its rows are in none. false: Algorithm 1 to the letter, which leaves it as it is, and
-     * swaps the rows that lie nearest to their own group's representative (2), not to the other's
-     * (3).
+     * A group that the rule refuses is merged, whatever its size, and dissolved if that does not
+     * help: its rows are then in no group. false: Algorithm 1 to the letter, which leaves such a
+     * group unchanged, and swaps the rows nearest to their own group's representative (2), not to
+     * the other group's (3).
      */
     bool strict;
     uint32_t neighbours; /* near groups that a repair looks at: c */
     uint32_t growth;     /* a merged group has at most growth x k rows: gamma */
-    double lambda;       /* weight of the loss beside that of the work, 0 to 1 */
+    double lambda;       /* weight of the loss, 0 to 1; the work has weight 1 - lambda */
     size_t rows_max;
     size_t part_rows; /* a window of more rows is split by its taxonomies first; 0: 4,000 */
 } zn_groups_config;
@@ -81,7 +81,7 @@ void zn_groups_entropy(zn_groups *g, const zn_group_rows *rows, double *entropy,
 size_t zn_groups_count(const zn_groups *g);
 /* The group of each row, or ZN_GROUP_NONE. */
 const uint32_t *zn_groups_of(const zn_groups *g);
-/* The nodes that stand for a group's quasi-identifiers, column_count of them. */
+/* Returns the nodes that replace a group's quasi-identifiers, column_count of them. */
 const zn_node *zn_groups_nodes(const zn_groups *g, uint32_t group);
 
 zn_groups_stats zn_groups_get_stats(const zn_groups *g);

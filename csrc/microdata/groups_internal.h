@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layout of zn_groups; only anonymity/group*.c may see it. Upwards: group_tally.c counts what a
- * set of rows has, group_measure.c says what it costs, group_form.c makes groups, group_repair.c
- * repairs them, and groups.c takes a window through these.
+ * Layout of zn_groups, for microdata/group*.c only. From the lowest to the highest file:
+ * group_tally.c counts the users and values of a set of rows, group_measure.c measures its loss,
+ * group_form.c makes groups, group_repair.c repairs them, and groups.c takes a window through these
+ * steps.
  *
  * A group's rows are a list linked by row number, so that joining two costs nothing. Nothing is
  * cleared between windows or groups: marks hold the number of the use that set them.
@@ -17,7 +18,7 @@
 /* A whole column's loss. Distances are whole numbers, so that ties are ties on every machine. */
 #define ZN_GROUP_ONE (UINT32_C(1) << 26)
 
-/* A taxonomy of up to so many nodes gets a table of distances. */
+/* Largest number of nodes of a taxonomy that gets a table of distances. */
 #define ZN_GROUP_TABLE_NODES 512u
 
 #define ZN_GROUP_NO_ROW UINT32_MAX
@@ -43,7 +44,7 @@ typedef struct zn_group_slot {
     uint32_t space, code;
 } zn_group_slot;
 
-/* What a set of rows has. */
+/* Users and values of a set of rows. */
 typedef struct zn_group_tally {
     uint64_t use;
     uint32_t users;
@@ -89,7 +90,7 @@ struct zn_groups {
     uint32_t *number; /* a group's number in the result */
 
     /* Scratch. */
-    zn_group_tally tally, more;     /* more: rows on trial with those of the tally */
+    zn_group_tally tally, more;     /* more: rows on trial, in addition to the rows of the tally */
     uint64_t *value_use, *user_use; /* the tally that marked it */
     uint32_t *value_count;
     uint32_t *value_list; /* sensitive columns x rows: values of the tally */
@@ -117,16 +118,18 @@ void zn_group_tally_encode(zn_groups *g, const zn_group_rows *rows);
 void zn_group_tally_begin(zn_groups *g);
 void zn_group_tally_add(zn_groups *g, uint32_t row);
 void zn_group_tally_add_list(zn_groups *g, uint32_t first);
-/* How many values the rows lack, over the sensitive columns; in the worst of them. */
+/* Return the number of values that the rows lack: the sum over the sensitive columns, and the number
+ * in the worst column. */
 uint32_t zn_group_tally_missing(const zn_groups *g);
 uint32_t zn_group_tally_urgency(const zn_groups *g);
-/* Whether the rows could be released together. */
+/* Returns true if the rows could be released together. */
 bool zn_group_tally_good(zn_groups *g);
-/* Whether they could together with those of a list, which are not added. */
+/* Returns true if the rows could be released together with the rows of a list, which are not
+ * added. */
 bool zn_group_tally_good_with(zn_groups *g, uint32_t first);
-/* Of a sensitive column, by the natural logarithm. */
+/* Returns the entropy of a sensitive column, by the natural logarithm. */
 double zn_group_tally_entropy(const zn_groups *g, size_t s);
-/* Whether the row would bring the rows of the tally nearer to that. */
+/* Returns true if the row would reduce the values or users that the rows of the tally lack. */
 bool zn_group_tally_helped_by(zn_groups *g, uint32_t row);
 
 /* ---- group_measure.c ---- */
@@ -144,7 +147,8 @@ void zn_group_distances(const zn_groups *g, const zn_node *centre, const uint32_
                         uint32_t *distance);
 /* The distance of two representatives. */
 uint32_t zn_group_distance(const zn_groups *g, const zn_node *a, const zn_node *b);
-/* The representative of a group: the commonest node of each column; ties: the smaller. */
+/* Returns the representative of a group: the commonest node of each column; in a tie the smaller
+ * node. */
 const zn_node *zn_group_centre(zn_groups *g, uint32_t group);
 /* The lowest common nodes of a group. */
 const zn_node *zn_group_nodes(zn_groups *g, uint32_t group);

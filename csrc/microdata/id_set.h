@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set of pairs (owner, identity), numbered from 0 in the order in which they came, each with a
- * count that belongs to the caller. Identities are keyed hashes (util/hash.h): nobody can aim at a
- * slot. It grows by doubling, and forgetting all costs what was in it.
+ * Set of pairs (owner, identity), numbered from 0 in the order in which they came, each with a
+ * count that belongs to the caller. Identities are keyed hashes (util/hash.h), so a sender cannot
+ * aim at a slot. The set grows by doubling, and clearing it costs as much as its members.
  */
 #ifndef ZN_MICRODATA_ID_SET_H
 #define ZN_MICRODATA_ID_SET_H
@@ -20,9 +20,10 @@ typedef struct zn_id_entry {
 typedef struct zn_id_set {
     zn_id_entry *at;
     uint32_t n;
-    uint32_t room;   /* pairs that it holds before it has to grow */
-    uint64_t *slots; /* open addressing: the hash's upper half, and the number + 1; 0: empty */
-    uint64_t mask;   /* slots in use - 1 */
+    uint32_t room; /* pairs that it holds before it has to grow */
+    /* open addressing: upper half of the hash, and the pair's number + 1; 0: empty */
+    uint64_t *slots;
+    uint64_t mask; /* slots in use - 1 */
     size_t at_bytes, slots_bytes;
 } zn_id_set;
 

@@ -6,7 +6,7 @@
 
 #define DECIMALS_MAX 15
 #define UNITS_MAX 9007199254740991.0 /* whole numbers up to here are exact */
-#define EXPONENT_MAX 100000          /* that is told from larger ones */
+#define EXPONENT_MAX 100000          /* largest exponent that is distinguished from larger ones */
 
 int zn_interval_width_of(zn_interval_width *out, double width, zn_error *err)
 {

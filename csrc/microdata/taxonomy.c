@@ -132,7 +132,7 @@ static int check_leaves(const builder *b, zn_error *err)
     return zn_fail(err, ZN_ERR_FORMAT, 0, "line %u: its value has a line already", line + 1);
 }
 
-/* Hangs the nodes of the last level under those of this one. */
+/* Makes the nodes of the previous level children of the nodes of this level. */
 static int join_level(const builder *b, uint32_t level, zn_error *err)
 {
     for (size_t i = 0; i < b->config->lines; i++) {

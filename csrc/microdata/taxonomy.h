@@ -31,15 +31,15 @@ typedef struct zn_taxonomy_config {
     bool in_order;        /* leaves keep the order of the lines */
     /*
      * With width > 0 values are numbers: the leaf of v is line floor(v / width) - first, and the
-     * outermost lines take what lies beyond them. A line without a value, the last one, is that of
-     * a missing value.
+     * outermost lines take all values beyond them. The last line, which has no value, is the line
+     * of a missing value.
      */
     double width;
     int64_t first;
     bool whole; /* a number that is not whole has no leaf */
 } zn_taxonomy_config;
 
-/* What is odd about the hierarchy and no error. */
+/* Oddities of a hierarchy that are not errors. */
 typedef struct zn_taxonomy_notes {
     uint32_t only_children; /* nodes between leaf and root with one child */
     size_t line;            /* of the first of them, from 1 */
@@ -59,7 +59,8 @@ uint32_t zn_taxonomy_leaves(const zn_taxonomy *t);
 uint32_t zn_taxonomy_nodes(const zn_taxonomy *t);
 uint32_t zn_taxonomy_levels(const zn_taxonomy *t);
 
-/* The leaf of a value, an empty one where it is missing; ZN_NODE_NONE when there is none. */
+/* Returns the leaf of a value, which is empty if the value is missing; ZN_NODE_NONE if the value
+ * has no leaf. */
 zn_node zn_taxonomy_find(const zn_taxonomy *t, zn_span value);
 /* The ancestor at `level`, from the node's own up; the node itself below that. */
 zn_node zn_taxonomy_ancestor(const zn_taxonomy *t, zn_node node, uint32_t level);
@@ -71,7 +72,7 @@ uint32_t zn_taxonomy_level(const zn_taxonomy *t, zn_node node);
 uint32_t zn_taxonomy_leaves_below(const zn_taxonomy *t, zn_node node); /* a leaf's: 1 */
 /* The text of a node; empty for a missing value. */
 zn_span zn_taxonomy_label(const zn_taxonomy *t, zn_node node);
-/* The loss where the node stands for a leaf (NCP): (leaves below - 1) / (leaves - 1), 0 to 1. */
+/* Returns the loss if the node replaces a leaf (NCP): (leaves below - 1) / (leaves - 1), 0 to 1. */
 double zn_taxonomy_loss(const zn_taxonomy *t, zn_node node);
 
 /* Bytes of memory in use. */

@@ -64,8 +64,8 @@ void zn_defrag_clear(zn_defrag *d);
 
 /* Returns the bytes of memory that the table has touched. */
 size_t zn_defrag_memory(const zn_defrag *d);
-/* Checks every invariant. Returns NULL, or a text that names the broken invariant. Slow; for tests.
- * */
+/* Checks every invariant. Returns NULL, or a text that names the broken invariant. Slow; for
+ * tests. */
 const char *zn_defrag_check(const zn_defrag *d);
 
 #endif

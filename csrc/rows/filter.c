@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows/reader finds the rows. When a batch of them is full, or there is no whole row left,
- * release/row_gate decides the batch and rows/log writes what it lets out, before the next portion
+ * rows/reader finds the rows. When a batch of rows is full, or no whole row is left,
+ * release/row_gate decides the batch and rows/log writes the released rows, before the next portion
  * moves the bytes that rows borrow.
  */
 #include "rows/filter.h"

@@ -9,9 +9,9 @@
  * gathers in a buffer that the caller empties after each call. Memory is bounded by the longest row
  * and by the z-table's caps.
  *
- * A filter belongs to one thread at a time. After an error it only takes zn_row_filter_output, with
- * what was decided before, zn_row_filter_get_stats and zn_row_filter_close. No message holds a byte
- * of the input.
+ * A filter belongs to one thread at a time. After an error the only calls that may follow are
+ * zn_row_filter_output, which returns the rows released before, zn_row_filter_get_stats and
+ * zn_row_filter_close. No message holds a byte of the input.
  */
 #ifndef ZN_ROWS_FILTER_H
 #define ZN_ROWS_FILTER_H

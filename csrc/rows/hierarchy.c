@@ -70,8 +70,8 @@ static bool is_empty(const uint8_t *bytes, size_t n)
     return n == 0 || (n == 1 && *bytes == '\r');
 }
 
-/* Cuts the file into lines. Each value is on one line, and nothing follows an empty one: so the
- * number of a value is that of its line. */
+/* Cuts the file into lines. Each value is on one line, and no line follows an empty line, so a
+ * value has the number of its line. */
 static int take_lines(lines *l, uint8_t *at, size_t left, zn_error *err)
 {
     zn_row_splitter splitter = {.quotes = true, .delimiter = l->delimiter};

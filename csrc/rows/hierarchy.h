@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hierarchy's file, in ARX's form: CSV without a header, a line a value, from the value itself to
- * the one that stands for all, such as `*`. An empty first field is the line of a missing value.
+ * File of a hierarchy, in ARX's form: CSV without a header. A line has a value and its
+ * generalizations, up to the root, such as `*`. An empty first field is the line of a missing
+ * value.
  */
 #ifndef ZN_ROWS_HIERARCHY_H
 #define ZN_ROWS_HIERARCHY_H

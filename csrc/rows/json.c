@@ -293,7 +293,7 @@ static size_t index_of(zn_span name, const zn_row_columns *wanted)
     return i;
 }
 
-/* One member, from its name on; a bit of *seen stands for a wanted column. */
+/* Reads a member, from its name on; each wanted column has a bit in *seen. */
 static zn_row_fault take_member(reader *r, const zn_row_columns *wanted, zn_row *out,
                                 uint32_t *seen)
 {

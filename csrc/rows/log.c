@@ -52,7 +52,8 @@ static void put_field(zn_text *out, const zn_row_style *style, zn_span field)
     zn_text_char(out, '"');
 }
 
-/* Bytes that stand for themselves in a JSON string; 0xe2 begins U+2028 and U+2029. */
+/* Returns the number of first bytes that need no escape in a JSON string; 0xe2 begins U+2028 and
+ * U+2029. */
 static size_t plain_bytes(zn_span text)
 {
     size_t n = 0;

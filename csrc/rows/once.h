@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which users had a row not long ago: a table of bounded size, in the order of arrival. Rows may
- * come late, by less than `late`: a user's next row has to be `length` after the latest one that
- * was taken, and that is remembered until no row comes any more that could be earlier.
+ * Users that had a row recently: a table of bounded size, in the order of arrival. Rows may come
+ * late, by less than `late`. A user's next row has to be `length` after the user's latest accepted
+ * row, and that row is remembered until no earlier row can come.
  */
 #ifndef ZN_ROWS_ONCE_H
 #define ZN_ROWS_ONCE_H

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row's values are coded as soon as it is read. What is written of it as it is, its sensitive
- * columns and those passed on, is formatted then, too, and waits in `waiting`; the texts of all
- * nodes of the hierarchies are formatted once. So a line is three copies: the time of the release,
- * the texts of its group's nodes, and its own end.
+ * A row's values are coded as soon as the row is read. Its sensitive columns and passed columns,
+ * which are written unchanged, are formatted then, too, and wait in `waiting`. The texts of all
+ * nodes of the hierarchies are formatted once. So a line consists of three copies: the time of the
+ * release, the texts of its group's nodes, and its own end.
  */
 #include "rows/publisher.h"
 
@@ -16,7 +16,7 @@
 #define MEMORY_SLACK ((size_t)1 << 16) /* of rows that have left, before the others move together */
 #define MEMORY_PARTS 4 /* rows that wait, the same while they move, their lines, the output */
 
-/* The written forms of a column's nodes, each with what stands before it. */
+/* Written forms of a column's nodes, each with the separator or key before it. */
 typedef struct node_texts {
     zn_text text;
     uint32_t *end; /* of each node's */
@@ -24,7 +24,7 @@ typedef struct node_texts {
 
 /* A line of a release, by offsets. */
 typedef struct line {
-    size_t start, quasi, tail, end; /* the tail has what the row brought */
+    size_t start, quasi, tail, end; /* the tail has the row's own columns */
     size_t row;                     /* where that is in `waiting` */
     uint64_t key;                   /* the first bytes after the time, for sorting */
     zn_id user;
@@ -417,7 +417,7 @@ static int leave(void *owner, const zn_window_view *view, zn_error *err)
     let_out(p, count);
     if (!p->out.failed)
         return 0;
-    p->out.n = before; /* a part of a release is none */
+    p->out.n = before; /* an incomplete release does not leave */
     return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the output");
 }
 
@@ -445,8 +445,9 @@ static bool reserve(zn_text *text, size_t n)
     return true;
 }
 
-/* In CSV an empty field is no value; the other formats say null. A sensitive value that is an empty
- * text is none in any format: a reader may take both for the same. */
+/* In CSV an empty field is a missing value; the other formats have null. A sensitive value that is
+ * an empty text is a missing value in every format, because a reader may not distinguish the
+ * two. */
 static zn_value value_of(const zn_publisher *p, const zn_row *row, size_t column)
 {
     zn_value value = row->value[column];
@@ -484,7 +485,7 @@ static int put_tail(zn_publisher *p, const zn_row *row, zn_error *err)
     return 0;
 }
 
-/* The identity of a value by what will be written of it. */
+/* Returns the identity of a value, by the text that will be written for it. */
 static uint64_t identity(const zn_publisher *p, zn_value value)
 {
     bool csv = p->style.format == ZN_ROWS_CSV;
@@ -521,7 +522,7 @@ static int refuse_unknown(const zn_publisher *p, size_t column, zn_error *err)
                    (const char *)name.p);
 }
 
-/* Moves the rows that wait together, when those that have left take most of the memory. */
+/* Moves waiting rows together if the rows that have left take most of the memory. */
 static int tidy(zn_publisher *p, zn_error *err)
 {
     zn_text old = p->waiting;

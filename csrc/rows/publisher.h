@@ -4,14 +4,14 @@
  * Buffered release of whole rows: bytes of CSV or JSON Lines in, rows out that share their
  * quasi-identifiers, as written, with k users and have diverse sensitive values, in each release.
  *
- * Written are the time of the release, the quasi-identifiers, generalized, the sensitive columns
- * and those passed on; nothing else of a row. The rows of a release come sorted by their bytes.
+ * A written row has the time of the release, the generalized quasi-identifiers, the sensitive
+ * columns and the passed columns; no other column. The rows of a release are sorted by their bytes.
  * rows/window groups them; they are formatted, and release/tuple_gate counts them again in the very
  * bytes that would leave.
  *
- * A publisher belongs to one thread at a time. After an error it only takes zn_publisher_output,
- * with what was released before, zn_publisher_get_stats and zn_publisher_close. No message holds a
- * byte of a row.
+ * A publisher belongs to one thread at a time. After an error the only calls that may follow are
+ * zn_publisher_output, which returns the rows released before, zn_publisher_get_stats and
+ * zn_publisher_close. No message holds a byte of a row.
  */
 #ifndef ZN_ROWS_PUBLISHER_H
 #define ZN_ROWS_PUBLISHER_H

@@ -85,7 +85,7 @@ void zn_row_reader_fini(zn_row_reader *r)
 
 /* ---- a row ---- */
 
-/* Counts the row as one that cannot be read; in strict mode that is an error. */
+/* Counts the row as unreadable; in strict mode that is an error. */
 static int count_fault(zn_row_reader *r, zn_row_fault fault, zn_error *err)
 {
     r->stats.faults[fault]++;
@@ -116,7 +116,7 @@ static bool is_whole_number(zn_span number)
     return true;
 }
 
-/* Sets the time of a row that is an observation; returns the fault of one that is none. */
+/* Sets the time of a row that is an observation; returns the fault of any other row. */
 static zn_row_fault normalise(zn_row_reader *r, zn_row *row)
 {
     zn_timestamp timestamp;
@@ -186,7 +186,7 @@ static bool is_blank_row(const zn_row_reader *r, zn_span row)
     return i == row.n || (i + 1 == row.n && row.p[i] == '\r');
 }
 
-/* Takes one whole row of n bytes, without its line feed; *what says what it was. */
+/* Takes one whole row of n bytes, without its line feed; sets *what to its kind. */
 static int take_row(zn_row_reader *r, uint8_t *bytes, size_t n, zn_row *row, zn_row_found *what,
                     zn_error *err)
 {
@@ -307,8 +307,8 @@ static bool is_blank(uint8_t byte)
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-/* The source's first byte that is not blank, a blank where it has none; false when it may come
- * yet. */
+/* Finds the source's first byte that is not blank, or a blank if all are; returns false if the byte
+ * may still come. */
 static bool first_byte(zn_row_reader *r, bool final, uint8_t *first)
 {
     while (r->at + r->blanks < r->n && is_blank(r->buffer[r->at + r->blanks]))

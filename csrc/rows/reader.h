@@ -26,11 +26,12 @@
 typedef struct zn_row_reader_config {
     zn_row_format format; /* ZN_ROWS_AUTO: JSON Lines where the first byte is '{', else CSV */
     zn_time_unit unit;
-    uint8_t delimiter;      /* CSV's, an ASCII character */
-    bool quotes;            /* CSV's fields can be quoted, and then span lines */
-    zn_row_columns columns; /* names in UTF-8, all different, that of the time first; copied */
-    size_t required;        /* the first columns, which hold a value in every row; at least 1 */
-    bool with_user;         /* the second column is the user's: a text or a whole number */
+    uint8_t delimiter; /* CSV's, an ASCII character */
+    bool quotes;       /* CSV's fields can be quoted, and then span lines */
+    /* names in UTF-8, all different, the column of the time first; copied */
+    zn_row_columns columns;
+    size_t required; /* the first columns, which hold a value in every row; at least 1 */
+    bool with_user;  /* the second column is the user's: a text or a whole number */
     const char *option[ZN_ROW_COLUMNS_MAX]; /* that names each column, for messages; borrowed */
     zn_span header; /* for CSV without a header: the line it would have; copied */
     bool strict;    /* the first row that cannot be read is an error */
@@ -52,20 +53,21 @@ typedef struct zn_row_reader {
     uint8_t *names;
     zn_row_splitter splitter;
     zn_csv_layout layout;
-    bool marked;   /* this source's byte order mark is passed, or it has none */
+    bool marked;   /* this source's byte order mark was skipped, or is absent */
     bool begun;    /* its format is known */
     bool laid_out; /* its columns are known */
     bool skipping; /* a line that is too long */
     size_t single; /* bytes from `at` on in which each line is a row */
     uint8_t *buffer;
-    size_t at, n, cap; /* the row being read, the end of what is there, and of the buffer */
+    /* offsets of the current row, of the end of the bytes, and of the end of the buffer */
+    size_t at, n, cap;
     size_t blanks;     /* bytes at the source's start that are blank, until `begun` */
     uint64_t line;     /* of the row being read */
     uint64_t row_line; /* of the last row that was returned */
     zn_row_reader_stats stats;
 } zn_row_reader;
 
-/* What zn_row_reader_next has found. */
+/* Result of zn_row_reader_next. */
 typedef enum zn_row_found {
     ZN_FOUND_ROW,    /* *row is an observation */
     ZN_FOUND_HEADER, /* a header line or, in JSON Lines, the beginning: the format is known now */
@@ -81,9 +83,10 @@ void zn_row_reader_fini(zn_row_reader *r);
 /* Takes the next n bytes of a source; rows from before are gone. Returns 0 or -ZN_ERR_CAPACITY. */
 int zn_row_reader_append(zn_row_reader *r, const uint8_t *bytes, size_t n, zn_error *err);
 /*
- * The next row of what is there. final: the source has ended, so that the bytes after its last line
- * feed are a row. Returns 0; -ZN_ERR_CONFIG when the columns or the unit of time do not fit the
- * input, -ZN_ERR_FORMAT when it cannot be read on, or another negative zn_err.
+ * Reads the next row of the available bytes. final: the source has ended, so that the bytes after
+ * its last line feed are a row. Returns 0; -ZN_ERR_CONFIG if the columns or the unit of time do not
+ * fit the input; -ZN_ERR_FORMAT if the rest of the input cannot be read; or another negative
+ * zn_err.
  */
 int zn_row_reader_next(zn_row_reader *r, bool final, zn_row *row, zn_row_found *what,
                        zn_error *err);

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A window over rows whose values are codes, many at once, for callers that keep the values
- * themselves: numbers of rows in, numbers of rows and the nodes of their groups out. What its
- * caller writes of them has to pass release/tuple_gate.
+ * Window over many rows at once whose values are codes, for callers that keep the values
+ * themselves: numbers of rows in, numbers of rows and the nodes of their groups out. The text that
+ * a caller writes for the rows has to pass release/tuple_gate.
  */
 #ifndef ZN_ROWS_RELEASE_LIST_H
 #define ZN_ROWS_RELEASE_LIST_H
@@ -20,7 +20,7 @@ typedef struct zn_coded_rows {
     uint64_t first_number;                            /* of the first row; others follow */
 } zn_coded_rows;
 
-/* What has left since it was last emptied (n = releases = 0). */
+/* Rows that left since the list was last emptied (n = releases = 0). */
 typedef struct zn_release_list {
     zn_window *window;
     size_t n, releases;

@@ -9,7 +9,7 @@ void zn_row_splitter_reset(zn_row_splitter *f)
     f->lines = 0;
 }
 
-/* Offset of the next `byte` from f->at on; row.n when there is none. */
+/* Returns the offset of the next `byte` from f->at on; row.n if there is no such byte. */
 static size_t find(const zn_row_splitter *f, zn_span row, uint8_t byte, size_t end)
 {
     const uint8_t *found;

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Splits bytes into rows. A row ends at a line feed, in CSV (RFC 4180) one outside of
- * quotes. A quote opens a quoted field only at the field's beginning, and two quotes in it stand
- * for one. Every byte is looked at a bounded number of times, however the input is cut into
+ * Splits bytes into rows. A row ends at a line feed, in CSV (RFC 4180) at a line feed outside of
+ * quotes. A quote opens a quoted field only at the field's beginning, and two quotes in the field
+ * mean a quote. Every byte is looked at a bounded number of times, however the input is cut into
  * portions.
  */
 #ifndef ZN_ROWS_SPLITTER_H

@@ -198,7 +198,7 @@ static int64_t release_time(const zn_window *w)
     return latest;
 }
 
-/* What becomes of row i, which is in no group. */
+/* Returns the fate of row i, which is in no group. */
 static zn_row_fate fate_of_left(const zn_window *w, size_t i, zn_window_end why, int64_t next_ns)
 {
     if (why == ZN_WINDOW_LAST)
@@ -211,7 +211,7 @@ static zn_row_fate fate_of_left(const zn_window *w, size_t i, zn_window_end why,
     return ZN_FATE_USERS;
 }
 
-/* Of the rows that would wait, drops the first ones that there is no room for. */
+/* Drops the first rows that would wait, if there is no room for all. */
 static void limit_waiting(zn_window *w)
 {
     size_t waiting = 0, most = w->config.sliding ? w->config.rows - 1 : w->config.rows;
@@ -238,7 +238,7 @@ static void name_reason(zn_window *w)
             w->fate[i] = ZN_FATE_DIVERSITY;
 }
 
-/* Hands on what leaves; then the buffer has what waits. */
+/* Passes on the rows that leave, and keeps the rows that wait in the buffer. */
 static int let_leave(zn_window *w, zn_window_end why, zn_error *err)
 {
     zn_window_view view = {.n = w->n,

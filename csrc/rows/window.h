@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows that wait for others to be released with: a buffer of coded rows, cut into windows, and the
- * groups of each (microdata/groups.h). What a row's values are written as is its owner's business.
+ * Rows that wait for other rows to be released with: a buffer of coded rows, cut into windows, and
+ * the groups of each window (microdata/groups.h). The owner of a row writes its values.
  *
- * Time is that of the rows. With a delay, no row is in the buffer `delay_ns` or more after its own
+ * Time comes from the rows. With a delay, no row is in the buffer `delay_ns` or more after its own
  * time: a window closes before a row comes whose time would make it so, rows that are in no group
  * then wait for the next window while they may, and a row that comes too late for its own bound is
  * dropped. A clock that was wrong is set back, as in util/clock.h. Without a delay a window closes
@@ -19,7 +19,7 @@
 #include "microdata/groups.h"
 #include "rows/once.h"
 
-/* What becomes of a row: X(NAME, "text"). All but the first two are ways to be suppressed. */
+/* Fates of a row: X(NAME, "text"). All but the first two are kinds of suppression. */
 #define ZN_ROW_FATES(X)                                                                            \
     X(RELEASED, "released")                                                                        \
     X(WAITS, "waits for the next window")                                                          \
@@ -92,14 +92,14 @@ typedef struct zn_window_row {
 #define ZN_DELAY_BUCKETS 1024
 #define ZN_WINDOW_L_MAX 256
 
-/* Of all that was released. Groups are those of microdata/groups.h. */
+/* Statistics of all released rows. Groups are groups of microdata/groups.h. */
 typedef struct zn_window_stats {
     uint64_t rows;
     uint64_t fates[ZN_FATE_COUNT]; /* rows; WAITS: how often one waited */
     uint64_t windows[ZN_WINDOW_ENDS];
     uint64_t clock_jumps;
     uint64_t groups, swaps, merges;
-    uint64_t users_min;                 /* of a group; 0: there is none */
+    uint64_t users_min;                 /* smallest number of users of a group; 0: no group */
     double loss[ZN_GROUPS_COLUMNS_MAX]; /* sums over rows */
     uint64_t distinct_min[ZN_GROUPS_COLUMNS_MAX], distinct_sum[ZN_GROUPS_COLUMNS_MAX];
     double entropy_min[ZN_GROUPS_COLUMNS_MAX], entropy_sum[ZN_GROUPS_COLUMNS_MAX]; /* bits */

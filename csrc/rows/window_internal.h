@@ -26,7 +26,7 @@ struct zn_window {
     uint8_t *fate;
     uint32_t *order, *scratch; /* for sorting rows */
     int64_t now_ns;            /* latest time; with a delay the stream's clock */
-    int64_t oldest_ns;         /* of the rows in the buffer; INT64_MAX: there is none */
+    int64_t oldest_ns;         /* of the rows in the buffer; INT64_MAX: no row */
     uint32_t late_in_a_row;
     bool started;                   /* now_ns is set */
     zn_groups_stats seen;           /* of the groups' counters */

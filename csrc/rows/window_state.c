@@ -39,7 +39,7 @@ static void exchange_double(state *s, double *value)
     memcpy(value, &bits, sizeof bits);
 }
 
-/* The values of an array, or what they were. */
+/* Saves the values of an array, or restores them. */
 static void exchange_u64s(state *s, uint64_t *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)

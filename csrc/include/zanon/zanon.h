@@ -313,8 +313,8 @@ static inline zn_engine_config zn_engine_default_config(void)
 /* Opens an engine by *config, which is copied, and puts it into *out; the caller closes it. Returns
  * 0, or sets *out to NULL and returns: -ZN_ERR_CONFIG for a value out of range, and for a key file
  * that has no key or that other users may read; -ZN_ERR_IO for a key file that cannot be read;
- * -ZN_ERR_CAPACITY without memory; -ZN_ERR_CRYPTO if libcrypto or the system's random numbers fail.
- * */
+ * -ZN_ERR_CAPACITY without memory; -ZN_ERR_CRYPTO if libcrypto or the system's random numbers
+ * fail. */
 ZN_API int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err);
 /* Wipes the keys and frees the engine. NULL is fine. */
 ZN_API void zn_engine_close(zn_engine *e);

@@ -311,8 +311,8 @@ ZN_API zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t);
 ZN_API size_t zn_ztable_memory(const zn_ztable *t);
 /* Returns the largest value that zn_ztable_memory can return, for any input. */
 ZN_API size_t zn_ztable_memory_max(const zn_ztable *t);
-/* Checks every invariant. Returns NULL, or a text that names the broken invariant. Slow; for tests.
- * */
+/* Checks every invariant. Returns NULL, or a text that names the broken invariant. Slow; for
+ * tests. */
 ZN_API const char *zn_ztable_check(const zn_ztable *t);
 
 #ifdef __cplusplus
