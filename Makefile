@@ -143,7 +143,7 @@ $(PROMETHEUS)/usr/bin/promtool:
 .PHONY: test-flink test-flink-quick
 test-flink: .venv-flink/.built ## counting on a real cluster of Flink: five kills, savepoints, both stores of state
 	ZANON_FLINK=long .venv/bin/python -m pytest -o faulthandler_timeout=0 tests/flink
-test-flink-quick: .venv-flink/.built ## the same with one kill, in three minutes
+test-flink-quick: .venv-flink/.built ## the same with one kill, in four minutes
 	ZANON_FLINK=quick .venv/bin/python -m pytest tests/flink
 
 # Every fuzz target by libFuzzer, T seconds each, from the corpus in the source; what it finds on the way

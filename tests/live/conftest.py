@@ -2,30 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A namespace with a cable in it, and runs that end with their test."""
 
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.live import USUAL, Live
-from support.netns import Namespace
+from support.netns import Namespace, permitted_namespace
 
 
 @pytest.fixture
 def net() -> Iterator[Namespace]:
     """A namespace with a cable from b to a."""
-    if sys.platform != "linux":
-        pytest.skip("network namespaces are Linux's")
-    try:
-        namespace = Namespace()
-    except OSError as error:
-        reason = f"network namespaces are not permitted here: {error.strerror}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with namespace:
+    with permitted_namespace() as namespace:
         namespace.cable("a", "b")
         yield namespace
 

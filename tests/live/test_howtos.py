@@ -20,6 +20,7 @@ from threading import Event, Thread
 import pytest
 import zstandard
 from support.cli import DEMO, ENVIRONMENT
+from support.howtos import HOWTOS, blocks
 from support.live import data_of
 from support.netns import Namespace
 from support.packets import crowd
@@ -27,8 +28,6 @@ from support.paths import ROOT
 
 pytestmark = [pytest.mark.source, pytest.mark.slow]
 
-HOWTOS = ROOT / "docs" / "howto"
-BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND_OF_UNIT = re.compile(r"^ExecStart=/usr/bin/(.+)$", re.MULTILINE)
 CREDENTIAL = re.compile(r"^LoadCredential=(\S+)$", re.MULTILINE)
 UNITS = {"operating.md": "zanon-net.service", "many-probes.md": "zanon-net-counter.service"}
@@ -63,8 +62,7 @@ PAGES = {
     "filter.md": [Step(left_out="a form; tests/docs/test_filter_docs.py follows the examples")],
     "flink.md": [
         Step(left_out="installs packages, as make .venv-flink/.built does"),
-        Step(left_out="needs a cluster; tests/flink submits jobs to one, in other folders"),
-        Step(left_out="needs a cluster; tests/flink/test_counting.py takes savepoints and goes on"),
+        *[Step(left_out="needs a cluster; tests/flink/test_howto.py has one")] * 5,
     ],
     "live.md": [
         Step(
@@ -161,10 +159,6 @@ PROGRAMS = {
     "suricata": 'test "$1" = -i && arrives "$2"',
     "prometheus-node-exporter": "test -d ${1#--collector.textfile.directory=}",
 }
-
-
-def blocks(page: str) -> list[str]:
-    return BLOCK.findall((HOWTOS / page).read_text(encoding="utf-8"))
 
 
 def test_no_block_is_forgotten() -> None:

@@ -46,6 +46,16 @@ def flink_home() -> Path:
     return next((PYTHON.parents[1] / "lib").glob("python3.*/site-packages/pyflink"))
 
 
+def ask(address: str, path: str) -> dict:
+    """Returns the answer of a job manager; empty if it does not answer."""
+    with (
+        suppress(OSError, ValueError),
+        urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer,
+    ):
+        return json.load(answer)
+    return {}
+
+
 class FlinkCluster:
     """A job manager and task managers of one slot each.
 
@@ -172,10 +182,7 @@ class FlinkCluster:
     # ---- what the job manager says --------------------------------------------------------------
 
     def get(self, path: str) -> dict:
-        url = f"http://{self.address}{path}"
-        with suppress(OSError, ValueError), urllib.request.urlopen(url, timeout=10) as answer:
-            return json.load(answer)
-        return {}
+        return ask(self.address, path)
 
     def state_of(self, job: str) -> str:
         return self.get(f"/jobs/{job}").get("state", "")

@@ -10,10 +10,13 @@ import os
 import socket
 import struct
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
+
+import pytest
 
 CLONE_NEWNET = 0x40000000
 ETH_P_ALL, SOL_PACKET, PACKET_AUXDATA = 3, 263, 8
@@ -110,6 +113,19 @@ class Namespace:
         """Records the frames of an interface from now on."""
         with self.inside():
             return Recorder(interface, self._stack)
+
+
+def permitted_namespace() -> Namespace:
+    """Returns a new namespace. Skips the test if the system permits none, but fails it in CI."""
+    if sys.platform != "linux":
+        pytest.skip("network namespaces are Linux's")
+    try:
+        return Namespace()
+    except OSError as error:
+        reason = f"network namespaces are not permitted here: {error.strerror}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
 
 
 class Recorder:

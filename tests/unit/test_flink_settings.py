@@ -18,8 +18,10 @@ def settings(folder: Path, every: str) -> dict[str, object]:
     return dict(read_options("flink", {"votes": str(folder), "checkpoint_every": every}))
 
 
-@pytest.mark.parametrize(("every", "interval_s"), [("1s", 3), ("10s", 12), ("23h", 23 * 3600 + 2)])
-def test_answers_come_with_checkpoints(tmp_path: Path, every: str, interval_s: int) -> None:
+@pytest.mark.parametrize(("every", "interval_s"), [("1s", 33), ("10s", 42), ("23h", 82832)])
+def test_probes_wait_for_a_job_that_starts_again(
+    tmp_path: Path, every: str, interval_s: int
+) -> None:
     _prepared(settings(tmp_path, every))
     welcome = CounterFolder(tmp_path).read_welcome()
     assert welcome is not None

@@ -90,7 +90,7 @@ class Hello(NamedTuple):
 class Welcome(NamedTuple):
     """The answer to it.
 
-    interval_ns: time between two answers to a probe; it waits for an answer at least twice as long.
+    interval_ns: longest time between two answers to a probe, which waits at least twice as long.
     """
 
     shards: int

@@ -18,13 +18,16 @@ from zanon_net._core import vote_settings
 from zanon_net.config.parse import reject
 from zanon_net.count.folders import FOLDER_MODE, CounterFolder
 from zanon_net.count.frames import INTERVAL_MAX_NS, Welcome
-from zanon_net.count.lateness import ANSWERS_NS
+from zanon_net.count.lateness import ANSWERS_NS, NS_PER_S
 from zanon_net.errors import ZanonError
 from zanon_net.flink.count_settings import NS_PER_MS, CountSettings
 from zanon_net.flink.java_classes import LIGHT_JIT, flink_home
 from zanon_net.system.file_errors import explained
 
 JOB_FILE = Path(__file__).with_name("job_file.py")
+START_NS = 30 * NS_PER_S
+"""Allowance, in the interval between two answers, for a job that starts or restarts. Answers appear
+with a checkpoint, and no checkpoint is made before all tasks run. Probes wait for two intervals."""
 _JOB_ID = re.compile(r"JobID ([0-9a-f]{32})")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):[0-9]{1,5}")
 _OWN_ERROR = re.compile(r"zanon_net\.errors\.\w+: (.+)")
@@ -97,7 +100,7 @@ def _prepared(settings: Mapping[str, Any]) -> CountSettings:
         with explained("make", path):
             path.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
     number = vote_settings(z, window, rotate, settings["count_rotate"])
-    interval_ns = settings["checkpoint_every"] + ANSWERS_NS  # answers appear with a checkpoint
+    interval_ns = settings["checkpoint_every"] + ANSWERS_NS + START_NS
     if interval_ns > INTERVAL_MAX_NS:
         reject("checkpoint_every", "must be less than a day: probes wait for answers so long")
     folder.write_welcome(Welcome(settings["shards"], number, interval_ns))
