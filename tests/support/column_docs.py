@@ -38,15 +38,19 @@ TYPES = {"ms": "double", "s": "double", "time": "timestamp", None: "Tstat's logs
 HEAD = """\
 # Columns
 
-Every column of the flow logs, in the order of a line. This page is made of
-`csrc/release/columns.h` by `python tests/support/column_docs.py`. What a run's formats have in
-common is in [output.md](output.md), how Tstat's columns are measured in [tstat.md](tstat.md).
+This page lists every column of the flow logs, in the order of a line.
+`python tests/support/column_docs.py` makes it from `csrc/release/columns.h`.
+[output.md](output.md) describes what all formats have in common. [tstat.md](tstat.md) describes
+how Tstat's columns are measured.
 
-The type is that of Parquet. The last column says what stands in a **coarse** record, one of whose
-names was withheld: *rounded* is times down to the minute, all of them that of closing with
-`--coarse-end none`, packets and bytes up to a power of `--coarse-steps`; *blank* is zero, no text,
-or what Tstat prints for "missing". All other records have times and counts as `--times` and
-`--sizes` say.
+The type is the type in Parquet. The last column is the value in a **coarse** record, which is a
+record with a suppressed name:
+
+- *rounded* times are whole minutes, and with `--coarse-end none` the minute of closing;
+- *rounded* packets and bytes are rounded up to a power of `--coarse-steps`;
+- *blank* is zero, no text, or Tstat's "missing" value.
+
+All other records have times and counts as set by `--times` and `--sizes`.
 """
 
 
