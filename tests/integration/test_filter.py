@@ -193,7 +193,7 @@ USAGE = {
     "--suppressed mask rows.csv": "Invalid value for '--suppressed'",
     "--delimiter ab rows.csv": "--delimiter: must be one character",
     "--delimiter a rows.csv": "--delimiter: must be one character",
-    '--delimiter " rows.csv': "--delimiter: a quote cannot part columns",
+    '--delimiter " rows.csv': "--delimiter: a quote cannot separate columns",
     "--quote double rows.csv": "Invalid value for '--quote'",
     "--max-tuples 0 rows.csv": "--max-tuples: must be from 1",
     "--header a,b --format jsonl rows.csv": "--header: JSON Lines name their columns",

@@ -108,7 +108,7 @@ def test_unknown_values(unknown: str, files: list[str], tmp_path: Path, capsys: 
 BAD: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
     "no file for a column": (
         lambda args: [*args[:7], *args[9:]],
-        "--hierarchy: 'town' has none; each attribute needs its COL=FILE",
+        "--hierarchy: 'town' has no hierarchy; each attribute needs COL=FILE",
     ),
     "a file for no column": (
         lambda args: [*args, "--hierarchy", "note=x.csv"],

@@ -185,13 +185,13 @@ def test_a_view_shows_no_server_that_the_main_output_hides(key_file: str) -> Non
 
 
 REFUSED = [
-    (["--view=Strict:z=50"], "--view: 'Strict' is no name of a view"),
-    (["--view=:z=50"], "--view: '' is no name of a view"),
-    (["--view=strict"], "--view: strict says nothing"),
-    (["--view=a:z=50", "--view=a:z=60"], "--view: two are named a"),
+    (["--view=Strict:z=50"], "--view: 'Strict' is not a name of a view"),
+    (["--view=:z=50"], "--view: '' is not a name of a view"),
+    (["--view=strict"], "--view: strict changes nothing"),
+    (["--view=a:z=50", "--view=a:z=60"], "--view: two views are named a"),
     ([f"--view=v{n}:z=50" for n in range(4)], "--view: there may be 3, not 4"),
-    (["--view=a:z"], "--view: a: 'z' is none of z, payload"),
-    (["--view=a:mac=zero"], "--view: a: 'mac=zero' is none of z, payload"),
+    (["--view=a:z"], "--view: a: 'z' is not one of z, payload"),
+    (["--view=a:mac=zero"], "--view: a: 'mac=zero' is not one of z, payload"),
     (["--view=a:z=50,z=60"], "--view: a: z is there twice"),
     (["--view=a:z=1"], "--view: a: z: must be from 2 to"),
     (["--view=a:z=many"], "--view: a: z: must be a whole number"),

@@ -487,9 +487,9 @@ def test_what_is_weaker_is_named(
     [
         (
             ["--for", "public", "--columns", "core,e2e"],
-            "--columns: e2e tells more than --times 1m and --sizes 2 lets records say",
+            "--columns: e2e discloses more than --times 1m and --sizes 2 lets records say",
         ),
-        (["--sizes", "2", "--columns", "core,options"], "--columns: options tells more than"),
+        (["--sizes", "2", "--columns", "core,options"], "--columns: options discloses more than"),
         (["--times", "60"], "--times: '60' is not a duration"),
         (["--for", "friends"], "'--for': 'friends' is not one of"),
         (["--coarse-steps", "3"], "'--coarse-steps': '3' is not one of"),
@@ -511,6 +511,6 @@ def test_the_filter_has_no_presets(capsys: Captured) -> None:
 def test_help_says_what_it_does(capsys: Captured) -> None:
     assert run_main("run", "--help") == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "--for [internal|partner|public] Who reads the output" in text
-    assert "name those that are weaker than the preset. [default: partner]" in text
+    assert "--for [internal|partner|public] Reader of the output" in text
+    assert "the summary and the manifest name the weaker options. [default: partner]" in text
     assert "[default: 4; sqrt2 for internal; 16 for public]" in text

@@ -238,7 +238,7 @@ def test_wrong_sizes(size: object) -> None:
 
 def test_what_output_settings_refuse() -> None:
     for wrong in ("59s", 1, "90s", "61s", "1.01h"):
-        with pytest.raises(ConfigError, match=r"^split: must be whole minutes: others would tell"):
+        with pytest.raises(ConfigError, match=r"^split: must be whole minutes: others"):
             Output(split=wrong)
     with pytest.raises(ConfigError, match=r"^compress: must be none, gzip, zstd, not 'xz'"):
         Output(compress="xz")

@@ -119,7 +119,7 @@ def test_wrong_values(name: str, value: object) -> None:
 def test_exact_columns_do_not_go_with_rounded_ones(columns: str) -> None:
     cases: list[dict[str, Any]] = [{"purpose": "public"}, {"times": "1s"}, {"sizes": 2}]
     for settings in [*cases, {"order": "minute-all"}]:
-        with pytest.raises(ConfigError, match=r"^columns: (e2e|options) tells more than --"):
+        with pytest.raises(ConfigError, match=r"^columns: (e2e|options) discloses more than --"):
             Config(columns=columns, **settings)
     Config(columns=columns, purpose="public", order="minute", times="exact", sizes="exact")
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: one table of them, their readers, and the dataclasses that hold them."""
+"""Settings: one table of all settings, readers of their values, and dataclasses of the values."""
 
 from zanon_net.config.sections import (
     AddressPolicy,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `table anonymize`: its rows of the table in `schema`."""
+"""Settings of `table anonymize`: its rows of the table in `schema`."""
 
 import re
 from functools import partial
@@ -20,7 +20,7 @@ _LEVEL = re.compile("[0-9]{1,3}")
 
 
 def _share(name: str, value: object) -> float:
-    """A share as a number from 0 to 1, or a text such as 5%."""
+    """Reads a share: a number from 0 to 1, or a text such as 5%."""
     if isinstance(value, str) and _SHARE.fullmatch(value):
         value = float(value[:-1]) / 100 if value.endswith("%") else float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
@@ -51,7 +51,7 @@ PASSED = _row(
     type=COLUMN_LIST,
     default=(),
     option=("--pass",),
-    help="Also write these columns as they are, unprotected. All columns that are not named are"
+    help="Write these columns as they are, too, unprotected. Columns that no option names are"
     " left out.",
 )
 
@@ -61,7 +61,7 @@ METHOD = (
         name="unknown",
         type=one_of(table_rows.UNKNOWN, f"must be one of {', '.join(table_rows.UNKNOWN)}"),
         default="error",
-        help="What becomes of a value that its hierarchy does not have: an error; suppress the row;"
+        help="Treatment of a value that its hierarchy lacks: an error; suppress the row;"
         " or write it as the hierarchy's top.",
     ),
     _row(
@@ -69,8 +69,8 @@ METHOD = (
         name="method",
         type=one_of(METHODS, f"must be one of {', '.join(METHODS)}"),
         default="topdown",
-        help="topdown: split classes as far as they hold, value by value, and suppress nothing;"
-        " lattice: one level a column, those with the least loss; fixed: the levels of --level.",
+        help="topdown splits classes value by value while they meet the requirements, and drops"
+        " no row; lattice picks one level a column, with the least loss; fixed takes --level's.",
     ),
     _row(
         heading="Generalization",

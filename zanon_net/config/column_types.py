@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Types of settings about columns: lists of their names, and what each has."""
+"""Types of settings about columns: lists of column names, and pairs of a column and a value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def _column_list(name: str, value: object) -> tuple[str, ...]:
-    """Names of columns: each text may have several, separated by commas."""
+    """Reads names of columns; each text may have several names, separated by commas."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         reject(name, "must be names of columns")
@@ -28,8 +28,10 @@ def _column_list(name: str, value: object) -> tuple[str, ...]:
 
 
 def pairs_of(what: str) -> Callable[[str, Any], Pairs]:
-    """Reads texts COLUMN=VALUE, or a table of a configuration file; pairs that were read stay as
-    they are. what: VALUE, for errors."""
+    """Returns a reader of texts COLUMN=VALUE or of a table of a configuration file.
+
+    Pairs that were read already stay as they are. what: the name of VALUE in error messages.
+    """
 
     def read(name: str, value: object) -> Pairs:
         if isinstance(value, Mapping):
@@ -70,12 +72,12 @@ WIDTHS = Type(
 )
 RANGES = Type(
     read=pairs_of("LOW..HIGH"),
-    range="two numbers a column, or one of them",
+    range="two numbers a column, or either",
     metavar="COL=LOW..HIGH",
     many=True,
 )
 
 
 def shown_files(settings: Settings) -> Mapping[str, Any]:
-    """The names of the hierarchies' files, without their folders."""
+    """Returns the names of the hierarchies' files, without their folders."""
     return {"hierarchy": {column: Path(path).name for column, path in settings["hierarchy"]}}

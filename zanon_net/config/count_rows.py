@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `count`: its rows of the table in `schema`."""
+"""Settings of `count`: its rows of the table in `schema`."""
 
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ from zanon_net.config.types import (
 )
 
 SHARDS_MAX = 256
-KNOWN_PROBES = 4096  # at once, in a shard: DEFAULT_PROBES of csrc/count/vote_shard.c
+KNOWN_PROBES = 4096  # probes in one shard at once, as DEFAULT_PROBES of csrc/count/vote_shard.c
 FOLDER: Type = replace(FILE, range="a folder", metavar="DIR")
 SHARD_COUNT = replace(
     whole_number("shards", 1, SHARDS_MAX),
@@ -50,7 +50,7 @@ _ANONYMITY = (
         name="rotate",
         type=DURATION,
         default=None,
-        help="The length of an epoch, in which an address that was a client's is no server's.",
+        help="The length of an epoch. An address of a client is no server's in the same epoch.",
         usual="the window",
         manifest=rules.shown_rotate,
     ),
@@ -58,7 +58,7 @@ _ANONYMITY = (
         name="count_rotate",
         type=DURATION,
         default=None,
-        help="How often the key of the probes' hashes changes; a window and two epochs at least.",
+        help="The lifetime of the key of the probes' hashes; at least a window and two epochs.",
         usual="never",
         check=count_rules.check_rotation,
         manifest=shown_rotation,
@@ -71,7 +71,7 @@ _FILES = (
         name="out",
         type=FOLDER,
         default=None,
-        help="Where the answers of file:DIR go.",
+        help="The folder that answers for file:DIR are written to.",
         usual="DIR/answers",
         check=count_rules.check_tls,
     ),
@@ -79,20 +79,20 @@ _FILES = (
         name="releases",
         type=FOLDER,
         default=None,
-        help="Also write what was released, as hashes, a file a commit; for audits.",
+        help="Write what was released, too, as hashes, a file a commit; for audits.",
     ),
     _files(
         name="sealed_out",
         type=FOLDER,
         default=None,
-        help="With --mode sealed, where released rows go, a file a commit, for 'unseal'.",
+        help="With --mode sealed: the folder of released rows, a file a commit, for 'unseal'.",
         check=count_rules.check_mode,
     ),
     _files(
         name="observations_out",
         type=FOLDER,
         default=None,
-        help="With --mode threshold, where observations go, a file a commit.",
+        help="With --mode threshold: the folder of observations, a file a commit.",
         check=count_rules.check_mode,
     ),
     _files(
@@ -124,15 +124,15 @@ _ROWS = (
         name="mode",
         type=one_of(MODES, "must be ask, sealed or threshold"),
         default="ask",
-        help="What comes with a vote: nothing, a row sealed to its reader, or a row that opens with"
-        " z users' shares.",
+        help="Content of a vote: nothing else, a row sealed to its reader, or a row that opens"
+        " with z users' shares.",
         check=count_rules.check_mode,
     ),
     _rows(
         name="threshold_epochs",
         type=whole_number("epochs", 1, 16),
         default=4,
-        help="With threshold, how many epochs overlap; as every probe has it.",
+        help="With threshold: the number of epochs that overlap; equal on every probe.",
     ),
 )
 
@@ -142,27 +142,27 @@ _PROBES = (
         name="shards",
         type=SHARD_COUNT,
         default=1,
-        help="Parts that the names are counted in.",
+        help="The number of shards that the names are divided among.",
     ),
     _probes(
         name="expect_probes",
         type=whole_number("probes", 0, KNOWN_PROBES),
         default=0,
-        help="Decide nothing before so many probes have come.",
+        help="Decide nothing before this number of probes has joined.",
         check=count_rules.check_until_done,
     ),
     _probes(
         name="until_done",
         type=FLAG,
         default=False,
-        help="End when all probes that are expected have ended, as those that read captures do.",
+        help="End when all expected probes have ended, as probes that read captures do.",
         check=count_rules.check_until_done,
     ),
     _probes(
         name="probe_timeout",
         type=DURATION,
         default="30s",
-        help="Go on without a probe that is silent for so long; what it sends later is late.",
+        help="Continue without a probe that is silent for this long; its later votes are late.",
         manifest="nothing",
     ),
     _probes(
@@ -176,7 +176,7 @@ _PROBES = (
         name="max_users_per_probe",
         type=whole_number("users", 1, COUNT_MAX),
         default=None,
-        help="Users of a probe in a window; votes of more do not count.",
+        help="Users of a probe in a window; votes of further users do not count.",
         usual="no limit",
     ),
 )
@@ -187,15 +187,15 @@ _STATE = (
         name="state",
         type=FOLDER,
         default=None,
-        help="Keep there what a counter that starts again goes on with, sealed.",
-        usual="none: it counts anew",
+        help="The folder of the sealed state, from which a counter that starts again resumes.",
+        usual="none: a new count",
         check=count_rules.check_state,
     ),
     _state(
         name="state_key_file",
         type=KEY_FILE,
         default=None,
-        help="The key of the state, made by 'zanon-net key new'; none of a probe's keys.",
+        help="The key of the state, made by 'zanon-net key new'; not the key of any probe.",
         check=count_rules.check_state,
     ),
 )
@@ -254,7 +254,7 @@ _LIMITS = (
         name="max_pending",
         type=whole_number("votes", 1, COUNT_MAX),
         default=1 << 24,
-        help="Votes that wait for slower probes; a probe with more has to wait, too.",
+        help="Votes that wait for slower probes; a probe with more votes has to wait, too.",
     ),
 )
 

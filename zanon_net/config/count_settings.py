@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `count`: a frozen dataclass, checked when it is made.
+"""Settings of `count`: a frozen dataclass, checked when it is made.
 
-As `sections`: the dataclass gives the rows of the schema types for type checkers.
+The dataclass gives the rows of the schema types for type checkers, like the dataclasses of
+`sections`.
 """
 
 import os
@@ -60,7 +61,7 @@ class CountConfig(View):
 
     @property
     def count_rotate_ns(self) -> int | None:
-        """The length of a generation of hashes in nanoseconds; None: there is one."""
+        """The length of a generation of hash keys in nanoseconds; None: one key for all time."""
         return None if self.count_rotate is None else int(self.count_rotate)
 
 

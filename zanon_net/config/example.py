@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A configuration file with every setting, its default and what it means."""
+"""Writes a configuration file with every setting, its default and its meaning."""
 
 import json
 import os
@@ -14,15 +14,15 @@ from zanon_net.system.file_errors import explained
 
 
 def example() -> str:
-    """The file's text. Settings without a default are there as comments."""
+    """Returns the text of the file. Settings without a default are comments in it."""
     return "\n".join(_lines()) + "\n"
 
 
 def write_example(path: str | os.PathLike[str]) -> None:
     """Writes the file.
 
-    Raises ConfigError when the name is taken, OutputError when the system refuses. No part of a
-    file is left: a run would take it for all of the settings.
+    Raises ConfigError if the name is taken, and OutputError if the system refuses. No part of a
+    file is left, because a run would take it for all of the settings.
     """
     if path == "":
         raise ConfigError("the file to write has no name; was it a variable that is not set?")

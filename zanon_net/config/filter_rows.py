@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `filter`: its rows of the table in `schema`."""
+"""Settings of `filter`: its rows of the table in `schema`."""
 
 from functools import partial
 
@@ -58,7 +58,7 @@ _ANONYMITY = (
         name="suppressed",
         type=one_of(SUPPRESSED, f"must be one of {', '.join(SUPPRESSED)}"),
         default="drop",
-        help="What becomes of a row whose attribute is suppressed: drop it, or blank the"
+        help="Treatment of a row whose attribute is suppressed: drop the row, or blank the"
         " attribute.",
         manifest="as it is",
         core="gate.keep_suppressed",
@@ -98,7 +98,7 @@ _COLUMNS = (
         type=COLUMNS,
         default=(),
         option=("--pass",),
-        help="Also write this column as it is, not anonymized; repeatable.",
+        help="Write this column, too, as it is, not anonymized; repeatable.",
         check=rules.check_columns,
         manifest="as it is",
         core="columns",
@@ -139,7 +139,7 @@ _LADDER = (
         name="steps",
         type=one_of(STEPS, f"must be one of {', '.join(STEPS)}"),
         default="all",
-        help="The generalizations that are asked for, finest first: all combinations of levels, or"
+        help="The generalizations that are tried, finest first: all combinations of levels, or"
         " a chain that coarsens one column at a time.",
         manifest=ladder_rules.shown_steps,
     ),
@@ -147,7 +147,7 @@ _LADDER = (
         name="unknown",
         type=one_of(UNKNOWN, f"must be one of {', '.join(UNKNOWN)}"),
         default="error",
-        help="What becomes of a row with a value that its hierarchy does not have: end, suppress"
+        help="Treatment of a row with a value that its hierarchy lacks: end the run, suppress"
         " the row, or take the value for '*'.",
         manifest=ladder_rules.shown_unknown,
     ),
@@ -169,7 +169,7 @@ _PSEUDONYMS = (
         name="rotate",
         type=DURATION,
         default=None,
-        help="How long a user keeps a pseudonym.",
+        help="The time for which a user keeps one pseudonym.",
         usual="the window",
         manifest=rules.shown_rotate,
         core="gate.rotate_ns",
@@ -194,8 +194,8 @@ _FORMATS = (
         name="format",
         type=one_of(ROW_FORMATS, f"must be one of {', '.join(ROW_FORMATS)}"),
         default="auto",
-        help="Format of the input: CSV with a header line, or JSON Lines. auto: JSON Lines if"
-        " it begins with '{'.",
+        help="Format of the input: CSV with a header line, or JSON Lines. auto takes JSON Lines if"
+        " the input begins with '{'.",
         manifest="as it is",
         core="format",
         core_kind="row format",
@@ -246,7 +246,7 @@ _FORMATS = (
         type=HEADER,
         default="",
         help="The columns of CSV without a header line, such as time,user,attribute; the"
-        " output has none either.",
+        " output then has no header line, either.",
         check=rules.check_header,
         manifest=rules.shown_header,
         core="header",
@@ -273,7 +273,7 @@ _FORMATS = (
         name="popularity",
         type=NEW_FILE,
         default=None,
-        help="Also count how many users share attributes, for 'zanon-net model' and 'tune';"
+        help="Count how many users share attributes, too, for 'zanon-net model' and 'tune';"
         " for the operator, not for release.",
         manifest=rules.shown_popularity,
         core="gate.popularity",

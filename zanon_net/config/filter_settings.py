@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `zanon-net filter`, checked when they are made.
+"""Settings of `zanon-net filter`, checked when they are made.
 
 The dataclass gives the rows of the schema types for type checkers. A wrong value raises
 `ConfigError` with a text that starts with the field's name.
@@ -72,16 +72,16 @@ class FilterConfig(View):
 
     @property
     def hierarchies(self) -> dict[str, str]:
-        """The hierarchy's file of each attribute, in the order of attributes."""
+        """The hierarchy file of each attribute, in the order of attributes."""
         files = dict(self.settings()["hierarchy"])
         return {column: files[column] for column in self.attributes if column in files}
 
     def row_filter_arguments(self) -> dict[str, Any]:
-        """The keyword arguments of `_core.RowFilter`."""
+        """Returns the keyword arguments of `_core.RowFilter`."""
         return core_arguments(self.rows, self.settings())
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as the manifest has them; neither the key nor its path."""
+        """Returns the settings as the manifest has them, without the key and its path."""
         return manifest_of(self.rows, self.settings())
 
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `flink job` and `flink submit`: their rows of the table in `schema`.
+"""Settings of `flink job` and `flink submit`: their rows of the table in `schema`.
 
-What a counter of one process has, too, is its row there, with what differs.
+Settings that a counter of one process has, too, are copies of its rows with the differences.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ SAME = ("z", "window", "rotate", "count_rotate", "shards", "expect_probes", "pro
 
 
 def check_flink(settings: Settings) -> dict[str, object]:
-    """What has no default has to be given."""
+    """Checks that every setting without a default was given."""
     if settings["votes"] is None:
         reject("votes", "give the folder that the probes share")
     check_generations(settings)
@@ -48,7 +48,7 @@ _FILES = (
         name="answers",
         type=FOLDER,
         default=None,
-        help="Where the answers go, a folder a probe.",
+        help="The folder of the answers, with a folder a probe in it.",
         usual="answers in the folder of the votes",
     ),
     _files(
@@ -71,27 +71,27 @@ _JOB = (
         name="checkpoint_every",
         type=DURATION,
         default="10s",
-        help="How often state is stored; answers appear as often.",
+        help="Time between two checkpoints of the state; answers appear as often.",
     ),
     _job(
         name="checkpoints",
         type=FOLDER,
         default=None,
-        help="Where state is stored.",
+        help="The folder of the checkpoints.",
         usual="as the cluster is configured",
     ),
     _job(
         name="savepoint",
         type=FOLDER,
         default=None,
-        help="Go on from this savepoint or checkpoint.",
+        help="Resume from this savepoint or checkpoint.",
     ),
     _job(
         name="python",
         type=FILE,
         default=None,
         help="The Python of the task managers, with zanon-net[flink].",
-        usual="the one that runs this",
+        usual="the Python of this command",
     ),
 )
 ROWS = (*_ROWS_OF_COUNT, *_FILES, *_JOB)

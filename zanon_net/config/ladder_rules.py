@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the filter's settings about generalization, as `rules` has those about the rest."""
+"""Rules of the filter's settings about generalization; `rules` has the rules of all others."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,11 +11,11 @@ from zanon_net.config.rules import Settings, attributes
 
 COLUMNS_MAX = 16  # as ZN_LADDER_COLUMNS_MAX
 ONLY_WITH = {"hierarchy": (), "hierarchy_delimiter": ";", "steps": "all", "unknown": "error"}
-"""Settings that mean nothing without `generalize`, as they usually are."""
+"""Settings that apply only with `generalize`, and their defaults."""
 
 
 def check_ladder(settings: Settings) -> dict[str, Any]:
-    """Each attribute that is generalized has a hierarchy, and nothing else has."""
+    """Checks that each attribute has a hierarchy if it is generalized, and no other column has."""
     if not settings["generalize"]:
         for name, usual in ONLY_WITH.items():
             if settings[name] != usual:
@@ -28,7 +28,7 @@ def check_ladder(settings: Settings) -> dict[str, Any]:
         reject("attribute", f"at most {COLUMNS_MAX} columns can be generalized")
     for column in columns:
         if column not in files:
-            reject("hierarchy", f"{shown(column)} has none; each attribute needs its COL=FILE")
+            reject("hierarchy", f"{shown(column)} has no hierarchy; each attribute needs COL=FILE")
     for column in files:
         if column not in columns:
             reject("hierarchy", f"{shown(column)} is not one of the attributes")
@@ -36,21 +36,21 @@ def check_ladder(settings: Settings) -> dict[str, Any]:
 
 
 def shown_generalize(settings: Settings) -> Mapping[str, Any]:
-    """Whether rows are generalized, where they are."""
+    """Returns the manifest's entry for `generalize`; empty if rows are not generalized."""
     return {"generalize": True} if settings["generalize"] else {}
 
 
 def shown_hierarchy(settings: Settings) -> Mapping[str, Any]:
-    """The names of the hierarchies' files, without their folders."""
+    """Returns the names of the hierarchies' files, without their folders."""
     files = {column: Path(path).name for column, path in settings["hierarchy"]}
     return {"hierarchy": files} if settings["generalize"] else {}
 
 
 def shown_steps(settings: Settings) -> Mapping[str, Any]:
-    """Which steps are asked for."""
+    """Returns the manifest's entry for `steps`; empty if rows are not generalized."""
     return {"steps": settings["steps"]} if settings["generalize"] else {}
 
 
 def shown_unknown(settings: Settings) -> Mapping[str, Any]:
-    """What becomes of unknown values."""
+    """Returns the manifest's entry for `unknown`; empty if rows are not generalized."""
     return {"unknown": settings["unknown"]} if settings["generalize"] else {}

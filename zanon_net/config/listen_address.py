@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The address and port that a server of a run listens on, such as 127.0.0.1:9464."""
+"""Address and port that a server of a run listens on, such as 127.0.0.1:9464."""
 
 import ipaddress
 import re
@@ -14,30 +14,34 @@ PORT_MAX = 65535
 
 
 class ListenAddress(NamedTuple):
-    """host: an address as text. port: 0 means that the system chooses one."""
+    """An address and a port to listen on.
+
+    host: an address as text.
+    port: 0 means that the system chooses a port.
+    """
 
     host: str
     port: int
 
     @property
     def is_loopback(self) -> bool:
-        """Whether no other machine can reach it."""
+        """True if no other machine can reach the address."""
         return ipaddress.ip_address(self.host).is_loopback
 
     @property
     def is_ipv6(self) -> bool:
-        """Whether it is an IPv6 address."""
+        """True if the host is an IPv6 address."""
         return ":" in self.host
 
     @classmethod
     def of(cls, text: str) -> "ListenAddress":
-        """The address out of a text that `read_listen_address` has returned."""
+        """Returns the address in a text that `read_listen_address` has returned."""
         host, _colon, port = text.rpartition(":")
         return cls(host.strip("[]"), int(port))
 
 
 def read_listen_address(name: str, value: object) -> str:
-    """ADDR:PORT, the address in its shortest form; a name of a host but localhost is refused."""
+    """Reads ADDR:PORT and shortens the address. Refuses host names other than localhost."""
     match = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
     problem = "must be an address and a port, such as 127.0.0.1:9464 or [::1]:9464"
     if match is None:

@@ -15,14 +15,14 @@ from zanon_net.config.toml_places import place_of
 from zanon_net.errors import ConfigError, UnopenedError
 
 SECTIONS = tuple(dict.fromkeys(row.section for row in RUN.values()))
-"""The sections of the file and fields of `Config`, in their order."""
+"""Names of the file's sections and of `Config`'s fields, in their order."""
 
 
 def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields each section and its settings by their names, as they were written, paths with the
-    file's folder.
+    """Yields each section with its settings by name.
 
-    Raises ConfigError, also for an unknown section or key.
+    Values are as they were written, but paths have the file's folder in front. Raises ConfigError,
+    also for an unknown section or key.
     """
     for section, table in read_toml(path).items():
         keys = _keys_of(path, section, table)
@@ -37,7 +37,7 @@ def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The content of a TOML file. Raises ConfigError, without the file's texts."""
+    """Returns the content of a TOML file. Raises ConfigError, without the texts of the file."""
     text = ""
     try:
         text = read_text(path)
@@ -45,7 +45,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UnopenedError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
-        problem = re.sub(r"'[^']{2,}'", "...", str(error))  # a name or a value, which may be a key
+        problem = re.sub(r"'[^']{2,}'", "...", str(error))  # a name or a value may be a key
         end = f"(at line {text.rstrip().count(chr(10)) + 1}, the end of the file)"
         problem = problem.replace("(at end of document)", end)
         raise ConfigError(f"{path} is not valid TOML: {problem}") from None
@@ -54,13 +54,13 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def refuse_bare_duration(row: Setting, value: object) -> None:
-    """Raises ConfigError for a duration that is a number: its unit would have to be guessed."""
+    """Raises ConfigError for a duration that is a bare number, because its unit is unknown."""
     if row.type.unit == "ns" and isinstance(value, int | float) and not isinstance(value, bool):
         reject(row.label, 'has no unit; write it like "1h", "10m", "90s" or "500ms"')
 
 
 def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
-    """`table`, known to be a section whose every key is a setting. Raises ConfigError."""
+    """Returns `table` if it is a section whose every key is a setting; else raises ConfigError."""
     if section in KEYS and section not in SECTIONS:
         place = place_of(path, section)
         raise ConfigError(f"{path}: {section} belongs under [{KEYS[section].section}]{place}")
@@ -84,8 +84,10 @@ def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
 
 
 def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The values of `keys` by the settings' names, paths among them relative to `folder`, the
-    configuration file's."""
+    """Returns the values of `keys` by the settings' names.
+
+    Paths are made relative to `folder`, the folder of the configuration file.
+    """
     anchored = {}
     for key, value in keys.items():
         anchor = KEYS[key].type.anchored

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of anonymized packets: rows of `run`, which `packets` has, too."""
+"""Settings of anonymized packets: rows of `run`, which `packets` has, too."""
 
 from functools import partial
 
@@ -15,8 +15,8 @@ ROWS = (
         name="hold",
         type=HOLD,
         default="1s",
-        help="How long a packet waits, in packet time, for what decides its fields; what is open"
-        " then is withheld. With 0 it leaves at once.",
+        help="The packet time that a packet waits for decisions on its fields. Fields that are"
+        " undecided by then are suppressed. With 0 it leaves at once.",
         manifest=rules.shown_hold,
         core="hold_ns",
     ),
@@ -100,7 +100,7 @@ ROWS = (
         name="encapsulation",
         type=one_of(rules.ENCAPSULATIONS, "must be strip or keep"),
         default="strip",
-        help="What is around packets: left out, or VLAN tags, MPLS labels, PPPoE sessions and"
+        help="Headers around packets: left out, or VLAN tags, MPLS labels, PPPoE sessions and"
         " tunnels with pseudonyms of their identifiers and addresses.",
         about="tags, labels, sessions and tunnels around packets: left out, or with pseudonyms of"
         " their identifiers and addresses",
@@ -112,7 +112,7 @@ ROWS = (
         name="fingerprint",
         type=one_of(rules.FINGERPRINTS, f"must be {', '.join(rules.FINGERPRINTS)}"),
         default="tested",
-        help="What a TLS client offers, by which its software is known: shown where z users share"
+        help="The TLS client's offer, which identifies its software: shown if z users share"
         " it, never, or always.",
         manifest="as it is",
         core="fingerprints",
@@ -131,9 +131,9 @@ ROWS = (
         name="suppressed",
         type=one_of(rules.SUPPRESSED, "must be drop or coarse"),
         default="drop",
-        help="Packets of a flow whose name is withheld: none of them, or those of TCP without"
+        help="Packets of a flow whose name is suppressed: dropped, or only those of TCP, without"
         " payload and names, all positions in its streams rounded up to 16 KiB (coarse).",
-        about="packets of a flow whose name is withheld: none, or those of TCP with rounded"
+        about="packets of a flow whose name is suppressed: dropped, or those of TCP with rounded"
         " positions and lengths",
         manifest="as it is",
         core="coarse_suppressed",

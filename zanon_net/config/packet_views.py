@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Views: further outputs of a run's packets, each of which shows no more than the run's own.
 
-A setting holds a view as it is written, NAME:KEY=VALUE,...; `packet_views` reads what it says and
+A setting contains a view as it is written, NAME:KEY=VALUE,...; `packet_views` parses the text and
 checks it against the other settings.
 """
 
@@ -24,7 +24,8 @@ CHOICES = {
     "timestamps": ("ns", "us", "ms"),
     "exact": ("no",),
 }
-"""What a view may say beside z, by the names of settings; as the run has it, it need not say."""
+"""Settings that a view may change, in addition to z, and their values. By default a view has the
+run's."""
 KEYS = ("z", *(name.replace("_", "-") for name in CHOICES))
 _NAME = re.compile(r"[a-z0-9-]{1,32}")
 
@@ -33,9 +34,10 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PacketView:
-    """A view with all that it shows.
+    """A view with all of its settings.
 
-    name: stands in the names of its files. The others: as the settings of these names.
+    name: part of the names of its files. The other fields have the meaning of the settings of these
+    names.
     """
 
     name: str
@@ -47,7 +49,7 @@ class PacketView:
     exact: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """For the manifest, which has the view by its name."""
+        """Returns the view's settings for the manifest, which has the view by its name."""
         return {
             "z": self.z,
             "payload": self.payload,
@@ -59,7 +61,7 @@ class PacketView:
 
 
 def read_views(name: str, value: object) -> tuple[str, ...]:
-    """The texts of views, each of which can be read, and whose names differ."""
+    """Checks the texts of views: each can be parsed, and all names differ."""
     texts = (value,) if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         reject(name, f"must be texts such as strict:z=50,payload=cut, not {shown(value)}")
@@ -67,25 +69,25 @@ def read_views(name: str, value: object) -> tuple[str, ...]:
         reject(name, f"there may be {VIEWS_MAX}, not {len(texts)}")
     for view, count in Counter(_parts(name, text)[0] for text in texts).items():
         if count > 1:
-            reject(name, f"two are named {view}")
+            reject(name, f"two views are named {view}")
     return tuple(texts)
 
 
 def _parts(setting: str, text: str) -> tuple[str, dict[str, str]]:
-    """The name of a view, and what it says by the names of settings."""
+    """Returns the name of the view, and its values by the settings' names."""
     name, _colon, rest = text.partition(":")
     if not _NAME.fullmatch(name):
         reject(
             setting,
-            f"{shown(name)} is no name of a view: 1 to 32 of small letters, digits and -",
+            f"{shown(name)} is not a name of a view: 1 to 32 of small letters, digits and -",
         )
     if not rest:
-        reject(setting, f"{name} says nothing; write what it shows less, such as {name}:z=50")
+        reject(setting, f"{name} changes nothing; write what it shows less, such as {name}:z=50")
     said: dict[str, str] = {}
     for part in rest.split(","):
         key, equals, value = (word.strip() for word in part.partition("="))
         if key not in KEYS or not equals:
-            reject(setting, f"{name}: {shown(part)} is none of {', '.join(KEYS)} with a value")
+            reject(setting, f"{name}: {shown(part)} is not one of {', '.join(KEYS)} with a value")
         field = key.replace("-", "_")
         if field in said:
             reject(setting, f"{name}: {key} is there twice")
@@ -94,7 +96,8 @@ def _parts(setting: str, text: str) -> tuple[str, dict[str, str]]:
 
 
 def packet_views(settings: Settings) -> tuple[PacketView, ...]:
-    """The views of a run. Raises ConfigError where one would show more than the run's packets."""
+    """Returns the views of a run. Raises ConfigError if a view would show more than the run's
+    packets."""
     texts = settings["view"]
     if texts and not presets.has_packets(settings):
         reject("view", "is for packets; give --format pcap or pcapng")
@@ -117,7 +120,7 @@ def _number(text: Any) -> Any:
 
 
 def _chosen(settings: Settings, where: str, field: str, value: str) -> Any:
-    """What the view says of a setting, which shows no more than what the run does."""
+    """Returns the view's value of a setting. Raises ConfigError if it shows more than the run's."""
     key, usual = field.replace("_", "-"), settings[field]
     as_run = ("yes" if usual else "no") if field == "exact" else usual
     if value != as_run and value not in CHOICES[field]:
@@ -130,7 +133,7 @@ def _chosen(settings: Settings, where: str, field: str, value: str) -> Any:
 
 
 def _strength(field: str, value: str) -> int:
-    """Orders what a view may say of a setting, what shows most first."""
+    """Returns the strength of a view's value of a setting: a greater strength shows less."""
     if field == "timestamps":
         return UNITS_NS[value]
     if field == "exact":

@@ -3,8 +3,8 @@
 """Parses the texts that people write for settings.
 
 Every function takes the setting's name first and raises `ConfigError` with a text that starts with
-it. A wrong value is in that text only where it cannot be a key or a part of one that matters: see
-`shown`.
+it. The message repeats a wrong value only if the value cannot be a key or a large part of a key:
+see `shown`.
 """
 
 import difflib
@@ -32,9 +32,9 @@ UNITS_NS = {
 }
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE_MAX = 1 << 60
-TEXT_MAX = 1 << 26  # characters of a file that is read as a whole
+TEXT_MAX = 1 << 26  # characters of a file that is read at once
 COLUMN_BYTES_MAX = 1000  # of a column's name
-PASSED_MAX = 16  # columns that the filter writes as they are
+PASSED_MAX = 16  # columns that the filter writes unchanged
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
 HOLD_MAX_NS = 10 * UNITS_NS["s"]
 ANYWHERE = ("0.0.0.0/0", "::/0")
@@ -59,15 +59,15 @@ def reject(name: str, problem: str) -> NoReturn:
 
 
 def is_harmless(text: str) -> bool:
-    """Whether a message may repeat `text`: it is short, or words of small letters alone.
+    """Returns true if a message may repeat `text`: it is short, or has only words of small letters.
 
-    Of a key, 44 characters, SHOWN_MAX leave more than 130 bits unknown.
+    A key has 44 characters; after SHOWN_MAX of them, more than 130 bits remain unknown.
     """
     return len(text) <= SHOWN_MAX or _WORDS.fullmatch(text) is not None
 
 
 def shown(value: object) -> str:
-    """A wrong value as a message has it: itself where that is harmless, else its kind and size."""
+    """Returns a wrong value for a message: the value if it is harmless, else its kind and size."""
     if isinstance(value, str):
         return repr(value) if is_harmless(value) else f"a text of {len(value):,} characters"
     if isinstance(value, int) and value.bit_length() > 64:
@@ -78,7 +78,7 @@ def shown(value: object) -> str:
 
 
 def refuse_key(name: str, value: object) -> None:
-    """Raises ConfigError where `value`, or a text in it, is a key: before anything repeats it."""
+    """Raises ConfigError if `value`, or a text in it, is a key, before any message repeats it."""
     items = value if isinstance(value, list | tuple) else [value]
     for number, item in enumerate(items, start=1):
         texts = str(item).split(",") if isinstance(item, str | os.PathLike) else []
@@ -86,26 +86,27 @@ def refuse_key(name: str, value: object) -> None:
             where = f"entry {number}: " if len(items) > 1 else ""
             reject(
                 name,
-                f"{where}this looks like a key itself; a key stands in a file of its own,"
-                " whose path --key-file or key_file gives",
+                f"{where}this looks like a key itself; store a key in a file of its own, and give"
+                " its path with --key-file or key_file",
             )
 
 
 def without_keys(text: str) -> str:
-    """`text` with each key in it replaced."""
+    """Returns `text` with a placeholder for each key in it."""
     return _KEY.sub("(a key)", text)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about the unknown `word`; empty when nothing known is close to it."""
+    """Returns the end of a message about the unknown `word`; empty if no known word is close to
+    it."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def as_int(value: object) -> int | None:
-    """`value` as an int if it is of a type of whole numbers, such as NumPy's; else None.
+    """Returns `value` as an int if it is of a type of whole numbers, such as NumPy's; else None.
 
-    A truth value is no whole number, nor is a float without a fraction.
+    A bool and a float are no whole numbers, even if the float has no fraction.
     """
     if isinstance(value, bool):
         return None
@@ -116,7 +117,8 @@ def as_int(value: object) -> int | None:
 
 
 def parse_duration(name: str, value: object) -> int:
-    """Nanoseconds, 1 to ten years, from "1h", "90s", "500ms", "1.5d" or a whole number of ns.
+    """Returns nanoseconds, 1 to ten years, from "1h", "90s", "500ms", "1.5d" or a whole number of
+    ns.
 
     `name` is the setting the value belongs to. Raises ConfigError.
     """
@@ -137,7 +139,7 @@ def parse_duration(name: str, value: object) -> int:
 
 
 def hold(name: str, value: object) -> int:
-    """How long a packet waits, in ns: 0, or a duration up to HOLD_MAX_NS."""
+    """Reads the time that a packet waits, in ns: 0, or a duration up to HOLD_MAX_NS."""
     is_zero = as_int(value) == 0 or (isinstance(value, str) and _ZERO.fullmatch(value.strip()))
     ns = 0 if is_zero else parse_duration(name, value)
     if ns > HOLD_MAX_NS:
@@ -146,12 +148,12 @@ def hold(name: str, value: object) -> int:
 
 
 def rounded_times(name: str, value: object) -> str | int:
-    """The length in ns to whose multiples times are rounded down, or "exact"."""
+    """Reads "exact", or the length in ns to whose multiples times are rounded down."""
     return "exact" if value == "exact" else parse_duration(name, value)
 
 
 def format_duration(ns: int) -> str:
-    """`ns` nanoseconds in the largest unit that gives a whole number, e.g. "90s"."""
+    """Returns `ns` nanoseconds in the largest unit that gives a whole number, e.g. "90s"."""
     if ns == 0:
         return "0s"
     unit = next(unit for unit in reversed(UNITS_NS) if ns % UNITS_NS[unit] == 0)
@@ -159,7 +161,8 @@ def format_duration(ns: int) -> str:
 
 
 def _prefix_length(address: ipaddress.IPv4Address | ipaddress.IPv6Address, text: str) -> int:
-    """The prefix length that `text` names, as "16" or "255.255.0.0"; -1 when it names none."""
+    """Returns the prefix length that `text` names, as "16" or "255.255.0.0"; -1 if it names no
+    length."""
     bits = address.max_prefixlen
     if re.fullmatch("[0-9]{1,3}", text):
         return int(text) if int(text) <= bits else -1
@@ -174,9 +177,9 @@ def _prefix_length(address: ipaddress.IPv4Address | ipaddress.IPv6Address, text:
 
 
 def parse_network(text: str) -> Network:
-    """One network as "net/length" or, as in Tstat's -N files, "net/mask"; host bits are cleared.
+    """Reads one network as "net/length" or, as in Tstat's -N files, "net/mask"; clears host bits.
 
-    Raises ConfigError, without `text` in its own.
+    Raises ConfigError with a message that does not contain `text`.
     """
     base, slash, rest = (part.strip() for part in text.partition("/"))
     try:
@@ -190,15 +193,16 @@ def parse_network(text: str) -> Network:
     length = _prefix_length(address, rest)
     if length < 0:
         raise ConfigError(
-            f"what follows '/' is no length from 0 to {address.max_prefixlen}, nor a mask"
+            f"the text after '/' is no length from 0 to {address.max_prefixlen}, and no mask"
         )
     return ipaddress.ip_network(f"{address}/{length}", strict=False)
 
 
 def core_networks(networks: Sequence[Network]) -> list[tuple[bytes, int]]:
-    """The networks as (16 bytes of prefix, bits): IPv4 as the IPv4-mapped part of IPv6.
+    """Returns the networks as (16 bytes of prefix, bits): IPv4 as the IPv4-mapped part of IPv6.
 
-    That part is cut out of a larger IPv6 network such as ::/0, which does not mean IPv4.
+    The IPv4-mapped part is cut out of a larger IPv6 network such as ::/0, which does not include
+    IPv4.
     """
     if {str(network) for network in networks} >= set(ANYWHERE):
         return [(bytes(16), 0)]
@@ -216,14 +220,14 @@ def core_networks(networks: Sequence[Network]) -> list[tuple[bytes, int]]:
 
 
 class TooLongError(ValueError):
-    """A file has more characters than may be read."""
+    """The file has more characters than may be read."""
 
 
 def read_text(path: Path, most: int = TEXT_MAX) -> str:
-    """The text of a file, without a byte order mark.
+    """Returns the text of a file, without a byte order mark.
 
-    most: characters, a multiple of 2^20. Raises OSError; ValueError where the file is no text;
-    TooLongError, which is one, where it has more characters, or no end (a device, a pipe).
+    most: characters, a multiple of 2^20. Raises OSError, ValueError if the file is no text, and
+    TooLongError if it has more characters or no end, as a device or a pipe.
     """
     with path.open(encoding="utf-8-sig") as file:
         text = file.read(most + 1)
@@ -233,7 +237,7 @@ def read_text(path: Path, most: int = TEXT_MAX) -> str:
 
 
 def _read_lines(name: str, path: Path) -> Iterator[tuple[str, str]]:
-    """("FILE line N", text) of each line that is not empty, without its comment."""
+    """Yields ("FILE line N", text) for each line that is not empty, without its comment."""
     try:
         text = read_text(path)
     except UnicodeDecodeError:
@@ -249,7 +253,7 @@ def _read_lines(name: str, path: Path) -> Iterator[tuple[str, str]]:
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a file of this name; false for a text that can be no path."""
+    """Returns true if a file has this name; false for a text that cannot be a path."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):  # longer than a path can be, or with a zero byte
@@ -257,7 +261,7 @@ def exists(path: str | os.PathLike[str]) -> bool:
 
 
 def _with_masks(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Joins an address and the mask on the line below it, as Tstat's older files have them."""
+    """Joins an address and the mask on the next line, as in Tstat's older files."""
     joined: list[tuple[str, str]] = []
     for where, text in lines:
         if text.startswith("255.") and joined and "/" not in joined[-1][1]:
@@ -268,14 +272,18 @@ def _with_masks(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _numbered(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """("entry N", text) of each text: an address is not repeated. One alone needs no number."""
+    """Returns ("entry N", text) for each text, so that messages repeat no address.
+
+    A single text has no number.
+    """
     if len(texts) == 1:
         return [("", texts[0])]
     return [(f"entry {number}", text) for number, text in enumerate(texts, start=1)]
 
 
 def parse_networks(name: str, value: object) -> tuple[str, ...]:
-    """Canonical networks from "any", a file, a comma-separated text or a sequence of texts."""
+    """Returns canonical networks from "any", a file, a comma-separated text or a sequence of
+    texts."""
     if value == "any":
         return ANYWHERE
     hint = ""
@@ -302,7 +310,7 @@ def parse_networks(name: str, value: object) -> tuple[str, ...]:
 
 
 def _suffix(name: str, where: str, text: str) -> str:
-    """`text` as a lower-case name without outer dots, or "*." in front."""
+    """Returns `text` as a lower-case name without outer dots, or without "*." in front."""
     suffix = text.strip().removeprefix("*.").removeprefix(".").removesuffix(".")
     if not suffix.isascii() or len(suffix) > 253:
         suffix = ""
@@ -313,16 +321,16 @@ def _suffix(name: str, where: str, text: str) -> str:
 
 
 class NeverList(tuple[str, ...]):
-    """Suffixes whose names are never released.
+    """Suffixes of names that are never released.
 
-    path: the file that holds the suffixes; None if they were given one by one.
+    path: the file of the suffixes; None if they were given as texts.
     """
 
     path: Path | None = None
 
 
 def parse_never(name: str, value: object) -> NeverList:
-    """Suffixes from a file, or from a sequence of texts."""
+    """Reads suffixes from a file, or from a sequence of texts."""
     if isinstance(value, NeverList):
         return value
     if isinstance(value, str | os.PathLike) and not _is_path(value):
@@ -339,7 +347,7 @@ def parse_never(name: str, value: object) -> NeverList:
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:
-    """A whole number from `low` to `high`."""
+    """Reads a whole number from `low` to `high`."""
     number = as_int(value)
     if number is None:
         reject(name, f"must be a whole number, not {shown(value)}")
@@ -349,7 +357,8 @@ def whole(name: str, value: object, low: int, high: int) -> int:
 
 
 def parse_size(name: str, value: object) -> int:
-    """Bytes, from a whole number or a text such as "500M"; K, M, G and T are powers of 1024."""
+    """Reads bytes from a whole number or a text such as "500M"; K, M, G and T are powers of
+    1024."""
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is not None:
         value = int(match[1]) * SIZE_UNITS[match[2].upper()]
@@ -360,7 +369,7 @@ def parse_size(name: str, value: object) -> int:
 
 
 def flag(name: str, value: object) -> bool:
-    """A truth value, also from the command's "yes" and "no"."""
+    """Reads a truth value, also "yes" and "no" of the command line."""
     if isinstance(value, bool):
         return value
     if value not in ("yes", "no"):
@@ -369,7 +378,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def words(name: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
-    """Distinct words out of `known`, from a comma-separated text or a sequence."""
+    """Reads distinct words out of `known` from a comma-separated text or a sequence."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, Sequence) or not parts or not all(isinstance(p, str) for p in parts):
         reject(name, f"must be one or more of {', '.join(known)}")
@@ -383,20 +392,21 @@ def words(name: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def percentage(name: str, value: object) -> float:
-    """A number from 0 to 100."""
+    """Reads a number from 0 to 100."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
         reject(name, f"must be a number from 0 to 100, not {shown(value)}")
     return value
 
 
 def format_size(size: int) -> str:
-    """`size` >= 1 bytes in the largest unit that gives a whole number, e.g. "64M"."""
+    """Returns `size` >= 1 bytes in the largest unit that gives a whole number, e.g. "64M"."""
     unit = next(unit for unit in reversed(SIZE_UNITS) if size % SIZE_UNITS[unit] == 0)
     return f"{size // SIZE_UNITS[unit]}{unit}"
 
 
 def prefix_pair(name: str, value: object) -> tuple[int, int]:
-    """Leading bits of IPv4 and of IPv6 addresses that tell users apart, as "32,56" or a pair."""
+    """Reads the leading bits of IPv4 and of IPv6 addresses that tell users apart: "32,56" or a
+    pair."""
     parts = value.split(",") if isinstance(value, str) else value
     problem = "must be two lengths, IPv4 1 to 32 and IPv6 1 to 128, such as 32,56"
     if not isinstance(parts, Sequence) or len(parts) != 2:
@@ -411,11 +421,11 @@ _PSEUDONYMS = re.compile(r"networks|random|crypto-pan(?::([0-9]{1,3}),([0-9]{1,3
 
 
 DNS_VOTES = ("own", "all", "no")
-"""As the core numbers them."""
+"""Values in the order of the core's enumeration."""
 
 
 def dns_votes(name: str, value: object) -> str:
-    """Which records DNS votes for: "own", "all" or "no", which is also "false" and False."""
+    """Reads the records that DNS votes for: "own", "all" or "no"; "false" and False mean "no"."""
     if value is False or value == "false":
         return "no"
     if value is True or value in ("yes", "true"):
@@ -426,7 +436,7 @@ def dns_votes(name: str, value: object) -> str:
 
 
 def pseudonyms(name: str, value: object) -> str:
-    """What pseudonyms keep: "networks", "random", "crypto-pan", or "crypto-pan:P4,P6"."""
+    """Reads what pseudonyms keep: "networks", "random", "crypto-pan", or "crypto-pan:P4,P6"."""
     problem = "must be networks, random, crypto-pan or crypto-pan:P4,P6"
     text = str(value)
     form = _PSEUDONYMS.fullmatch(text) if isinstance(value, str) else None
@@ -439,41 +449,42 @@ def pseudonyms(name: str, value: object) -> str:
 
 
 def _is_path(value: object) -> bool:
-    """Whether `value` can be a file's path; the system would cut it at a zero byte."""
+    """Returns true if `value` can be the path of a file. The system would cut it at a zero byte."""
     text = str(value)
     return isinstance(value, str | os.PathLike) and text != "" and "\0" not in text
 
 
 def key_path(name: str, value: object) -> object:
-    """The path of a key file; refuses other values."""
+    """Returns the path of a key file; refuses other values."""
     if not _is_path(value):
         reject(name, "must be the path of a file; make one with 'zanon-net key new FILE'")
     return value
 
 
 def pem_path(name: str, value: object) -> object:
-    """The path of a file of certificates or a key; refuses other values."""
+    """Returns the path of a file of certificates or a key; refuses other values."""
     if not _is_path(value):
         reject(name, "must be the path of a file in PEM")
     return value
 
 
 def counter_place(name: str, value: object) -> str:
-    """Where a counter is, as far as a text tells."""
+    """Returns the place of a counter if the text can be one; only a connection shows whether it
+    is."""
     if not isinstance(value, str) or not re.fullmatch(r"[a-z]+:[^\x00-\x20\x7f]+", value):
         reject(name, "must be the place of a counter, such as tls://HOST:PORT")
     return value
 
 
 def probe_name(name: str, value: object) -> str:
-    """The name of a probe."""
+    """Returns the name of a probe; refuses other values."""
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", value):
         reject(name, "must be 1 to 64 letters, digits and . _ - of ASCII")
     return value
 
 
 def capture_filter(name: str, value: object) -> str:
-    """A BPF expression; refuses other values, and text that is no UTF-8."""
+    """Returns a BPF expression; refuses other values, and text that is not UTF-8."""
     text = value.encode(errors="replace").decode() if isinstance(value, str) else None
     if text != value or text is None or "\0" in text:
         reject(name, "must be a BPF expression such as 'tcp port 443'")
@@ -481,35 +492,36 @@ def capture_filter(name: str, value: object) -> str:
 
 
 def new_file(name: str, value: object) -> object:
-    """The path of a file to write; refuses other values."""
+    """Returns the path of a file to write; refuses other values."""
     if not _is_path(value):
         reject(name, "must be the path of a file to write")
     return value
 
 
 def file_mode(name: str, value: object) -> str:
-    """The permissions of a file in octal digits. Only the owner may write the file."""
+    """Returns the permissions of a file in octal digits. Only the owner may write the file."""
     if not isinstance(value, str) or _FILE_MODE.fullmatch(value) is None:
         reject(name, "must be one of the texts 600, 640, 604 and 644")
     return value
 
 
 def metrics_file(name: str, value: object) -> object:
-    """The path of a file that node_exporter reads, which takes no others."""
+    """Returns the path of a file for node_exporter, which reads only names that end in .prom."""
     if not _is_path(value) or not str(value).endswith(".prom"):
         reject(name, "must be the path of a file that ends in .prom, as node_exporter wants it")
     return value
 
 
 def user_name(name: str, value: object) -> str:
-    """The name of a user of this system."""
+    """Returns the name of a user of this system; refuses other values."""
     if not isinstance(value, str) or not value:
-        reject(name, "must be the name of a user, such as nobody")
+        reject(name, "must be the name of a user, such as daemon")
     return value
 
 
 def readable_text(name: str, text: object) -> str:
-    """`text`; refused when it is none, cannot be encoded, or steers a terminal."""
+    """Returns `text`; refuses a value that is not text, cannot be encoded, or controls a
+    terminal."""
     if not isinstance(text, str):
         reject(name, f"must be a text, not {shown(text)}")
     try:
@@ -522,14 +534,14 @@ def readable_text(name: str, text: object) -> str:
 
 
 def column_name(name: str, column: str) -> str:
-    """The name of a column of rows."""
+    """Returns the name of a column of rows."""
     if column == "" or len(readable_text(name, column).encode()) > COLUMN_BYTES_MAX:
         reject(name, "must be the name of a column")
     return column
 
 
 def column_names(name: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """The names of at most PASSED_MAX columns of rows."""
+    """Returns the names of at most PASSED_MAX columns of rows."""
     if isinstance(columns, str) or not isinstance(columns, Sequence):
         reject(name, "must be a list of names")
     if len(columns) > PASSED_MAX:
@@ -538,7 +550,7 @@ def column_names(name: str, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def delimiter(name: str, value: str) -> str:
-    """The character between columns of CSV, or the word tab."""
+    """Returns the character between columns of CSV, which may be written as the word tab."""
     if not isinstance(value, str):
         reject(name, f"must be a text, not {shown(value)}")
     if value in ("tab", "\t"):
@@ -546,5 +558,5 @@ def delimiter(name: str, value: str) -> str:
     if len(value) != 1 or not value.isascii() or not value.isprintable() or value.isalnum():
         reject(name, "must be one character such as ',' ';' '|', or the word tab")
     if value in "\"'":
-        reject(name, "a quote cannot part columns")
+        reject(name, "a quote cannot separate columns")
     return value

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The presets of `--for`, one table: what output says that stays inside, goes to partners or to the
-public.
+"""Presets of `--for`, one table: what output discloses if it stays inside, goes to partners, or
+goes to the public.
 
-A setting of the table that nobody set is None until `effective` gives it the preset's value; one
-that was set wins, and `weaker` names it where it discloses more. z is no part of a preset.
+A setting of the table that is not set is None until `effective` gives it the preset's value. A
+value that is set wins, and `weaker` names it if it discloses more. z is not part of a preset.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,9 +15,9 @@ from zanon_net.config.parse import UNITS_NS, format_duration
 
 PURPOSES = ("internal", "partner", "public")
 PURPOSE = "partner"
-"""Unless another one is set."""
+"""The default of `--for`."""
 MINUTE_ALL = "minute-all"
-"""The order in which times have no more than minutes."""
+"""The value of `order` with which no time is finer than a minute."""
 
 PACKET_FORMATS = ("pcap", "pcapng")
 """The formats of anonymized packets."""
@@ -27,9 +27,9 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A row: the value of a setting for each purpose, as it is read.
+    """The value of a setting for each purpose, as it is read: a row of the table.
 
-    strength: orders the values of the setting; what has less discloses more.
+    strength: returns the strength of a value; a smaller strength discloses more.
     """
 
     internal: Any
@@ -38,22 +38,23 @@ class Preset:
     strength: Callable[[Any], int]
 
     def value(self, purpose: str) -> Any:
-        """The value for a purpose."""
+        """Returns the value for a purpose."""
         return {"internal": self.internal, "partner": self.partner, "public": self.public}[purpose]
 
 
 def _in_order(*words: str) -> Callable[[Any], int]:
-    """The strength of words, weakest first; what follows a colon plays no part."""
+    """Returns the strength of words, given weakest first; a colon and the text after it are
+    ignored."""
     return lambda value: words.index(value.partition(":")[0])
 
 
 def _by_length(value: str | int) -> int:
-    """The strength of the length to which times are rounded."""
+    """Returns the strength of the length to which times are rounded."""
     return value if isinstance(value, int) else 0
 
 
 def _if_false(value: bool) -> int:
-    """The strength of a switch that discloses more."""
+    """Returns the strength of a switch that discloses more when it is on."""
     return int(not value)
 
 
@@ -70,7 +71,7 @@ PRESETS = {
     "times": Preset("exact", "exact", UNITS_NS["m"], _by_length),
     "sizes": Preset("exact", "exact", "2", _in_order("exact", "2")),
 }
-"""By the settings' names."""
+"""Rows about records, by the settings' names."""
 
 PACKETS = {
     "payload": Preset("zero", "zero", "zero", _in_order("keep-encrypted", "zero", "cut")),
@@ -84,16 +85,16 @@ PACKETS = {
     "fingerprint": Preset("tested", "tested", "tested", _in_order("keep", "tested", "drop")),
     "suppressed": Preset("drop", "drop", "drop", _in_order("coarse", "drop")),
 }
-"""Likewise, of packets: the defaults of settings that a run without packets does not use."""
+"""Rows about packets: the defaults of settings that a run without packets does not use."""
 
 
 def has_packets(settings: Settings) -> bool:
-    """Whether a format of the output is one of packets."""
+    """Returns true if a format of the output is a format of packets."""
     return any(name in PACKET_FORMATS for name in settings["format"])
 
 
 def effective(settings: Settings) -> dict[str, Any]:
-    """The settings, those that nobody set as the preset has them."""
+    """Returns the settings; values that are not set are taken from the preset."""
     purpose = settings["purpose"]
     found = {
         name: PRESETS[name].value(purpose) if name in PRESETS and value is None else value
@@ -105,7 +106,7 @@ def effective(settings: Settings) -> dict[str, Any]:
 
 
 def weaker(settings: Settings) -> list[str]:
-    """The names of the settings that disclose more than the preset does."""
+    """Returns the names of the settings that disclose more than the preset does."""
     found, purpose = effective(settings), settings["purpose"]
     presets = PRESETS | (PACKETS if has_packets(settings) else {})
     return [
@@ -116,12 +117,12 @@ def weaker(settings: Settings) -> list[str]:
 
 
 def written(value: str | int) -> str:
-    """A value as people write it."""
+    """Returns a value as people write it."""
     return value if isinstance(value, str) else format_duration(value)
 
 
 def usual(name: str) -> str:
-    """The default of a setting, for people: the values for each purpose."""
+    """Returns the default of a setting for people: the values for each purpose."""
     preset = PRESETS[name]
     usually = preset.value(PURPOSE)
     others = [

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a run that is one of several probes: its rows of the table in `schema`."""
+"""Settings of a run that is one of several probes: its rows of the table in `schema`."""
 
 from functools import partial
 
@@ -23,9 +23,9 @@ ROWS = (
         name="count_at",
         type=COUNTER,
         default=None,
-        help="Have the counter at this place decide, which counts for all probes; names stay here.",
-        usual="this run counts by itself",
-        about="where the counter of all probes is; left out: this run counts by itself",
+        help="Let the counter at this place decide, which counts for all probes; names stay here.",
+        usual="this run counts alone",
+        about="where the counter of all probes is; left out: this run counts alone",
         example="tls://counter.example:9470",
         check=probe_rules.check_counter,
         manifest="nothing",
@@ -34,8 +34,8 @@ ROWS = (
         name="probe",
         type=PROBE_NAME,
         default=None,
-        help="The name of this probe, of which each has another.",
-        about="the name of this probe, of which each has another",
+        help="The name of this probe, unique among the probes of a counter.",
+        about="the name of this probe, unique among the probes of a counter",
         example="north",
         check=probe_rules.check_counter,
         manifest="as it is",
@@ -48,7 +48,7 @@ ROWS = (
         type=one_of(probe_rules.MODES, "must be ask, sealed or threshold"),
         default=None,
         usual="ask",
-        help="What goes to the counter with a vote: nothing that tells a name, or the observation,"
+        help="Content of a vote to the counter: nothing that names a host, or the observation,"
         " sealed to a reader, or under a key that z users' shares give.",
         about="ask, or observations go with votes: sealed to a reader, or under a threshold key",
         example="sealed",
@@ -71,7 +71,7 @@ ROWS = (
         name="threshold_epochs",
         type=whole_number("epochs", 1, 16),
         default=4,
-        help="With threshold, how many epochs overlap; as the counter has it.",
+        help="With threshold: the number of epochs that overlap; equal on the counter.",
         check=probe_rules.check_mode,
         manifest=probe_rules.shown_epochs,
     ),
@@ -108,9 +108,9 @@ ROWS = (
         type=DURATION,
         default=None,
         usual="never",
-        help="How often the key of what the counter gets changes; a window and two epochs at least,"
-        " and as the counter has it.",
-        about="how often the key of what the counter gets changes, as the counter has it",
+        help="The lifetime of the key of the counter's hashes; at least a window and two epochs,"
+        " and equal on the counter.",
+        about="the lifetime of the key of the hashes for the counter; equal on the counter",
         example="7d",
         check=probe_rules.check_rotation,
         manifest=probe_rules.shown_rotation,
@@ -121,9 +121,9 @@ ROWS = (
         name="count_hold",
         type=DURATION,
         default="5s",
-        help="How long names and records of an interface wait for the counter; then they are"
+        help="The time that names and records of an interface wait for the counter before they are"
         " suppressed. They wait at least twice as long as the counter takes between two answers."
-        " Captures wait where it is away for so long.",
+        " Captures wait for a counter that is away for up to this time.",
         about="how long names and records wait for a counter; then they are suppressed. They wait"
         " at least twice as long as it takes between two answers",
         manifest="nothing",
@@ -133,9 +133,9 @@ ROWS = (
         name="count_leases",
         type=FLAG,
         default=True,
-        help="Whether names that this probe's own users suffice for are released without asking,"
-        " and the counter told so; with --count-mode ask and a z of at most 64.",
-        about="whether names that this probe's own users suffice for are released without asking",
+        help="Release names that enough users of this probe share without a query;"
+        " the counter learns of it. With --count-mode ask and a z of at most 64.",
+        about="release names that enough users of this probe share without a query",
         manifest="nothing",
         core="count_leases",
     ),
@@ -143,8 +143,8 @@ ROWS = (
         name="count_wait",
         type=DURATION,
         default="1m",
-        help="How long captures wait for an answer of a counter that is there, and every run for"
-        " the counter at its start.",
+        help="The time that captures wait for an answer of a counter that is there, and every run"
+        " waits for the counter at its start.",
         about="how long captures wait for an answer of a counter that is there",
         manifest="nothing",
     ),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the settings of a probe, for its rows of the schema."""
+"""Rules of the settings of a probe, for its rows of the schema."""
 
 from typing import Any
 
@@ -14,7 +14,8 @@ TLS_FILES = ("count_tls_cert", "count_tls_key", "count_tls_ca")
 
 
 def check_counter(settings: Settings) -> dict[str, Any]:
-    """A probe has a name and a counter; TLS has its three files, and nothing else has any."""
+    """Checks that a probe has a name and a counter, and that tls:// alone has the three TLS
+    files."""
     place = settings["count_at"]
     if (place is None) != (settings["probe"] is None):
         missing, there = ("probe", "count-at") if place else ("count_at", "probe")
@@ -29,7 +30,7 @@ def check_counter(settings: Settings) -> dict[str, Any]:
 
 
 def check_mode(settings: Settings) -> dict[str, Any]:
-    """A mode needs a counter, and sealed a reader."""
+    """Checks that a mode has a counter, and that sealed has a reader."""
     mode, reader = settings["count_mode"] or "ask", settings["reader_key"]
     if mode != "ask" and settings["count_at"] is None:
         reject("count_mode", f"is {mode}, which needs a counter; give --count-at, too")
@@ -41,14 +42,15 @@ def check_mode(settings: Settings) -> dict[str, Any]:
 
 
 def check_rotation(settings: Settings) -> dict[str, Any]:
-    """Only what goes to a counter has generations."""
+    """Checks that only hashes for a counter have generations."""
     if settings["count_rotate"] is not None and settings["count_at"] is None:
         reject("count_rotate", "is for hashes that a counter gets; give --count-at, too")
     return {}
 
 
 def check_generations(settings: Settings) -> None:
-    """A generation is so long that what counts in two of them never counts in a third."""
+    """Checks the length of a generation: a vote that counts in two generations never counts in a
+    third."""
     window, length = settings["window"], settings["count_rotate"]
     least = window + 2 * rotate_ns(settings)
     if length is not None and length < least:
@@ -57,7 +59,7 @@ def check_generations(settings: Settings) -> None:
 
 
 def check_probe(settings: Settings) -> None:
-    """A probe knows no counts, and what waits for an answer is no packet."""
+    """Checks that a probe needs no counts, and that its records can wait for an answer."""
     if settings["count_at"] is None:
         return
     if settings["key_file"] is None:
@@ -67,9 +69,9 @@ def check_probe(settings: Settings) -> None:
             "z", "is 1: every name is released, so there is nothing to count; leave out count_at"
         )
     if follows_stream(settings):
-        reject("target_p", "needs counts, which a counter tells no probe; give a fixed z")
+        reject("target_p", "needs counts, which a counter discloses to no probe; give a fixed z")
     if settings["popularity"] is not None:
-        reject("popularity", "needs counts, which a counter tells no probe; leave it out")
+        reject("popularity", "needs counts, which a counter discloses to no probe; leave it out")
     if presets.has_packets(settings):
         reject("format", "packets cannot wait for a counter; write logs, or leave out count_at")
     check_rows(settings)
@@ -77,7 +79,7 @@ def check_probe(settings: Settings) -> None:
 
 
 def check_rows(settings: Settings) -> None:
-    """Rows go with their votes, and wait for no minute to end; shares are at most so many."""
+    """Checks rows that go with their votes: they do not wait for their minute, and z is bounded."""
     if settings["count_mode"] == "ask":
         return
     if settings["order"] == "minute-all":
@@ -88,29 +90,30 @@ def check_rows(settings: Settings) -> None:
 
 
 def core_rows(settings: Settings) -> bool:
-    """Whether rows go with votes."""
+    """Returns true if rows go with votes."""
     return bool(settings["count_mode"] != "ask")
 
 
 def shown_mode(settings: Settings) -> dict[str, Any]:
-    """The mode, of a probe."""
+    """Returns the manifest's entry for the mode; empty without a counter."""
     return {} if settings["count_at"] is None else {"count_mode": settings["count_mode"]}
 
 
 def shown_epochs(settings: Settings) -> dict[str, Any]:
-    """How many epochs overlap, where shares are made."""
+    """Returns the manifest's entry for overlapping epochs; empty if no shares are made."""
     if settings["count_mode"] != "threshold":
         return {}
     return {"threshold_epochs": settings["threshold_epochs"]}
 
 
 def shown_rotation(settings: Settings) -> dict[str, Any]:
-    """The length of a generation, where there are some."""
+    """Returns the manifest's entry for the length of a generation; empty if there are no
+    generations."""
     length = settings["count_rotate"]
     return {} if length is None else {"count_rotate": format_duration(length)}
 
 
 def core_probe(settings: Settings) -> str | None:
-    """The probe's name; None: the run counts by itself."""
+    """Returns the probe's name; None if the run counts alone."""
     name: str | None = settings["probe"]
     return name

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `publish`: its rows of the table in `schema`."""
+"""Settings of `publish`: its rows of the table in `schema`."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,7 @@ SECTION = "publish"  # of configuration files
 BUFFERS = ("tumbling", "sliding")
 PSEUDONYMS = ("none", "release")
 ROWS_MAX = 1 << 24
-L_MAX = 255  # below ZN_WINDOW_L_MAX
+L_MAX = 255  # less than ZN_WINDOW_L_MAX
 
 _publish = partial(Setting, command="publish", section=SECTION, manifest="as it is")
 
@@ -28,14 +28,14 @@ _COLUMNS = (
         name="time",
         type=COLUMN,
         default="time",
-        help="The column of the time; each row is written with that of its release.",
+        help="The column of the time; each row is written with the time of its release.",
         check=publish_rules.check_columns,
     ),
     _columns(
         name="user",
         type=COLUMN,
         default=None,
-        help="The column that says whose a row is; it is not written.",
+        help="The column of the row's user; it is not written.",
         usual="each row is a user of its own",
         check=publish_rules.check_user,
         core="window.with_user",
@@ -45,7 +45,7 @@ _COLUMNS = (
         name="quasi",
         type=COLUMN_LIST,
         default=(),
-        help="The quasi-identifiers, separated by commas: columns by which somebody could be"
+        help="The quasi-identifiers, separated by commas: columns by which a person could be"
         " found.",
         check=publish_rules.check_quasi,
     ),
@@ -63,7 +63,7 @@ _COLUMNS = (
         type=COLUMNS,
         default=(),
         option=("--pass",),
-        help="Also write this column as it is, not protected; repeatable.",
+        help="Write this column, too, as it is, not protected; repeatable.",
         check=publish_rules.check_columns,
         core="columns",
         core_value=publish_rules.core_columns,
@@ -72,7 +72,7 @@ _COLUMNS = (
 )
 
 
-_classes = partial(_publish, heading="What each class of a release must have")
+_classes = partial(_publish, heading="Requirements of each class of a release")
 _CLASSES = (
     _classes(
         name="k",
@@ -123,7 +123,7 @@ _GENERALIZATION = (
         name="unknown",
         type=one_of(table_rows.UNKNOWN, f"must be one of {', '.join(table_rows.UNKNOWN)}"),
         default="error",
-        help="What becomes of a row with a value that its hierarchy lacks: an error, suppress the"
+        help="Treatment of a row with a value that its hierarchy lacks: an error, suppress the"
         " row, or write the hierarchy's top.",
         core="unknown",
         core_value=publish_rules.core_unknown,
@@ -144,7 +144,7 @@ _BUFFER = (
         name="delay",
         type=DURATION,
         default=None,
-        help="No row leaves later than this after its own time; one that has no group waits as"
+        help="No row leaves later than this after its own time; a row without a group waits as"
         " long.",
         usual="no bound, and no row waits for the next window",
         manifest=publish_rules.shown_delay,
@@ -179,7 +179,7 @@ _BUFFER = (
         type=PORTION,
         default=0.7,
         option=("--lambda",),
-        help="Weight of detail that a repair loses, beside its work.",
+        help="Weight of the detail that a repair loses, relative to the repair's work.",
         core="window.groups.lambda_",
     ),
     _buffer(
@@ -209,7 +209,7 @@ _BUFFER = (
         name="idle",
         type=DURATION,
         default=None,
-        help="Of a pipe: release what waits when nothing has come for so long.",
+        help="With a pipe: release the rows that wait when no row has come for this long.",
         usual="wait",
         manifest=publish_rules.shown_idle,
     ),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of several settings of `publish`, as those in `rules`, and its own type."""
+"""Rules over several settings of `publish`, as in `rules`, and its own type."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ COLUMNS_MAX = 32  # as ZN_ROW_COLUMNS_MAX
 KINDS = ("distinct", "entropy", "recursive")
 UNKNOWN = ("error", "suppress", "top")
 WAYS = ("up", "down")
-"""All as the core numbers them."""
+"""Values in the order of the core's enumeration."""
 
 _ADAPT = re.compile(r"([0-9]{1,9})(?::(up|down))?")
 _KIND = re.compile(r"distinct|entropy|recursive:([0-9]{1,9}(?:\.[0-9]{1,9})?)")
@@ -41,7 +41,7 @@ def _column_roles(settings: Settings) -> list[tuple[str, str]]:
 
 
 def check_columns(settings: Settings) -> dict[str, Any]:
-    """Each column has one role."""
+    """Checks that each column has one role."""
     taken: set[str] = set()
     for role, column in _column_roles(settings):
         if column in taken:
@@ -53,10 +53,10 @@ def check_columns(settings: Settings) -> dict[str, Any]:
 
 
 def check_quasi(settings: Settings) -> dict[str, Any]:
-    """Each quasi-identifier can be generalized, before a row of it was seen."""
+    """Checks that each quasi-identifier can be generalized before any row is read."""
     quasi = settings["quasi"]
     if not quasi:
-        reject("quasi", "name the columns by which somebody could be found, such as city,age")
+        reject("quasi", "name the columns by which a person could be found, such as city,age")
     for name in ("hierarchy", "round", "clip"):
         for column, _value in settings[name]:
             if column not in quasi:
@@ -80,7 +80,7 @@ def _check_generalization(settings: Settings, column: str) -> None:
 
 
 def check_window(settings: Settings) -> dict[str, Any]:
-    """A window can hold what a class must have."""
+    """Checks that a window has room for the rows that a class needs."""
     for name, what in (("k", "users"), ("l", "values")):
         if settings[name] > settings["rows"]:
             reject(name, f"{settings[name]} {what} do not fit into --rows {settings['rows']}")
@@ -88,7 +88,7 @@ def check_window(settings: Settings) -> dict[str, Any]:
 
 
 def check_user(settings: Settings) -> dict[str, Any]:
-    """What is said about users needs their column."""
+    """Checks that settings about users come with the users' column."""
     if settings["user"] is None:
         if settings["once"] is not None:
             reject("once", "is about users; name their column with --user")
@@ -98,14 +98,14 @@ def check_user(settings: Settings) -> dict[str, Any]:
 
 
 def check_once(settings: Settings) -> dict[str, Any]:
-    """A further row of a user is known by its time, which a delay bounds."""
+    """Checks that `once` comes with `delay`, which bounds the time of a user's further rows."""
     if settings["once"] is not None and settings["delay"] is None:
         reject("once", "needs --delay, which says how late a row may come")
     return {}
 
 
 def check_diversity(settings: Settings) -> dict[str, Any]:
-    """What is said about sensitive values needs their columns."""
+    """Checks that settings about sensitive values come with the columns of the values."""
     match = _KIND.fullmatch(settings["l_kind"])
     if match is None or (match[1] is not None and float(match[1]) == 0):
         reject("l_kind", "must be distinct, entropy or recursive:C with a number C above 0")
@@ -126,7 +126,7 @@ def check_diversity(settings: Settings) -> dict[str, Any]:
 
 
 def check_adapt(settings: Settings) -> dict[str, Any]:
-    """An l that follows the stream begins at the l that is guaranteed."""
+    """Checks that an l that follows the stream begins at the guaranteed l."""
     if settings["adapt_l"] is None:
         return {}
     most = int(settings["adapt_l"].partition(":")[0])
@@ -137,7 +137,7 @@ def check_adapt(settings: Settings) -> dict[str, Any]:
     return {}
 
 
-# ---- what the manifest has ----------------------------------------------------------------------
+# ---- entries of the manifest ---------------------------------------------------------------------
 
 
 def _duration(name: str, ns: int | None) -> dict[str, Any]:
@@ -145,75 +145,75 @@ def _duration(name: str, ns: int | None) -> dict[str, Any]:
 
 
 def shown_delay(settings: Settings) -> dict[str, Any]:
-    """The bound, for people."""
+    """Returns the manifest's entry for `delay` as text."""
     return _duration("delay", settings["delay"])
 
 
 def shown_once(settings: Settings) -> dict[str, Any]:
-    """For people."""
+    """Returns the manifest's entry for `once` as text."""
     return _duration("once", settings["once"])
 
 
 def shown_idle(settings: Settings) -> dict[str, Any]:
-    """For people."""
+    """Returns the manifest's entry for `idle` as text."""
     return _duration("idle", settings["idle"])
 
 
-# ---- what the core takes, where it is not the value itself --------------------------------------
+# ---- values for the core that differ from the setting's value ------------------------------------
 
 
 def core_columns(settings: Settings) -> list[bytes]:
-    """All columns that are read, in the core's order."""
+    """Returns all columns that are read, in the core's order."""
     return [column.encode() for _role, column in _column_roles(settings)]
 
 
 def core_with_user(settings: Settings) -> bool:
-    """Whether rows have users."""
+    """Returns true if rows have users."""
     return settings["user"] is not None
 
 
 def core_sensitive_count(settings: Settings) -> int:
-    """The number of sensitive columns."""
+    """Returns the number of sensitive columns."""
     return len(settings["sensitive"])
 
 
 def core_l_kind(settings: Settings) -> tuple[int, float]:
-    """The kind's number, and c."""
+    """Returns the number of the kind, and c of recursive diversity."""
     kind, _colon, c = settings["l_kind"].partition(":")
     return KINDS.index(kind), float(c or 1)
 
 
 def core_max_share(settings: Settings) -> float:
-    """1: asks for nothing."""
+    """Returns the largest share of a sensitive value; 1: no bound."""
     return 1.0 if settings["max_share"] is None else float(settings["max_share"])
 
 
 def core_unknown(settings: Settings) -> int:
-    """The number of the word."""
+    """Returns the number of the word in the core's enumeration."""
     return UNKNOWN.index(settings["unknown"])
 
 
 def core_delay(settings: Settings) -> int:
-    """Nanoseconds; 0: no bound."""
+    """Returns the delay in nanoseconds; 0: no bound."""
     return settings["delay"] or 0
 
 
 def core_once(settings: Settings) -> int:
-    """Nanoseconds; 0: off."""
+    """Returns `once` in nanoseconds; 0: off."""
     return settings["once"] or 0
 
 
 def core_sliding(settings: Settings) -> bool:
-    """Whether the buffer slides."""
+    """Returns true if the buffer slides."""
     return bool(settings["buffer"] == "sliding")
 
 
 def core_adapt(settings: Settings) -> tuple[int, int]:
-    """The largest l, 0: off; and the number of the way."""
+    """Returns the largest l (0: off) and the number of the direction."""
     most, _colon, way = (settings["adapt_l"] or "0").partition(":")
     return int(most), WAYS.index(way or "up")
 
 
 def core_pseudonyms(settings: Settings) -> bool:
-    """Whether the user's column has pseudonyms."""
+    """Returns true if the user's column has pseudonyms."""
     return bool(settings["pseudonym"] == "release")

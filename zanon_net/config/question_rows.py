@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `inspect`, `model` and `tune`: their rows of the table in `schema`."""
+"""Settings of `inspect`, `model` and `tune`: their rows of the table in `schema`."""
 
 from dataclasses import replace
 from functools import partial
@@ -43,7 +43,7 @@ _INSPECT = (
 )
 
 
-# ---- model and tune: _STREAM, _ATTACKER and _CHART are rows of both -----------------------------
+# ---- model and tune: both have the rows _STREAM, _ATTACKER and _CHART ----------------------------
 
 
 _stream = partial(
@@ -58,7 +58,7 @@ _STREAM = (
     _stream(
         name="popularity",
         type=FILE,
-        help="Fit the stream to what 'run --popularity' or 'filter --popularity' wrote, instead of"
+        help="Fit the stream to the file of 'run --popularity' or 'filter --popularity' instead of"
         " giving the four below.",
     ),
     _stream(
@@ -76,7 +76,7 @@ _STREAM = (
     _stream(
         name="rate",
         type=RATE,
-        help="How often per hour a user exposes the most popular name; the one of rank r:"
+        help="Hourly rate at which a user exposes the most popular name. The name of rank r has"
         " RATE / r^EXPONENT.",
         usual=str(rules.STREAM["rate"]),
     ),
@@ -95,7 +95,7 @@ _window = partial(
     name="window",
     type=several(DURATION),
     default=(),
-    usual="that of --popularity, or 1h",
+    usual="the window of --popularity, or 1h",
 )
 _THRESHOLDS = (
     _question(
@@ -136,7 +136,7 @@ _CHART = (
         name="plot",
         type=FILE,
         default=None,
-        help="Also draw it, as FILE.png, .svg or .html.",
+        help="Draw the result, too, as FILE.png, .svg or .html.",
     ),
 )
 

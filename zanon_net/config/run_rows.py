@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `run`: its rows of the table in `schema`."""
+"""Settings of `run`: its rows of the table in `schema`."""
 
 from functools import partial
 from typing import Any
@@ -40,7 +40,7 @@ from zanon_net.config.types import (
 )
 
 WORKERS_MAX = 64
-SNAPLEN_MAX = 1 << 18  # libpcap's own
+SNAPLEN_MAX = 1 << 18  # the largest of libpcap
 COMPRESSIONS = ("none", "gzip", "zstd")
 COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
 STATUS_FORMATS = ("text", "json")
@@ -72,9 +72,9 @@ _ANONYMITY = (
         name="evidence",
         type=one_of(EVIDENCE, "must be established or any"),
         default="established",
-        help="What a client must show to count as a user: an established connection, or nothing"
+        help="Evidence that a client counts as a user: an established connection, or no evidence"
         " (any; for captures of one direction only).",
-        about='"established": only clients that proved to be real count; "any": all',
+        about='whether only clients that proved to be real count ("established"), or all ("any")',
         manifest="as it is",
         core="established",
         core_value=rules.core_established,
@@ -85,9 +85,9 @@ _ANONYMITY = (
         default=None,
         usual=presets.usual("dns_votes"),
         example="own",
-        help="Which records DNS questions, whose senders can be forged, vote for: those of DNS,"
+        help="Records that DNS questions, whose senders can be forged, vote for: DNS records,"
         " counted apart; all; or none: one is then shown if z users of other protocols share it.",
-        about="which records DNS questions vote for: those of DNS (own), all, or none (no)",
+        about="the records that DNS questions vote for: DNS records (own), all, or none (no)",
         manifest="as it is",
         core="dns_votes",
         core_value=rules.core_dns_votes,
@@ -134,7 +134,7 @@ _ANONYMITY = (
         type=AT_LEAST_TWO,
         default=None,
         rank=1,
-        help="How many users, the user included, share these names; for --target-p.",
+        help="The number of users, the user included, that share these names; with --target-p.",
         usual=str(rules.TARGET_K),
         about="with target_p: how many users share these names, the user included; default 2",
         example=rules.TARGET_K,
@@ -146,7 +146,7 @@ _ANONYMITY = (
         type=PROBABILITY,
         default=None,
         help="Let z follow the stream, so that with probability P a user's released names are"
-        " also those of other users.",
+        " also names of other users.",
         usual="z is fixed",
         about="z follows the stream; probability that others share a user's names",
         example=rules.TARGET_P,
@@ -178,7 +178,7 @@ _ADDRESSES = (
         default=None,
         help="The users' networks: a list such as 10.0.0.0/8,fd00::/8, a file with one a"
         " line, or 'any'.",
-        usual="private ranges, else whoever opened the flow",
+        usual="private ranges, else the side that opened the flow",
         about="the users' networks: a list, a file (such as Tstat's for -N) or \"any\"",
         example="10.0.0.0/8,fd00::/8",
         manifest=rules.shown_internal,
@@ -201,7 +201,7 @@ _ADDRESSES = (
         default=None,
         usual=presets.usual("pseudonyms"),
         example="networks",
-        help="What the pseudonyms of addresses keep: the internal networks; the prefixes of blocks"
+        help="Parts that pseudonyms of addresses keep: internal networks; the prefixes of blocks"
         " (all prefixes without P4,P6), by which two epochs can be joined; or nothing.",
         about="what pseudonyms keep: the internal networks, the prefixes of blocks, or nothing",
         manifest="as it is",
@@ -224,7 +224,7 @@ _ADDRESSES = (
         name="rotate",
         type=DURATION,
         default=None,
-        help="How long one key makes the pseudonyms.",
+        help="The time for which one key makes the pseudonyms.",
         usual="the window",
         about="how long one key makes the pseudonyms; left out: as long as the window",
         example="1h",
@@ -279,7 +279,7 @@ _INPUT = (
         help="Read this UDP port as a tunnel's, too: vxlan:4799. Names: vxlan, geneve, gtp-u,"
         " teredo, l2tp, ayiya, capwap, lisp, mpls, tzsp, hp-erm; repeatable.",
         usual="the assigned ports only",
-        about="UDP ports that carry tunnels, beside the assigned ports",
+        about="UDP ports that carry tunnels, in addition to the assigned ports",
         example=["vxlan:4799"],
         manifest="as it is",
         core="tunnel_ports",
@@ -293,7 +293,7 @@ _output = partial(Setting, command="run", section="output", heading="Input and o
 
 
 def _detail(name: str, **row: Any) -> Setting:
-    """How much records say: a row whose default is that of the preset."""
+    """Returns a setting about the detail of records, whose default is the preset's."""
     return _output(
         heading="Anonymity",
         name=name,
@@ -310,7 +310,7 @@ _OUTPUT = (
         name="format",
         type=some_of(FORMAT_OUTPUTS),
         default=("tstat",),
-        help="What to write; repeatable.",
+        help="The format of the output; repeatable.",
         about="tstat, csv, jsonl, parquet, observations, pcap, pcapng",
         check=rules.check_public,
         manifest="as it is",
@@ -333,8 +333,8 @@ _OUTPUT = (
         name="compress",
         type=one_of(COMPRESSIONS, f"must be {', '.join(COMPRESSIONS)}"),
         default="none",
-        help="How files are compressed; Parquet with none: snappy.",
-        about='"none", "gzip" or "zstd"; Parquet with none: snappy',
+        help="Compression of files; Parquet with none uses snappy.",
+        about='"none", "gzip" or "zstd"; Parquet with none uses snappy',
         manifest="as it is",
     ),
     _output(
@@ -372,7 +372,7 @@ _OUTPUT = (
         name="popularity",
         type=NEW_FILE,
         default=None,
-        help="Also count how many users share names, for 'zanon-net model' and 'tune'; for the"
+        help="Count how many users share names, too, for 'zanon-net model' and 'tune'; for the"
         " operator, not for release.",
         about="counts of users per name and window, for the operator, not for release",
         example="popularity.json",
@@ -387,11 +387,10 @@ _OUTPUT = (
         type=one_of(presets.PURPOSES, "must be internal, partner or public"),
         default=presets.PURPOSE,
         rank=-1,
-        help="Who reads the output: a preset of --pseudonyms, --dns-votes, of what records say"
-        " beside a suppressed name (--coarse-...), and of --order, --times and --sizes. An option"
-        " that is set alone wins; the summary and the manifest name those that are weaker than the"
-        " preset.",
-        about="who reads the output: presets the settings below whose default depends on it",
+        help="Reader of the output: a preset of --pseudonyms, --dns-votes, of the detail of records"
+        " with a suppressed name (--coarse-...), and of --order, --times and --sizes. Options"
+        " that are set override it; the summary and the manifest name the weaker options.",
+        about="the reader of the output: presets the settings below whose default depends on it",
         manifest="as it is",
     ),
     _detail(
@@ -413,8 +412,8 @@ _OUTPUT = (
     _detail(
         name="coarse_client",
         type=one_of(rules.COARSE_CLIENTS, "must be pseudonym or none"),
-        help="The client in a record with a suppressed name, and in its coarse packets: the client's"
-        " pseudonym, or no client.",
+        help="The client in a record with a suppressed name, and in its coarse packets: a pseudonym"
+        " of the client, or no client.",
         core="coarse_client",
         core_value=rules.core_coarse_client,
     ),
@@ -450,8 +449,8 @@ _OUTPUT = (
         name="flush",
         type=DURATION,
         default="5s",
-        help="How long written records wait in buffers at most before they can be read in .partial"
-        " files; of Parquet nothing can be.",
+        help="The longest time that written records wait in buffers before they are readable in"
+        " .partial files; a Parquet file cannot be read before its end.",
         about="how long written records wait in buffers at most; of Parquet all wait",
         manifest="nothing",
     ),
@@ -483,8 +482,8 @@ _OUTPUT = (
         name="on_full",
         type=one_of(ON_FULL, "must be stop or wait"),
         default="stop",
-        help="What to do on a full disk: stop, with all whole records; or wait for space. On"
-        " interfaces the run then goes on, and counts the records that it cannot write.",
+        help="Reaction to a full disk: stop, with all whole records; or wait for space. On"
+        " interfaces the run then continues, and counts the records that it cannot write.",
         about='on a full disk: "stop", or "wait" for space',
         manifest="as it is",
     ),
@@ -525,8 +524,8 @@ _LIMITS = (
         name="workers",
         type=whole_number("threads", 1, WORKERS_MAX),
         default=1,
-        help=f"Threads that share the work, up to {WORKERS_MAX}; what is written stays the same.",
-        about="threads that share the work; what is written is the same for any number",
+        help=f"Threads that share the work, up to {WORKERS_MAX}; they do not change the output.",
+        about="threads that share the work; they do not change the output",
         manifest="nothing",
         core="workers",
     ),
@@ -553,7 +552,7 @@ _LIVE = (
         name="promiscuous",
         type=FLAG,
         default=True,
-        help="Whether to take frames for other hosts, too.",
+        help="Read frames for other hosts, too.",
         about="whether an interface takes frames for other hosts too",
         manifest="as it is",
     ),
@@ -562,7 +561,7 @@ _LIVE = (
         type=DURATION,
         default=None,
         rank=-1,
-        help="How often to report what was read, released and lost; for captures, too.",
+        help="Time between two reports of what was read, released and lost; for captures, too.",
         about="how often to report on the run; left out: never",
         example="10s",
         manifest="nothing",
@@ -583,8 +582,8 @@ _LIVE = (
         name="drop_to",
         type=USER,
         default=None,
-        help="Once everything is open, go on as this user instead of root.",
-        about="the user to go on as instead of root, once everything is open",
+        help="Once everything is open, continue as this user instead of root.",
+        about="the user to continue as instead of root, once everything is open",
         example="nobody",
         manifest="nothing",
     ),
@@ -593,7 +592,7 @@ _LIVE = (
         type=one_of(STATUS_FORMATS, "must be text or json"),
         default="text",
         rank=-1,
-        help="What --status writes: a line of text (a table on a terminal), or an object of JSON a"
+        help="Form of --status: a line of text (a table on a terminal), or an object of JSON a"
         " line.",
         about="what status lines are: text (a table on a terminal), or objects of JSON",
         manifest="nothing",
@@ -604,7 +603,7 @@ _LIVE = (
         type=LISTEN_ADDRESS,
         default=None,
         help="Serve metrics of the run for Prometheus at http://ADDR:PORT/metrics; counts only, of"
-        " three digits, every 10 s anew.",
+        " three digits, updated every 10 s.",
         about="serve metrics for Prometheus at this address and port",
         example="127.0.0.1:9464",
         check=rules.check_metrics,

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every setting of every command: one table, a row a setting and command.
+"""Table of every setting of every command: a row per setting and command.
 
-All else reads it: the dataclasses of `sections` and `filter_settings`, the options and their help,
-the configuration file and the one that `zanon-net config` writes, the table in
-docs/reference/configuration.md, the `configuration` of manifests, and the structs that the core is
-opened with. Where a setting of the same name means something else to another command, there are two
-rows. The order of the rows is the order of fields, keys and manifests.
+Everything about settings is read from the table: the dataclasses of `sections` and
+`filter_settings`, the options and their help, the configuration file, the file that `zanon-net
+config` writes, the table in docs/reference/configuration.md, the `configuration` of manifests, and
+the structs that the core is opened with. If a setting of one name differs between two commands,
+there are two rows. The order of the rows is the order of fields, keys and manifests.
 """
 
 from zanon_net.config import (
@@ -38,7 +38,7 @@ SETTINGS = (
 
 
 def rows_of(command: str, section: str | None = None) -> tuple[Setting, ...]:
-    """The rows of a command, or of one of its sections."""
+    """Returns the rows of a command, or of one of its sections."""
     return tuple(
         row for row in SETTINGS if row.command == command and section in (None, row.section)
     )
@@ -47,7 +47,7 @@ def rows_of(command: str, section: str | None = None) -> tuple[Setting, ...]:
 RUN = {row.name: row for row in rows_of("run")}
 """The settings of `run` by their names, which are unique over all sections."""
 KEYS = {row.label: row for row in RUN.values()}
-"""The same by their names in the configuration file."""
+"""The settings of `run` by their names in the configuration file."""
 FILTER = {row.name: row for row in rows_of("filter")}
 """The settings of `filter` by their names."""
 PUBLISH = {row.name: row for row in rows_of("publish")}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a run by concern: frozen dataclasses, checked when they are made.
+"""Settings of a run by concern: frozen dataclasses, checked when they are made.
 
 The dataclasses give the rows of the schema types for type checkers. A wrong value raises
 `ConfigError` with a text that starts with the field's name.
@@ -18,7 +18,7 @@ from zanon_net.config.setting import Setting, read_settings
 
 
 class View:
-    """Rows of the schema as a frozen dataclass, whose fields carry the rows' names."""
+    """Rows of the schema as a frozen dataclass, whose fields have the rows' names."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class View:
             object.__setattr__(self, name, value)
 
     def settings(self) -> dict[str, Any]:
-        """Every setting by its name."""
+        """Returns every setting by its name."""
         return {row.name: getattr(self, row.name) for row in self.rows}
 
 
@@ -41,7 +41,7 @@ def describe(view: type[View]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ZParams(View):
-    """z-anonymity: which names are released."""
+    """Settings of z-anonymity: which names are released."""
 
     rows = rows_of("run", "anonymity")
 
@@ -58,7 +58,7 @@ class ZParams(View):
 
     @property
     def dynamic(self) -> bool:
-        """Whether z follows the stream."""
+        """True if z follows the stream."""
         return rules.follows_stream(self.settings())
 
     @property
@@ -103,7 +103,7 @@ class AddressPolicy(View):
 
 @dataclass(frozen=True, slots=True)
 class Input(View):
-    """The settings of what is read."""
+    """Settings of the input."""
 
     rows = rows_of("run", "input")
 
@@ -119,7 +119,7 @@ class Input(View):
 
 @dataclass(frozen=True, slots=True)
 class Output(View):
-    """The settings of what is written."""
+    """Settings of the output."""
 
     rows = rows_of("run", "output")
 
@@ -170,7 +170,7 @@ class Output(View):
 
 @dataclass(frozen=True, slots=True)
 class Limits(View):
-    """Hard caps of the tables, in entries. At a cap only more is suppressed, and counted."""
+    """Hard caps of the tables, in entries. At a cap more is suppressed, and counted."""
 
     rows = rows_of("run", "limits")
 
@@ -205,12 +205,12 @@ class LiveSettings(View):
 
     @property
     def keeps_capture(self) -> bool:
-        """Whether the run goes on as another user, and opens interfaces then."""
+        """True if the run continues as another user and opens interfaces afterwards."""
         return self.drop_to is not None and self.on_lost == "wait"
 
     @property
     def status_s(self) -> float | None:
-        """Seconds between two status lines; None: there are none."""
+        """Seconds between two status lines; None: no status lines."""
         return None if self.status is None else int(self.status) * 1e-9
 
 
@@ -237,7 +237,7 @@ class PacketSettings(View):
 
 @dataclass(frozen=True, slots=True)
 class CountSettings(View):
-    """The settings of a run that is one of several probes, for which a counter decides."""
+    """Settings of a run that is one of several probes, for which a counter decides."""
 
     rows = rows_of("run", "count")
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A setting: one row of the table in `schema`, and what is done with rows."""
+"""A setting, which is one row of the table in `schema`, and functions over rows."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,26 +18,28 @@ Shown = Callable[[Settings], Mapping[str, Any]] | Literal["as it is", "nothing"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A row.
+    """A row of the table.
 
-    command: the one that takes it.
-    section: of the configuration file; empty: the command reads none.
-    name: of the field. In the configuration file, too, unless that is a word of Python: `label`.
-    type: how it is read, its unit and its range.
-    default: as it is written; None, or empty: there is none.
+    command: the command that takes the setting.
+    section: the section of the configuration file; empty: the command reads no file.
+    name: the name of the field. `label` is the name in the configuration file, which differs only
+        if the option's name is a word of Python.
+    type: how the value is read, its unit and its range.
+    default: the default as it is written; None or empty: no default.
     help: the text of the option; empty: there is no option.
-    heading: the option stands below it in `--help`; empty: there is no option.
-    about: the text in configuration files and documents, where it is not that of the option.
-    usual: what `--help` says is the default, where that is not the default itself.
-    rank: options of a heading come by it in `--help`, and then in the order of rows.
-    example: a value for the written configuration file, where there is no default.
-    option: further names of the option, or its first one where that is not the setting's name.
-    manifest: what of it is in the manifest; a function's result where it is not the value.
-    core: what the core calls it, a path in the struct it is opened with; empty: it takes no part.
-    core_value: what the core gets, where that is not the value.
-    core_kind: what the core gets it as: a number, truth values among them, or a kind that
+    heading: the heading in `--help` above the option; empty: there is no option.
+    about: the text in configuration files and documents, if it differs from `help`.
+    usual: the default that `--help` shows, if it differs from `default`.
+    rank: options of a heading are sorted by rank in `--help`, and then by the order of rows.
+    example: a value for the written configuration file, if there is no default.
+    option: further names of the option, or its first name if that is not the setting's name.
+    manifest: the setting's part of the manifest, or a function that returns it.
+    core: the core's name of the setting, a path in the struct it is opened with; empty: the core
+        does not have it.
+    core_value: returns the core's value, if it differs from the setting's value.
+    core_kind: the kind of the core's value: a number, truth values among them, or a kind that
         scripts/make_settings.py knows.
-    check: a check across settings, made when all of the section were read; returns what changes.
+    check: checks several settings after all of the section were read; returns what changes.
     """
 
     command: str
@@ -65,8 +67,8 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """Its name in the configuration file, errors and manifests: that of the option, written as
-        a field."""
+        """The setting's name in the configuration file, errors and manifests: the option's name,
+        written as a field."""
         return self.options[0].removeprefix("--").replace("-", "_")
 
     @property
@@ -76,7 +78,7 @@ class Setting:
 
     @property
     def has_default(self) -> bool:
-        """Whether there is a value if none was written."""
+        """True if there is a value when none was written."""
         return self.default not in (None, "", ())
 
     @property
@@ -91,14 +93,14 @@ class Setting:
         return self.core.rpartition(".")[2]
 
     def read(self, value: object) -> Any:
-        """The value as `Config` holds it. Raises ConfigError."""
+        """Returns the value as `Config` has it. Raises ConfigError."""
         if value is None and self.default is None:
             return None
         refuse_key(self.label, value)
         return self.type.read(self.label, value)
 
     def shown(self, settings: Settings) -> Mapping[str, Any]:
-        """Its part of the manifest, by key."""
+        """Returns the setting's part of the manifest, by key."""
         if callable(self.manifest):
             return self.manifest(settings)
         value = settings[self.name]
@@ -106,12 +108,12 @@ class Setting:
         return {} if self.manifest == "nothing" else {self.label: as_json}
 
     def for_core(self, settings: Settings) -> Any:
-        """The value for the core."""
+        """Returns the value for the core."""
         return settings[self.name] if self.core_value is None else self.core_value(settings)
 
 
 def read_settings(rows: Iterable[Setting], written: Mapping[str, object]) -> dict[str, Any]:
-    """The settings of `rows` as they are held, from values as they were written, and checked.
+    """Reads and checks the written values of `rows`.
 
     Raises ConfigError with a text that starts with the setting's name.
     """
@@ -124,10 +126,10 @@ def read_settings(rows: Iterable[Setting], written: Mapping[str, object]) -> dic
 
 
 def manifest_of(rows: Iterable[Setting], settings: Settings) -> dict[str, Any]:
-    """The part of `rows` in the manifest."""
+    """Returns the part of `rows` in the manifest."""
     return {key: value for row in rows for key, value in row.shown(settings).items()}
 
 
 def core_arguments(rows: Iterable[Setting], settings: Settings) -> dict[str, Any]:
-    """The values with which the core is opened, by the binding's keywords."""
+    """Returns the values that the core is opened with, by the binding's keywords."""
     return {row.core_argument: row.for_core(settings) for row in rows if row.core}

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All settings of a run: a frozen dataclass of its sections.
 
-The command's options, the keys of the TOML file and the fields here carry the same names, but for
-`--for` and its key `for`, a word of Python: its field is `purpose`. A wrong value raises
-`ConfigError` with a text that starts with the key.
+The command's options, the keys of the TOML file and the fields here have the same names. The
+exception is `--for` with its key `for`, a word of Python, whose field is `purpose`. A wrong value
+raises `ConfigError` with a text that starts with the key.
 """
 
 import dataclasses
@@ -50,12 +50,12 @@ _VIEWS: dict[str, type[View]] = {
 class Config:
     """All settings of a run; docs/reference/configuration.md explains them.
 
-    `Config(z=10, window="30m")` sets them by their names, whatever their section, and
-    `Config(anonymity=ZParams(...))` a section at a time; names go over sections.
+    `Config(z=10, window="30m")` sets them by their names, whatever their section.
+    `Config(anonymity=ZParams(...))` sets a section at a time; settings by name override it.
 
-    anonymity: which names are released. addresses: who is a user, and pseudonyms. input: what is
-    read. output: what is written. limits: sizes of the tables, threads. live: interfaces.
-    packets: what anonymized packets hold. count: the counter of all probes.
+    anonymity: the names that are released. addresses: the definition of a user, and pseudonyms.
+    input: the sources. output: the files. limits: sizes of the tables, threads. live: interfaces.
+    packets: the content of anonymized packets. count: the counter of all probes.
 
     Raises ConfigError for a wrong value or an unknown name.
     """
@@ -98,7 +98,8 @@ class Config:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The settings in a TOML file; what it does not name keeps its default.
+        """Reads the settings in a TOML file; a setting that the file does not name keeps its
+        default.
 
         Paths in it are relative to its folder. Raises ConfigError, also for an unknown section or
         key.
@@ -116,7 +117,8 @@ class Config:
         return config
 
     def replace(self, **settings: Any) -> Self:
-        """A copy with the settings named by their fields, such as z=5 or window="10m", changed.
+        """Returns a copy with the settings named by their fields, such as z=5 or window="10m",
+        changed.
 
         Raises ConfigError.
         """
@@ -124,7 +126,8 @@ class Config:
         return type(self)(**parts, **settings)
 
     def settings(self) -> dict[str, Any]:
-        """Every setting by its name; where it was not set, as the preset of `purpose` has it."""
+        """Returns every setting by its name; values that are not set are those of the preset of
+        `purpose`."""
         parts: list[View] = [getattr(self, section) for section in SECTIONS]
         return presets.effective(
             {name: value for part in parts for name, value in part.settings().items()}
@@ -132,7 +135,7 @@ class Config:
 
     @property
     def weaker_than(self) -> dict[str, Any]:
-        """The preset, and the options that disclose more than it does, as the manifest has them."""
+        """Returns the preset and the options that disclose more than it does, for the manifest."""
         settings = self.settings()
         options = [RUN[name].label for name in presets.weaker(settings)]
         return {"preset": settings["purpose"], "options": options}
@@ -144,13 +147,17 @@ class Config:
 
     @property
     def views(self) -> tuple[PacketView, ...]:
-        """The views of the packets. Raises ConfigError where one would show more than them."""
+        """Returns the views of the packets. Raises ConfigError if a view would show more than they
+        do."""
         return packet_views(self.settings())
 
     @property
     def view_outputs(self) -> dict[str, tuple[str, PacketView]]:
-        """By the core's name of each output of a view: the output that it is a view of, and the
-        view. Raises ConfigError as `views` does."""
+        """Returns for each output of a view, by its core name, the output it is derived from and
+        the view.
+
+        Raises ConfigError as `views` does.
+        """
         return rules.view_outputs(self.settings())
 
     def engine_arguments(self) -> dict[str, Any]:
@@ -158,17 +165,18 @@ class Config:
         return core_arguments(RUN.values(), self.settings())
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as the manifest has them.
+        """Returns the settings as the manifest has them.
 
-        Left out is what could be a secret, an address or a name (the key and its path, the filter,
-        small networks, the never list) and how many workers there are, which changes nothing.
+        The key and its path, the filter, small networks and the never list are left out, because
+        they could be a secret, an address or a name. The number of workers is left out, because it
+        does not change the output.
         """
         settings = self.settings()
         return {section: manifest_of(rows_of("run", section), settings) for section in SECTIONS}
 
 
 def _by_section(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The settings below their sections. Raises ConfigError for an unknown one."""
+    """Returns the settings below their sections. Raises ConfigError for an unknown setting."""
     sections: dict[str, dict[str, Any]] = {}
     for name, value in settings.items():
         if name not in RUN:
@@ -179,7 +187,7 @@ def _by_section(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _signature() -> Signature:
-    """The sections, then every setting with its default."""
+    """Returns the signature: the sections, then every setting with its default."""
     parts = [
         Parameter(section, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=kind | None)
         for section, kind in _VIEWS.items()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `table` and its commands: their rows of the table in `schema`.
+"""Settings of `table` and its commands: their rows of the table in `schema`.
 
 A row that several commands have is made by a function of the command's name.
 """
@@ -27,14 +27,14 @@ UNKNOWN = ("error", "suppress", "top")
 
 
 def _portion(name: str, value: object) -> float:
-    """A number from 0 to 1; Plan looks at the rest."""
+    """Reads a number from 0 to 1; `Plan` checks the rest."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         reject(name, f"must be a number from 0 to 1, not {shown(value)}")
     return float(value)
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
-    """Texts between commas, or a list of a configuration file."""
+    """Reads texts between commas, or a list of a configuration file."""
     texts = value.split(",") if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not texts:
         reject(name, "must be a list, separated by commas")
@@ -66,7 +66,7 @@ def _row(command: str, heading: str, **members: Any) -> Setting:
 
 
 def columns(command: str) -> tuple[Setting, ...]:
-    """Which columns are what."""
+    """Returns the rows about the roles of columns."""
     heading = "Columns"
     return (
         _row(
@@ -84,26 +84,26 @@ def columns(command: str) -> tuple[Setting, ...]:
             name="sensitive",
             type=COLUMN_LIST,
             default=(),
-            help="The columns that nobody shall learn of a person.",
+            help="The columns whose values must stay unknown of a person.",
         ),
     )
 
 
 def user(command: str) -> Setting:
-    """Whose a row is."""
+    """Returns the row about the user of a row."""
     return _row(
         command,
         "Columns",
         name="user",
         type=COLUMN,
         default=None,
-        help="The column that says whose a row is: k and l then count people.",
+        help="The column of a row's person: k and l then count people.",
         usual="each row is a person",
     )
 
 
 def requirements(command: str) -> tuple[Setting, ...]:
-    """What each class must have."""
+    """Returns the rows about the requirements of each class."""
     heading = "Requirements (each class of rows with the same quasi-identifiers must meet them)"
     return (
         _row(
@@ -120,7 +120,7 @@ def requirements(command: str) -> tuple[Setting, ...]:
             name="l",
             type=whole_number("values", 1, COUNT_MAX),
             default=1,
-            help="How diverse the values of each sensitive column are.",
+            help="The least diversity of each sensitive column's values.",
         ),
         _row(
             command,
@@ -128,8 +128,8 @@ def requirements(command: str) -> tuple[Setting, ...]:
             name="l_kind",
             type=DIVERSITY,
             default="distinct",
-            help="What --l means: so many different values; an entropy of at least log l; or that"
-            " the most frequent one has less than C times the users of those from the l-th on.",
+            help="Meaning of --l: l distinct values; an entropy of at least log l; or the most"
+            " frequent value has less than C times the users of all from the l-th on.",
         ),
         _row(
             command,
@@ -151,7 +151,7 @@ def requirements(command: str) -> tuple[Setting, ...]:
 
 
 def recodings(command: str) -> tuple[Setting, ...]:
-    """How quasi-identifiers are generalized."""
+    """Returns the rows about the generalization of quasi-identifiers."""
     heading = "Generalization"
     return (
         _row(
@@ -195,7 +195,7 @@ def recodings(command: str) -> tuple[Setting, ...]:
 
 
 def formats(command: str) -> tuple[Setting, ...]:
-    """How the input is read."""
+    """Returns the rows about the format of the input."""
     heading = "Input and output"
     return (
         _row(
@@ -204,8 +204,8 @@ def formats(command: str) -> tuple[Setting, ...]:
             name="format",
             type=one_of(TABLE_FORMATS, f"must be one of {', '.join(TABLE_FORMATS)}"),
             default="auto",
-            help="Format of the input: CSV with a header line, JSON Lines or Parquet. auto: by its"
-            " first bytes.",
+            help="Format of the input: CSV with a header line, JSON Lines or Parquet. auto looks at"
+            " the first bytes.",
         ),
         _row(
             command,
@@ -246,8 +246,8 @@ RISK = (
         name="time",
         type=COLUMN,
         default=None,
-        help="Of a stream: the column of the time in both files. The attack is also made in what"
-        " was released within --delay of the target's time.",
+        help="For a stream: the column of the time in both files. The attack is then made on rows,"
+        " too, that were released within --delay of the target's time.",
     ),
     *recodings("table risk"),
     _row(

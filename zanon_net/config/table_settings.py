@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of `publish` or a command of `table`: from its options over those of a file."""
+"""Settings of `publish` or a command of `table`: its options override those of a file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,11 +15,12 @@ from zanon_net.errors import ConfigError
 
 
 def load_table(path: Path, command: str) -> dict[str, Any]:
-    """The settings of `command` in its section of a file, by their names, as they were written,
-    paths with the file's folder.
+    """Reads the settings of `command` in its section of a file, as they were written, by their
+    names.
 
-    The commands of `table` share theirs: a setting of another one is left out. Raises ConfigError
-    for an unknown section or key, and for a value that the setting cannot have.
+    Paths have the file's folder in front. The commands of `table` share a section: a setting of
+    another command is left out. Raises ConfigError for an unknown section or key, and for a value
+    that the setting cannot have.
     """
     sections, own_section = read_toml(path), rows_of(command)[0].section
     for section in sections:
@@ -47,7 +48,7 @@ def load_table(path: Path, command: str) -> dict[str, Any]:
 
 
 def _checked(row: Setting, value: Any, path: Path) -> Any:
-    """The value with the file's folder in front of paths. Raises ConfigError."""
+    """Returns the value with the file's folder in front of paths. Raises ConfigError."""
     try:
         refuse_key(row.label, value)
         refuse_bare_duration(row, value)
@@ -72,10 +73,11 @@ def _anchored(row: Setting, value: Any, folder: Path) -> Any:
 def table_settings(
     command: str, config_file: str | None, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The settings of a command.
+    """Returns the settings of a command.
 
-    options: those of the command line that were given, by the settings' names; they override the
-        file's. Raises ConfigError with a text that begins with the setting's name, or the file's.
+    options: the options of the command line that were given, by the settings' names; they override
+    the file's settings. Raises ConfigError with a text that begins with the setting's name, or the
+    file's.
     """
     rows = rows_of(command)
     written = {row.name: row.default for row in rows}

@@ -22,9 +22,9 @@ _KEY = re.compile(r"""[A-Za-z0-9_-]+|["'].*["']""", re.DOTALL)
 
 
 def place_of(path: Path, *keys: str) -> str:
-    """The place of a section, or of a key in it, such as " (at line 3, column 1)".
+    """Returns the place of a section or of a key in it, such as " (at line 3, column 1)".
 
-    Empty where the file does not name it, or cannot be read again.
+    Empty if the file does not name it, or cannot be read again.
     """
     try:
         if not path.is_file():  # to read a pipe again could wait for ever
@@ -40,7 +40,7 @@ def place_of(path: Path, *keys: str) -> str:
 
 
 def places(text: str) -> dict[Keys, int]:
-    """The offset of the first mention of each section and key of a valid TOML file."""
+    """Returns the offset of the first mention of each section and key of a valid TOML file."""
     found: dict[Keys, int] = {}
     reading = _Reading(found)
     for match in _TOKEN.finditer(text):
@@ -53,11 +53,13 @@ def places(text: str) -> dict[Keys, int]:
 
 @dataclass(slots=True)
 class _Reading:
-    """The state of a reading, token by token.
+    """State of a reading, token by token.
 
-    table: the keys of the table that is open. path, begin: the key being read, and its offset.
-    outer: the path around each bracket of a value that is open. in_header: between [ and ].
-    in_value: behind an equals sign.
+    table: the keys of the table that is open.
+    path, begin: the key being read, and its offset.
+    outer: the path around each bracket of a value that is open.
+    in_header: true between [ and ].
+    in_value: true after an equals sign.
     """
 
     found: dict[Keys, int]

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""UDP ports that carry a tunnel, beside the ports that were assigned to tunnels.
+"""UDP ports that carry a tunnel, in addition to the ports that were assigned to tunnels.
 
-A setting holds a port as it is written, NAME:PORT; the core gets both.
+A setting contains a port as it is written, NAME:PORT; the core gets both.
 """
 
 import difflib
@@ -49,7 +49,7 @@ def _parts(name: str, text: str) -> tuple[str, int]:
     if tunnel not in TUNNELS:
         near = difflib.get_close_matches(tunnel, TUNNELS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(TUNNELS)}"
-        reject(name, f"{shown(tunnel)} is no tunnel that is read; {hint}")
+        reject(name, f"{shown(tunnel)} is not a tunnel that is read; {hint}")
     if not (port.isascii() and port.isdigit() and 1 <= len(port) <= 5 and 1 <= int(port) <= 65535):
         reject(name, f"a port must be from 1 to 65535, not {shown(port)}")
     if int(port) == DNS_PORT:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The types of settings: how a value is read, and how the documents and `--help` write it."""
+"""Types of settings: how a value is read, and how the documents and `--help` write it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,8 @@ from zanon_net.config.listen_address import read_listen_address
 from zanon_net.config.parse import reject
 
 Parse = Callable[[str, Any], Any]
-"""Takes a setting's name and a value as it was written; returns it as `Config` holds it.
+"""Function that takes a setting's name and a value as it was written, and returns the value as
+`Config` has it.
 
 Raises ConfigError with a text that starts with the name.
 """
@@ -32,18 +33,19 @@ def _in_folder_if_there(value: str, folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Type:
-    """The properties that all settings of one type share.
+    """Properties that all settings of one type share.
 
     read: reads a value.
-    unit: what a number counts after it was read; empty: it is no number.
-    range: the values that it may have, for people.
-    metavar: stands for the value in `--help`; None: the command line shows the words.
-    words: those that the command line offers, where there are few.
-    number: the command line reads it as such a number; None: as text.
-    many: the option may be repeated.
-    switch: an option without a value turns it on.
-    written: a default as `--help` has it.
-    anchored: a text of a configuration file with the file's folder in front; None: it is no path.
+    unit: the unit of a number after it was read; empty: the value is no number.
+    range: the values that are allowed, for people.
+    metavar: the placeholder of the value in `--help`; None: the command line shows the words.
+    words: the words that the command line offers, if there are few.
+    number: the type as which the command line reads a number; None: text.
+    many: true if the option may be repeated.
+    switch: true if an option without a value turns it on.
+    written: returns a default as `--help` has it.
+    anchored: returns a text of a configuration file with the file's folder in front; None: it is no
+        path.
     """
 
     read: Parse
@@ -59,7 +61,7 @@ class Type:
 
 
 def whole_number(unit: str, low: int, high: int, metavar: str | None = "N") -> Type:
-    """Whole numbers from `low` to `high`, which count `unit`."""
+    """Returns the type of whole numbers from `low` to `high`, which count `unit`."""
     return Type(
         read=lambda name, value: parse.whole(name, value, low, high),
         unit=unit,
@@ -70,7 +72,10 @@ def whole_number(unit: str, low: int, high: int, metavar: str | None = "N") -> T
 
 
 def one_of(words: Sequence[str], phrase: str, *, offered: Sequence[str] = ()) -> Type:
-    """One of `words`; the error says `phrase`. offered: on the command line, if not all."""
+    """Returns the type of a word of `words`; the error says `phrase`.
+
+    offered: the words that the command line offers, if not all.
+    """
 
     def read(name: str, value: object) -> object:
         if value not in words:
@@ -81,7 +86,8 @@ def one_of(words: Sequence[str], phrase: str, *, offered: Sequence[str] = ()) ->
 
 
 def word_or_number(words: Sequence[str], phrase: str) -> Type:
-    """One of `words`, some of which are numbers, which a configuration file may have as such."""
+    """Returns the type of a word of `words`, some of which a configuration file may have as
+    numbers."""
     kind = one_of(words, phrase)
     return replace(
         kind,
@@ -90,7 +96,8 @@ def word_or_number(words: Sequence[str], phrase: str) -> Type:
 
 
 def some_of(words: Iterable[str], metavar: str | None = None) -> Type:
-    """One or more of `words`: separated by commas, or with the option repeated."""
+    """Returns the type of one or more of `words`: separated by commas, or with the option
+    repeated."""
     known = tuple(words)
     return Type(
         read=lambda name, value: parse.words(name, value, known),
@@ -103,7 +110,7 @@ def some_of(words: Iterable[str], metavar: str | None = None) -> Type:
 
 
 def several(kind: Type) -> Type:
-    """Any number of values of `kind`: the option is repeated."""
+    """Returns the type of any number of values of `kind`: the option is repeated."""
     return replace(
         kind,
         read=lambda name, values: tuple(kind.read(name, value) for value in values),
@@ -112,7 +119,7 @@ def several(kind: Type) -> Type:
 
 
 def column_sets(known: Sequence[str]) -> Type:
-    """The column sets of flow logs, `core` first and always among them."""
+    """Returns the type of column sets of flow logs; `core` comes first and is always among them."""
     sets = some_of(known, "SETS")
 
     def read(name: str, value: object) -> object:
@@ -127,7 +134,7 @@ def column_sets(known: Sequence[str]) -> Type:
 def _whole_minutes(name: str, value: object) -> int:
     ns = parse.parse_duration(name, value)
     if ns % SPLIT_STEP_NS != 0:
-        reject(name, "must be whole minutes: others would tell times that records withhold")
+        reject(name, "must be whole minutes: others would disclose times that records suppress")
     return ns
 
 
