@@ -19,13 +19,13 @@ TABLES: tuple[str, ...]
 """The outputs that drain() gives as columns."""
 
 FILE_NAMES: dict[str, tuple[str, str]]
-"""The start and end of the names of an output's files: ("flows", ".csv")."""
+"""The start and end of the names of an output's files, such as ("flows", ".csv")."""
 
 FULL_ROWS: int
-"""Rows of a table that are enough to be drained: records wait until they are."""
+"""Rows at which a table is drained: records wait until it has this number."""
 
 LIMITS: dict[str, int]
-"""The largest z, and most workers, interfaces, rings of each and bytes kept of a frame."""
+"""Limits of z, workers, interfaces, bytes of a ring and bytes kept of a frame."""
 
 FIELD_TYPES: tuple[str, ...]
 """Types of fields: Arrow's names, or ms and s (doubles), time (ns since the Unix epoch), text."""
@@ -40,34 +40,37 @@ STAGES: tuple[str, ...]
 """The stages of an engine's work, in the order of a packet's way."""
 
 ROW_FORMATS: tuple[str, ...]
+"""Names of the formats of rows; "auto" first."""
+
 UNKNOWN: tuple[str, ...]
 LADDER_STEPS_MAX: int
-"""Names of the formats of rows; "auto" first."""
 
 TIME_UNITS: tuple[str, ...]
 """Units of times in rows, and "iso"."""
 
 ROW_FAULTS: dict[str, str]
+"""The text of each reason for which a row cannot be read, by its name."""
+
 ROW_FATES: dict[str, str]
 WINDOW_ENDS: tuple[str, ...]
 ONCE_USERS: int
-"""The text of each reason for which a row cannot be read, by its name."""
 
 class Column(NamedTuple):
     """A row of csrc/release/columns.h."""
 
     group: str
-    """FLOW: of every flow, in all formats but Tstat's; the others are those of Tstat's logs."""
+    """FLOW: of every flow, in all formats except Tstat's. The other groups are those of Tstat's
+    logs."""
 
     name: str
     type: str | None
-    """One of FIELD_TYPES; None: in Tstat's logs alone."""
+    """One of FIELD_TYPES; None if the column is in Tstat's logs alone."""
 
     unit: str
     """Empty for plain numbers and texts."""
 
     missing: str | None
-    """The text for a missing value in Tstat's logs; None: there always is a value."""
+    """Text for a missing value in Tstat's logs; None if there always is a value."""
 
     disclosure: str
     """The class: ALWAYS, ROUNDED, EXACT, CLIENT, RELEASED, OWN or COMPUTED(what)."""
@@ -75,8 +78,8 @@ class Column(NamedTuple):
     description: str
 
 class ClosedWindow(NamedTuple):
-    """A window that has ended: its time, the distinct users with a name (or attribute), and how
-    many names had 2^j to 2^(j+1) - 1 users, by j."""
+    """A window that has ended: its time, the distinct users with a name (or attribute), and the
+    number of names with 2^j to 2^(j+1) - 1 users, by j."""
 
     start_ns: int
     end_ns: int
@@ -128,7 +131,7 @@ class Capture:
 
 @final
 class PacketEngine:
-    """The whole packet path; belongs to one thread at a time."""
+    """The whole packet path. An engine belongs to one thread at a time."""
 
     @staticmethod
     def count_rows_of(block: bytes) -> list[bytes | None]: ...
@@ -163,7 +166,7 @@ class PacketEngine:
     def header(self, output: str) -> bytes: ...
     @property
     def stage(self) -> int:
-        """The index in STAGES of what it is doing now; another thread may ask."""
+        """The index in STAGES of the engine's present work. Any thread may read it."""
 
     @property
     def stats(self) -> dict[str, int]: ...
@@ -438,7 +441,7 @@ class VoteShard:
 
 @final
 class OwnVotes:
-    """What a probe releases by its own users alone (count/own_votes)."""
+    """Releases of a probe that its own users suffice for (count/own_votes)."""
 
     def __init__(
         self,
@@ -582,7 +585,7 @@ class AdaptiveL:
 
 @final
 class RowFilter:
-    """Rows of observations through the z-table; belongs to one thread at a time."""
+    """Passes rows of observations through the z-table; belongs to one thread at a time."""
 
     def __init__(
         self,
@@ -613,7 +616,7 @@ class RowFilter:
 
 @final
 class RowPublisher:
-    """Rows through a buffer, out in classes; belongs to one thread at a time."""
+    """Collects rows in a buffer and releases them in classes; belongs to one thread at a time."""
 
     def __init__(
         self,
@@ -641,7 +644,7 @@ class RowPublisher:
 
 @final
 class CodedPublisher:
-    """Rows of codes through a buffer; belongs to one thread at a time."""
+    """Collects rows of codes in a buffer; belongs to one thread at a time."""
 
     def __init__(self, taxonomies: Sequence[Taxonomy], **numbers: Any) -> None: ...
     def feed(
@@ -677,11 +680,11 @@ class CodedPublisher:
 def identities(values: Sequence[bytes | None], key: bytes) -> npt.NDArray[np.uint64]: ...
 
 CLASS_FAULTS: tuple[str, ...]
-"""Why a class may not be released: users, diversity, share, distance."""
+"""The reason why a class may not be released: users, diversity, share, distance."""
 
 @final
 class TupleGate:
-    """Says which rows of a table may be written; belongs to one thread at a time."""
+    """Decides which rows of a table may be written; belongs to one thread at a time."""
 
     def __init__(self, rule: dict[str, Any], sensitive_count: int = 1) -> None: ...
     def decide(
@@ -757,17 +760,17 @@ ROW_BYTES_MAX: int
 VOTE_ROWS: dict[str, int]
 
 def reader_key_new() -> tuple[bytes, bytes]:
-    """(secret, public) of a reader, in PEM."""
+    """Draws a reader's keys and returns (secret, public), each in PEM."""
 
 def reader_public_key(pem: bytes) -> bytes:
-    """The 32 bytes of a reader's public key."""
+    """Returns the 32 bytes of a reader's public key."""
 
 def sealed_row_bytes(n: int) -> int:
-    """How long a row of n bytes is once it is sealed."""
+    """Returns the length of a sealed row of n bytes."""
 
 @final
 class VoteRows:
-    """The rows of a vote message that has some (count/vote_rows)."""
+    """The rows of a vote message that has a section of rows (count/vote_rows)."""
 
     def __init__(self, message: bytes) -> None: ...
     @staticmethod
@@ -821,78 +824,84 @@ class ThresholdShard:
     def load(self, dump: bytes) -> None: ...
 
 def parse_tls(data: bytes, *, cut: bool = False) -> tuple[str, bytes, bool]:
-    """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""
+    """Returns (state, name as sent, ECH offered). state: done, need_more, malformed or other."""
 
 def parse_tls_details(data: bytes) -> tuple[list[int], int, bool, bool, bool, bool]:
-    """(versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello in records."""
+    """Returns (versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello in
+    records."""
 
 def parse_certificate(data: bytes) -> tuple[str, bytes]:
-    """(state, common name as sent) of the first certificate in a server's first records."""
+    """Returns (state, common name as sent) of the first certificate in a server's first records."""
 
 def parse_hello(data: bytes) -> tuple[str, bytes, bool]:
-    """As parse_tls, of handshake messages without records, as QUIC carries them."""
+    """Parses as parse_tls, but handshake messages without records, as QUIC carries them."""
 
 def parse_dtls(
     data: bytes, *, whole: bool = True
 ) -> tuple[str, list[tuple[int, int, int, int, bytes]]]:
-    """(state, [(type, message number, length, offset, bytes), ...]) of a datagram's fragments."""
+    """Returns (state, [(type, message number, length, offset, bytes), ...]) of a datagram's
+    fragments."""
 
 def parse_dtls_hello(body: bytes, *, declared: int = 0) -> tuple[str, bytes, bool, bytes]:
-    """(state, name as sent, ECH offered, cookie) of a ClientHello's body."""
+    """Returns (state, name as sent, ECH offered, cookie) of a ClientHello's body."""
 
 def parse_dtls_cookie(body: bytes) -> tuple[str, bytes]:
-    """(state, cookie) of a HelloVerifyRequest's body."""
+    """Returns (state, cookie) of a HelloVerifyRequest's body."""
 
 def parse_quic_packets(
     data: bytes, *, whole: bool = True
 ) -> tuple[str, list[tuple[str, int, bytes, bytes]]]:
-    """(state, [(type, version, destination ID, source ID), ...]) of a datagram's long headers."""
+    """Returns (state, [(type, version, destination ID, source ID), ...]) of a datagram's long
+    headers."""
 
 def parse_quic_frames(plain: bytes) -> tuple[str, list[tuple[int, bytes]]]:
-    """(state, [(offset, bytes), ...]): the CRYPTO frames of an Initial's plaintext, by offset."""
+    """Returns (state, [(offset, bytes), ...]): the CRYPTO frames of an Initial's plaintext, by
+    offset."""
 
 def parse_quic(
     data: bytes, first_dcid: bytes | None = None
 ) -> tuple[str, int, bytes, bytes, list[tuple[int, bytes]]]:
-    """(state, version, destination ID, source ID, CRYPTO frames) of the client's Initials."""
+    """Returns (state, version, destination ID, source ID, CRYPTO frames) of the client's
+    Initials."""
 
 def quic_keys(version: int, dcid: bytes, *, server: bool = False) -> tuple[bytes, bytes, bytes]:
-    """(key, iv, header key) of one side's Initials."""
+    """Returns (key, iv, header key) of one side's Initials."""
 
 def seal_quic(
     version: int, dcid: bytes, packet: bytes, header: int, *, server: bool = False
 ) -> bytes:
-    """The Initial `packet` as its sender protects it; `header` bytes stand before its number."""
+    """Returns the Initial `packet` as its sender protects it. `header` bytes precede its number."""
 
 def parse_http(
     data: bytes, *, cut: bool = False, any_method: bool = False
 ) -> tuple[str, bytes, int, int]:
-    """(state, host as sent, method number, bytes of the head)."""
+    """Returns (state, host as sent, method number, bytes of the head)."""
 
 @final
 class HeaderTable:
-    """The state of one HTTP/2 connection's header compression (proto/hpack)."""
+    """State of one HTTP/2 connection's header compression (proto/hpack)."""
 
     def decode(self, block: bytes) -> tuple[str, list[tuple[bytes, bytes]]]: ...
     def next_unit(self, data: bytes) -> tuple[str, int, bool, bytes, int]: ...
 
 def http2_preface(data: bytes) -> tuple[str, int]:
-    """(state, bytes) of the client's preface at the start of data."""
+    """Returns (state, bytes) of the client's preface at the start of data."""
 
 def skip_proxy_or_starttls_prefix(data: bytes) -> int:
-    """Bytes of the prefix that data starts with; 0: none."""
+    """Returns the length of the prefix that data starts with; 0: no prefix."""
 
 def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int, int]:
-    """(state, name, response?, id, type); malformed also when the name has no text form."""
+    """Returns (state, name, response?, id, type). The state is malformed, too, if the name has no
+    text form."""
 
 def parse_dns_answers(data: bytes, *, whole: bool = True) -> tuple[str, list[str]]:
-    """(state, addresses of the answers); state: done, need_more, malformed or other."""
+    """Returns (state, addresses of the answers). state: done, need_more, malformed or other."""
 
 def normalize_host(name: bytes) -> tuple[str, str]:
-    """(kind, text): kind is name, home, address or invalid (text empty)."""
+    """Returns (kind, text): kind is name, home, address, empty or invalid."""
 
 def parse_time(text: bytes, unit: str) -> tuple[int, bool] | None:
-    """(ns since the Unix epoch, whether it names an offset), or None."""
+    """Returns (ns since the Unix epoch, has an offset?), or None."""
 
 def format_time(t_ns: int, unit: str) -> str:
-    """t_ns >= 0 as text in the unit."""
+    """Returns t_ns >= 0 as text in the unit."""

@@ -20,8 +20,8 @@ from libc.string cimport memcpy, memset
 
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
 
-# One module in pieces: the C core is linked once, and its objects are shared without a detour.
-# They are named as modules are because cython-lint reads nothing else.
+# One module in pieces: the C core is linked once, and its objects are shared directly. The pieces
+# have names of modules because cython-lint reads nothing else.
 include "core/names.pyx"
 include "core/calls.pyx"
 include "core/convert.pyx"

@@ -9,13 +9,13 @@ ARROW_FORMATS = {"bool": b"b", "uint8": b"C", "uint16": b"S", "uint32": b"I", "u
                  "int64": b"l", "ms": b"g", "s": b"g", "time": b"tsn:UTC", "text": b"i"}
 
 
-# The private data of an array: its buffers, and the object that owns their memory.
+# Private data of an array: its buffers, and the object that owns their memory.
 cdef struct zn_lent_array:
     const void *buffers[ARROW_BUFFERS]
     PyObject *owner
 
 
-# The private data of a stream.
+# Private data of a stream.
 cdef struct zn_lent_stream:
     PyObject *batch
     bint ended
@@ -83,7 +83,7 @@ cdef int stream_schema(ArrowArrayStream *stream, ArrowSchema *out) noexcept with
 
 
 cdef int stream_next(ArrowArrayStream *stream, ArrowArray *out) noexcept with gil:
-    """Gives the one batch; then a released array, which marks the end."""
+    """Returns the batch at the first call, and then a released array, which marks the end."""
     cdef zn_lent_stream *lent = <zn_lent_stream *>stream.private_data
     memset(out, 0, sizeof(out[0]))
     if lent.ended:
@@ -115,7 +115,7 @@ cdef void *zeroed(size_t bytes) except NULL:
 
 
 cdef bytes metadata_of(texts):
-    """Encodes pairs of texts as the interface's metadata; empty without any."""
+    """Encodes pairs of texts as Arrow metadata; empty if there are no pairs."""
     parts = [struct.pack("=i", len(texts))]
     for text in (word.encode() for pair in texts.items() for word in pair):
         parts += [struct.pack("=i", len(text)), text]
@@ -128,7 +128,7 @@ cdef class RowBatch:
     fields: (name, type, may be missing, texts about it) of each column; the types are FIELD_TYPES.
     table: as drain() returns it; its memory is lent until the last importer releases it.
 
-    Raises ValueError when they do not fit together.
+    Raises ValueError if the fields, the rows and the table do not fit together.
     """
 
     cdef list fields
@@ -164,7 +164,7 @@ cdef class RowBatch:
         return 0
 
     cdef void _schema(self, ArrowSchema *out, bytes name, bytes form, bytes about, int64_t flags):
-        """Fills the schema; its texts live as long as this object, or as the module."""
+        """Fills the schema. Its texts live as long as this object, or as the module."""
         memset(out, 0, sizeof(out[0]))
         out.name, out.format = name, form
         out.metadata = NULL if len(about) == 0 else <const char *>about
@@ -206,22 +206,22 @@ cdef class RowBatch:
         return 0
 
     def __arrow_c_schema__(self):
-        """The columns' names and types, as a capsule."""
+        """Returns the columns' names and types as a capsule."""
         schema = <ArrowSchema *>zeroed(sizeof(ArrowSchema))
         capsule = PyCapsule_New(schema, "arrow_schema", destroy_schema)
         self.fill_schema(schema)
         return capsule
 
     def __arrow_c_array__(self, requested_schema=None):
-        """The columns' types and the rows, as capsules. Ignores requested_schema, as the protocol
-        allows."""
+        """Returns the columns' types and the rows as capsules. Ignores requested_schema, as the
+        protocol allows."""
         array = <ArrowArray *>zeroed(sizeof(ArrowArray))
         capsule = PyCapsule_New(array, "arrow_array", destroy_array)
         self.fill_array(array)
         return self.__arrow_c_schema__(), capsule
 
     def __arrow_c_stream__(self, requested_schema=None):
-        """The same rows as a stream of one batch."""
+        """Returns the rows as a stream of one batch."""
         stream = <ArrowArrayStream *>zeroed(sizeof(ArrowArrayStream))
         capsule = PyCapsule_New(stream, "arrow_array_stream", destroy_stream)
         lent = <zn_lent_stream *>zeroed(sizeof(zn_lent_stream))

@@ -14,8 +14,8 @@ cdef dict quote_fields(const zn_icmp_quote *quote):
 
 
 def parse_icmp(bytes message not None, bint v6):
-    """The fields of an ICMP message, and of the packet that it quotes; None: it has too few
-    bytes."""
+    """Returns the fields of an ICMP message and of the packet that it quotes; None if it is too
+    short."""
     cdef _Copy copy = _Copy(message)
     cdef zn_icmp found
     if zn_icmp_parse(copy.span, v6, &found) != ZN_DONE:
@@ -31,8 +31,11 @@ def parse_icmp(bytes message not None, bint v6):
 
 def build_icmp(bytes message not None, bint v6, *, src, dst, uint32_t wire=0, uint16_t echo_id=0,
                gateway=None, dict quote=None):
-    """What an anonymized packet has in the message's place. Addresses are packed; `quote` has the
-    fields of zn_build_icmp_quote. wire: 0: as long as the message."""
+    """Returns the message that replaces an ICMP message in an anonymized packet.
+
+    Addresses are packed. `quote` has the fields of zn_build_icmp_quote. wire: the length on the
+    wire, or 0 for the length of the message.
+    """
     cdef _Copy copy = _Copy(message)
     cdef bytearray out = bytearray(len(message))
     cdef zn_icmp found

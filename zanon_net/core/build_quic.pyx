@@ -4,10 +4,11 @@
 
 def build_quic(bytes datagram not None, *, bytes crypto not None=b"", bytes key_id=None,
                bint server=False, bint whole=True):
-    """(what an anonymized packet has in the datagram's place, how many Initials were sealed again).
+    """Returns (the replacement of a datagram in an anonymized packet, number of Initials sealed
+    again).
 
-    crypto: the sender's handshake stream, as it may leave. key_id: what the keys come from; None:
-    each packet of a client has its own.
+    crypto: the sender's handshake stream, as it may leave. key_id: the ID that keys are derived
+    from; None: each packet of a client has its own ID.
     """
     cdef _Copy copy = _Copy(datagram)
     cdef _Copy stream = _Copy(crypto)

@@ -19,7 +19,8 @@ cdef int check(int rc, zn_error *err) except -1:
 
 
 cdef bint interrupted(int rc, const zn_error *err) except -1:
-    """Whether a signal ended the wait for a stream; runs its handler, which may raise."""
+    """Returns true if a signal ended the wait for a stream. Runs the signal's handler, which may
+    raise."""
     if rc != -ZN_ERR_IO or err.os_errno != EINTR:
         return False
     PyErr_CheckSignals()
@@ -27,7 +28,7 @@ cdef bint interrupted(int rc, const zn_error *err) except -1:
 
 
 cdef class _Guard:
-    """Refuses a second call into an object that is at work in another thread."""
+    """Refuses a call into an object while another thread is inside it."""
 
     cdef bint busy
 

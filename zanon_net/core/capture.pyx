@@ -5,7 +5,8 @@
 cdef class Capture:
     """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor, or bytes.
 
-    start: bytes that were already read of the stream. unpacked: the stream is an unpacked file.
+    start: bytes that were already read from the stream. unpacked: true if the stream is an unpacked
+    file.
     """
 
     cdef zn_source source
@@ -77,7 +78,7 @@ cdef class Capture:
         return 0
 
     def close(self):
-        """Closes the capture; again is fine."""
+        """Closes the capture. A second call does nothing."""
         if self.source.capture != NULL:
             self.guard.enter()
             self._close()
@@ -103,13 +104,13 @@ cdef class Capture:
 
     @property
     def bytes_total(self):
-        """Bytes in all, 0 when unknown."""
+        """Bytes in all; 0 if unknown."""
         self._check_open()
         return zn_capture_bytes_total(self.source.capture)
 
     @property
     def warning(self):
-        """Why the capture ended early, or None."""
+        """The reason why the capture ended early, or None."""
         cdef const char *text
         self._check_open()
         text = zn_capture_warning(self.source.capture)
@@ -117,18 +118,18 @@ cdef class Capture:
 
     @property
     def saw_end(self):
-        """Whether the end of the source was read, and no damaged record ended it before."""
+        """True if the end of the source was read without a damaged record before it."""
         self._check_open()
         return bool(zn_capture_saw_end(self.source.capture))
 
     @property
     def link_types(self):
-        """Frames run so far by link type."""
+        """Returns the number of frames run so far by link type."""
         return {self.source.link_type[i]: self.source.link_frames[i]
                 for i in range(self.source.links)}
 
     def peek_ns(self):
-        """The time of the next frame, which stays the next one; None at the end."""
+        """Returns the time of the next frame without consuming it; None at the end."""
         cdef zn_error err
         cdef int64_t t_ns
         cdef int n
@@ -144,8 +145,11 @@ cdef class Capture:
         return t_ns if n else None
 
     def read(self, int most):
-        """Up to `most` next frames that pass, none at the end: (their bytes back to back, int64
-        times in ns, uint32 lengths captured and on the wire, uint32 link types)."""
+        """Returns up to `most` next frames that pass the filter, and no frames at the end.
+
+        The result is (bytes back to back, int64 times in ns, uint32 captured lengths, uint32 wire
+        lengths, uint32 link types).
+        """
         cdef zn_error err
         cdef zn_frame frame[64]
         cdef int n
@@ -178,7 +182,8 @@ cdef class Capture:
         return (bytes(data), times[:count], *(row[:count] for row in numbers))
 
     def frames(self, int max):
-        """Up to `max` next frames that pass as (t_ns, wire length, link type, bytes), for tests."""
+        """Returns up to `max` next frames that pass as (t_ns, wire length, link type, bytes), for
+        tests."""
         cdef zn_error err
         cdef zn_frame frame[64]
         cdef int n

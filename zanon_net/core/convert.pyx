@@ -3,19 +3,20 @@
 # Converts values of Python for C, and values of C for Python.
 
 cdef object numpy():
-    """Imports NumPy when the first array is made: it takes longer than all the rest together."""
+    """Imports NumPy for the first array, because the import takes longer than all others
+    together."""
     import numpy as np
 
     return np
 
 
 cdef object straight(array):
-    """The array, or a copy when it is not in one piece or not aligned."""
+    """Returns the array, or a copy if it is not contiguous or not aligned."""
     return numpy().require(array, None, "CA")
 
 
 cdef object whole(name, value, low, high):
-    """`value` as an int from low to high. Raises TypeError or ConfigError, which name it."""
+    """Returns `value` as an int from low to high. Raises TypeError or ConfigError with its name."""
     if not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
     number = value.__index__()
@@ -25,14 +26,14 @@ cdef object whole(name, value, low, high):
 
 
 cdef int expect_none(dict settings) except -1:
-    """Raises TypeError where a setting is left."""
+    """Raises TypeError if a setting is left."""
     if settings:
         raise TypeError(f"unknown settings: {', '.join(sorted(settings))}")
     return 0
 
 
 cdef uint32_t bits_of(dict bits, words) except? 0:
-    """The bits of all words in one number."""
+    """Returns the bits of all words in one number."""
     cdef uint32_t mask = 0
     for word in words:
         mask |= <uint32_t>bits[word]
@@ -58,8 +59,10 @@ cdef bytes span_bytes(zn_span span):
 
 
 cdef class _Copy:
-    """Input in a heap block of exactly its size: AddressSanitizer sees a read past a bytes object's
-    content only there."""
+    """Input in a heap block of exactly its size.
+
+    AddressSanitizer sees a read past the end only there, not in a bytes object.
+    """
 
     cdef zn_span span
 
@@ -76,7 +79,8 @@ cdef class _Copy:
 
 
 cdef class _Kept:
-    """What the struct of a core's settings points to: kept until the core has copied it."""
+    """Objects that the struct of a core's settings points to, kept until the core has copied
+    them."""
 
     cdef list objects
 

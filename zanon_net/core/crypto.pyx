@@ -34,9 +34,10 @@ cdef class CryptoPan:
         return self.guard.enter()
 
     def anonymize(self, address):
-        """The pseudonym of an address (str, bytes of 4 or 16, or ipaddress), in the same type.
+        """Returns the pseudonym of an address (str, bytes of 4 or 16, or ipaddress) in the same
+        type.
 
-        Raises ValueError for what is no address, TypeError for a number.
+        Raises ValueError if it is not an address, and TypeError for a number.
         """
         cdef zn_addr addr
         if isinstance(address, int):
@@ -56,7 +57,7 @@ cdef class CryptoPan:
         return pseudonym.packed if isinstance(address, bytes) else pseudonym
 
     def anonymize_v4(self, addresses):
-        """Pseudonyms of uint32[n] IPv4 addresses in host order.
+        """Returns the pseudonyms of uint32[n] IPv4 addresses in host order.
 
         Raises TypeError for another dtype, ValueError for another shape.
         """
@@ -83,7 +84,7 @@ cdef class CryptoPan:
         return 0
 
     def anonymize_v6(self, addresses):
-        """Pseudonyms of uint8[n, 16] IPv6 addresses in network order.
+        """Returns the pseudonyms of uint8[n, 16] IPv6 addresses in network order.
 
         Raises TypeError for another dtype, ValueError for another shape.
         """
@@ -111,15 +112,18 @@ cdef class CryptoPan:
 
 
 PSEUDONYMS = ("networks", "crypto-pan", "random")
-"""What pseudonyms of addresses keep, as csrc/include/zanon/zanon.h numbers it."""
+"""Kinds of pseudonyms of addresses, in the order of csrc/include/zanon/zanon.h."""
 
 
 cdef class _Plan:
-    """The plan of pseudonyms (crypto/addr_pseudonym).
+    """Settings of the pseudonyms (crypto/addr_pseudonym).
 
-    pseudonyms: of PSEUDONYMS; block: bits of the blocks that crypto-pan keeps, of IPv4 and IPv6;
-    user: bits of a user's prefix likewise; internal: (prefix as 16 bytes, bits) of each internal
-    network. Raises ConfigError for networks that cannot be kept.
+    pseudonyms: one of PSEUDONYMS.
+    block: bits of the IPv4 and IPv6 blocks that crypto-pan keeps.
+    user: bits of a user's IPv4 and IPv6 prefix.
+    internal: (prefix as 16 bytes, bits) of each internal network.
+
+    Raises ConfigError for networks that cannot be kept.
     """
 
     cdef zn_addr_plan plan
@@ -143,7 +147,7 @@ cdef class _Plan:
 cdef class Pseudonyms:
     """Pseudonyms of addresses under fixed keys, for tests and benchmarks.
 
-    pan_key: 32 bytes; host_key: 16; the others as those of _Plan.
+    pan_key: 32 bytes. host_key: 16 bytes. The other arguments are the arguments of _Plan.
     """
 
     cdef _Plan plan
@@ -166,7 +170,8 @@ cdef class Pseudonyms:
         zn_addr_pseudonym_close(self.handle)
 
     def make(self, const uint8_t[:, ::1] addresses not None):
-        """The pseudonyms of uint8[n, 16] addresses (IPv4 as ::ffff:a.b.c.d), as such an array."""
+        """Returns the pseudonyms of uint8[n, 16] addresses (IPv4 as ::ffff:a.b.c.d) as an array of
+        that type."""
         pseudonyms = numpy().empty((len(addresses), 16), dtype="uint8")
         cdef uint8_t[:, ::1] out = pseudonyms
         cdef size_t n = len(addresses)
@@ -186,8 +191,8 @@ cdef class Pseudonyms:
 cdef class Keys:
     """Epoch keys (crypto/keys), for tests and for checking a key file.
 
-    The arguments are the scope of the keys: the length of an epoch, z, the window, 32 bytes that
-    stand for the other settings; and the plan of pseudonyms.
+    The arguments are the scope of the keys: the length of an epoch, z, the window, a digest of 32
+    bytes over the other settings; and the arguments of _Plan.
     """
 
     cdef _Plan plan
@@ -216,11 +221,11 @@ cdef class Keys:
         zn_keys_close(self.keys)
 
     def epoch(self, int64_t t_ns):
-        """The epoch that serves a time."""
+        """Returns the epoch that contains a time."""
         return zn_keys_epoch(self.keys, t_ns)
 
     def pseudonym(self, int64_t t_ns, str address):
-        """(pseudonym, epoch) of an address at a time."""
+        """Returns (pseudonym, epoch) of an address at a time."""
         cdef zn_addr real = addr_of(ipaddress.ip_address(address).packed)
         cdef zn_addr out
         cdef int64_t epoch = zn_keys_epoch(self.keys, t_ns)

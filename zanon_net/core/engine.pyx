@@ -3,14 +3,14 @@
 # The engine: csrc/engine/engine.h.
 
 cdef void run_aside(void *of, uint32_t task) noexcept with gil:
-    """Calls what PacketEngine.call_aside was given."""
+    """Calls the function that was passed to PacketEngine.call_aside."""
     call = (<PacketEngine>of).aside_call
     (<PacketEngine>of).aside_call = None
     call()
 
 
 cdef class PacketEngine:
-    """The whole packet path; belongs to one thread at a time."""
+    """The whole packet path. An engine belongs to one thread at a time."""
 
     cdef zn_engine *engine
     cdef _Guard guard
@@ -46,7 +46,7 @@ cdef class PacketEngine:
         return 0
 
     def close(self):
-        """Wipes and frees everything; again is fine."""
+        """Wipes and frees everything. A second call does nothing."""
         if self.engine != NULL:
             self.guard.enter()
             with nogil:  # its threads may be about to leave a call
@@ -55,8 +55,11 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def call_aside(self, call):
-        """Has one of the engine's threads call this while others go on: one call at a time, which
-        has ended before the engine is closed. Only where there are several workers."""
+        """Makes one of the engine's threads call this function while the other threads continue.
+
+        There is one call at a time, and it ends before the engine is closed. Works only with
+        several workers.
+        """
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -68,9 +71,9 @@ cdef class PacketEngine:
         check(rc, &err)
 
     def run(self, Capture capture not None, int max_frames, *, bint pauses=False):
-        """Takes up to max_frames from the capture; returns how many, 0 at its end.
+        """Takes up to max_frames from the capture and returns their number, 0 at its end.
 
-        pauses: returns -1 when a stream has had nothing for some 200 ms, instead of waiting on.
+        pauses: returns -1 if a stream was silent for about 200 ms, instead of waiting further.
         """
         cdef zn_error err
         cdef int n
@@ -95,7 +98,8 @@ cdef class PacketEngine:
 
     def feed(self, const uint8_t[::1] buffer, const int64_t[::1] ts_ns, const uint32_t[::1] caplen,
              const uint32_t[::1] wirelen, uint32_t linktype):
-        """Takes n frames that lie back to back in buffer; arrays of length n."""
+        """Takes n frames that lie back to back in buffer; the other arguments are arrays of length
+        n."""
         cdef Py_ssize_t n = ts_ns.shape[0]
         cdef Py_ssize_t at = 0
         cdef zn_error err
@@ -126,8 +130,8 @@ cdef class PacketEngine:
             free(frames)
 
     def idle(self, int64_t quiet_ns):
-        """Closes flows that are idle for too long, as no packet came for quiet_ns. True: drain,
-        and call flush."""
+        """Closes flows that are idle for too long, because no packet came for quiet_ns. True:
+        drain, and call flush."""
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -139,11 +143,11 @@ cdef class PacketEngine:
         return rc > 0
 
     def finish(self):
-        """End of input: closes every flow and puts its record out. True: drain, and call again."""
+        """Ends the input: closes every flow and writes its record. True: drain, and call again."""
         return self._flush(True)
 
     def flush(self):
-        """Puts out records that wait. True: drain, and call again."""
+        """Writes records that wait. True: drain, and call again."""
         return self._flush(False)
 
     cdef bint _flush(self, bint finish) except -1:
@@ -162,7 +166,7 @@ cdef class PacketEngine:
 
     @property
     def waiting(self):
-        """Whether records wait for the outputs to be drained."""
+        """True if records wait for the outputs to be drained."""
         self._check_open()
         return bool(zn_engine_waiting(self.engine))
 
@@ -176,7 +180,7 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def window_counts(self):
-        """The distinct users of each name in that window, in no order."""
+        """Returns the number of distinct users of each name in the ended window, in no order."""
         cdef zn_popularity_window closed
         cdef uint32_t[::1] view
         cdef size_t n = 0
@@ -228,9 +232,10 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def drain(self, *, size_t rows=0):
-        """Takes all output that is ready: ([(start of the period in ns, or None where the last
-        one goes on; {output: (text, its lines)}; {table: rows up to here}), ...],
-        {table: its TableRows}).
+        """Takes all output that is ready.
+
+        Returns ([(start of the period in ns, or None if the last period continues; {output: (text,
+        its lines)}; {table: rows up to here}), ...], {table: its TableRows}).
 
         rows: a table with fewer rows is left for later, unless a period ended in it.
         """
@@ -241,7 +246,8 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def fields(self, str table):
-        """(name, type, may be missing) of every column of a table; the types are FIELD_TYPES."""
+        """Returns (name, type, may be missing) of every column of a table; the types are
+        FIELD_TYPES."""
         cdef zn_fields *fields
         self._check_open()
         fields = &zn_engine_outputs(self.engine).table[<int>TABLES.index(table)].fields
@@ -249,7 +255,8 @@ cdef class PacketEngine:
                  bool(fields.at[i].nullable)) for i in range(fields.n)]
 
     def header(self, str output):
-        """The line that a file of a text output starts with; empty where there is none."""
+        """Returns the first line of every file of a text output; empty if the output has no such
+        line."""
         cdef zn_span header
         self._check_open()
         header = zn_outputs_header(self.engine, <zn_output><int>OUTPUTS.index(output))
@@ -262,7 +269,7 @@ cdef class PacketEngine:
 
     @property
     def stage(self):
-        """The index in STAGES of what it is doing now; another thread may ask."""
+        """The index in STAGES of the engine's present work. Any thread may read it."""
         self._check_open()
         return <int>zn_engine_profile_stage(self.engine)
 
@@ -276,7 +283,7 @@ cdef class PacketEngine:
 
     @property
     def view_stats(self):
-        """The counters of what leaves in each view; those of all else are zero."""
+        """Returns the packet counters of each view; all other counters are zero."""
         cdef const zn_stats *stats
         self._check_open()
         listed = []
@@ -307,19 +314,19 @@ cdef class PacketEngine:
 
     @property
     def key_scope(self):
-        """The settings that keys depend on beside z, window and rotation, as a line."""
+        """The settings that keys depend on, other than z, window and rotation, as a line."""
         self._check_open()
         return span_bytes(zn_engine_key_scope(self.engine)).decode("ascii")
 
     @property
     def networks_left_out(self):
-        """Internal networks that are too long for pseudonyms to keep."""
+        """Internal networks whose prefix is too long for pseudonyms to keep."""
         self._check_open()
         return zn_engine_networks_left_out(self.engine)
 
     @property
     def pseudonym_id(self):
-        """16 hexadecimal digits that outputs with the same pseudonyms share; None without a key
+        """16 hexadecimal digits, equal for outputs with the same pseudonyms; None without a key
         file."""
         cdef uint8_t id[8]
         self._check_open()
@@ -343,7 +350,7 @@ cdef class PacketEngine:
 
     @property
     def count_probe(self):
-        """(number of this run of the probe, number of its settings), as vote messages have them."""
+        """(session of the probe, digest of its settings), as vote messages have them."""
         cdef uint64_t probe, settings
         self._check_open()
         probe = zn_engine_count_probe(self.engine, &settings)
@@ -360,7 +367,7 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def count_cut(self):
-        """Makes messages although none are due: the counter can decide all that was asked."""
+        """Makes messages although none are due, so that the counter can decide all queries."""
         cdef zn_error err
         memset(&err, 0, sizeof(err))
         self._enter()
@@ -370,7 +377,7 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def count_hold(self, int64_t hold_ns):
-        """Sets for how many ns of packet time answers are waited for, in place of count_hold_ns."""
+        """Sets the wait for answers in ns of packet time, in place of count_hold_ns."""
         self._enter()
         zn_engine_count_hold(self.engine, hold_ns)
         self.guard.leave()
@@ -396,8 +403,8 @@ cdef class PacketEngine:
 
     @staticmethod
     def count_rows_of(bytes block not None):
-        """The rows that follow a message in count_messages(), with count_rows: of each vote the
-        line, or None."""
+        """Returns the rows that follow a message in count_messages(), with count_rows: for each
+        vote its line, or None."""
         cdef size_t at = 0, n
         cdef const uint8_t *p = <const uint8_t *><const char *>block
         rows = []
@@ -408,7 +415,7 @@ cdef class PacketEngine:
         return rows
 
     def count_answer(self, bytes message not None):
-        """Takes an answer message; flush does what it decides. Raises FormatError."""
+        """Takes an answer message; flush carries out its decisions. Raises FormatError."""
         cdef zn_error err
         cdef zn_span span
         span.p = <const uint8_t *><const char *>message
@@ -421,14 +428,18 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def count_mute(self, bint muted):
-        """Whether votes are given up before they are sent; clients are told of all the same."""
+        """Sets whether votes are suppressed before they are sent. Client addresses are sent all the
+        same."""
         self._enter()
         zn_engine_count_mute(self.engine, muted)
         self.guard.leave()
 
     def count_abandon(self):
-        """Gives up all messages that have no answer, and what waits for one, which flush then does.
-        The probe goes on under another number, that of count_probe, unless it has ended."""
+        """Drops all messages without an answer, and suppresses the votes and records that wait for
+        them in the next flush.
+
+        The probe continues as a new session, the one of count_probe, unless it has ended.
+        """
         cdef zn_error err
         memset(&err, 0, sizeof(err))
         self._enter()
@@ -439,19 +450,19 @@ cdef class PacketEngine:
 
     @property
     def count_waiting(self):
-        """How many votes, questions and records wait for answers."""
+        """The number of votes, queries and records that wait for answers."""
         self._check_open()
         return zn_engine_count_waiting(self.engine)
 
     @property
     def asks_too_much(self):
-        """Whether answers are missing for so long, or for so much, that no more should be fed."""
+        """True if answers are missing for so long, or for so much, that no more should be fed."""
         self._check_open()
         return bool(zn_engine_asks_too_much(self.engine))
 
     def give_up(self, bint all):
-        """Suppresses what waits for answers longer than it may, or all. True: drain, and call
-        flush."""
+        """Suppresses votes and records that wait for answers longer than allowed, or all of them.
+        True: drain, and call flush."""
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -464,7 +475,7 @@ cdef class PacketEngine:
 
     @property
     def hold_bytes_max(self):
-        """The most bytes that packets took while they waited."""
+        """The most bytes that waiting packets took."""
         self._check_open()
         return zn_engine_hold_bytes_max(self.engine)
 
@@ -476,7 +487,7 @@ cdef class PacketEngine:
 
     @property
     def flow_memory(self):
-        """(flows in the table, bytes that it takes for them)."""
+        """(flows in the table, bytes that the table takes for them)."""
         cdef uint32_t live
         cdef size_t used
         self._check_open()
@@ -496,7 +507,7 @@ cdef class PacketEngine:
         return zn_engine_flow_memory_max(self.engine)
 
     def check(self):
-        """Raises AssertionError when an invariant is broken. Slow: for tests."""
+        """Raises AssertionError if an invariant is broken. Slow: for tests."""
         cdef const char *broken
         self._check_open()
         broken = zn_engine_check(self.engine)

@@ -7,18 +7,18 @@ cdef class Groups:
 
     taxonomies: a Taxonomy for each quasi-identifier, 1 to 16.
     rows: most rows of a window.
-    sensitive: how many sensitive columns there are, 0 to 16.
-    k, l, kind, c, max_share, t: what each group must have, as Plan.rule; t must be 1.
-    repair: whether groups that lack values swap rows with others or are merged with them.
-    strict: whether a group that lacks them all the same is merged further, else dissolved; without,
-        it is Algorithm 1 to the letter.
-    neighbours, growth: groups near by that a repair looks at; a merged group has at most growth x k
-        rows.
-    weight: that of the loss in a repair's price, 0 to 1; the work has the rest.
+    sensitive: the number of sensitive columns, 0 to 16.
+    k, l, kind, c, max_share, t: the requirements of each group, as Plan.rule; t must be 1.
+    repair: if true, groups that lack values swap rows with other groups or are merged with them.
+    strict: if true, a group that lacks values after that is merged further, else dissolved; if
+        false, Algorithm 1 is followed to the letter.
+    neighbours: number of near groups that a repair looks at.
+    growth: a merged group has at most growth x k rows.
+    weight: share of the loss in a repair's price, 0 to 1; the work has the rest.
     part: a window of more rows is split by its taxonomies first; 0: 4,000.
 
     An object belongs to one thread at a time; calls let other threads run. Raises ConfigError for
-    numbers out of range, CapacityError when memory is out.
+    numbers out of range, CapacityError if memory is exhausted.
     """
 
     cdef zn_groups *groups
@@ -70,7 +70,7 @@ cdef class Groups:
         raise TypeError("groups cannot be pickled or copied")
 
     cdef object _quasi(self, given):
-        """The nodes as uint16[n, columns], checked."""
+        """Returns the nodes as uint16[n, columns], checked."""
         np = numpy()
         array = np.asarray(given)
         columns = len(self.taxonomies)
@@ -83,7 +83,7 @@ cdef class Groups:
         return np.ascontiguousarray(array, dtype=np.uint16)
 
     cdef object _numbers(self, name, given, shape):
-        """Identities as uint64 of this shape."""
+        """Returns identities as uint64 of this shape."""
         np = numpy()
         array = np.asarray(given)
         if array.dtype not in (np.int64, np.uint64) or array.shape != shape:
@@ -91,7 +91,7 @@ cdef class Groups:
         return np.ascontiguousarray(array).view(np.uint64)
 
     cdef object _arrays(self, quasi, sensitive, user):
-        """All three arrays, checked; what is None is empty."""
+        """Returns all three arrays, checked. An array that is None becomes empty."""
         np = numpy()
         if self.groups == NULL:
             raise RuntimeError("these groups were never opened")
@@ -107,14 +107,16 @@ cdef class Groups:
         return quasi, sensitive.reshape(-1), user
 
     def window(self, quasi, sensitive=None, user=None, *, l=0, rows=None):
-        """Groups all rows of a window. Returns (of, nodes): int32[n], the group of each row or -1,
-        and int32[groups, columns], the nodes that stand for its quasi-identifiers. Groups are
-        numbered by their first rows.
+        """Groups all rows of a window.
 
-        quasi: n x columns numbers of nodes. sensitive: n, or n x columns, identities of values.
+        Returns (of, nodes): int32[n], the group of each row or -1, and int32[groups, columns], the
+        nodes of each group's quasi-identifiers. Groups are numbered by their first rows.
+
+        quasi: n x columns numbers of nodes.
+        sensitive: n, or n x columns, identities of values.
         user: n identities of users; None: each row is a user of its own.
-        l: what repairs aim at, where it is more than the rule's.
-        rows: cuts the rows into windows of so many; groups are numbered on.
+        l: the l that repairs aim at, if it is more than the rule's.
+        rows: cuts the rows into windows of this length; groups are numbered across windows.
         """
         np = numpy()
         quasi, sensitive, user = self._arrays(quasi, sensitive, user)
@@ -146,7 +148,7 @@ cdef class Groups:
 
     cdef size_t _copy(self, int32_t[::1] of, int32_t[:, ::1] nodes, size_t at, size_t n,
                       size_t groups) noexcept nogil:
-        """Copies a window's result behind that of those before; returns the groups so far."""
+        """Appends a window's result to the results so far; returns the number of groups so far."""
         cdef const uint32_t *group = zn_groups_of(self.groups)
         cdef const zn_node *node
         cdef size_t i, c, found = zn_groups_count(self.groups)
@@ -159,8 +161,10 @@ cdef class Groups:
         return groups + found
 
     def oldest(self, quasi, sensitive=None, user=None):
-        """Groups the first row with those nearest to it, as many as the rule takes. Returns
-        (of, nodes) as window() does: 0 for the rows of the group, -1 for all others."""
+        """Groups the first row with the rows nearest to it, as many as the rule requires.
+
+        Returns (of, nodes) as window() does: 0 for the rows of the group, -1 for all others.
+        """
         cdef const uint16_t[:, ::1] quasi_view
         cdef const uint64_t[::1] sensitive_view, user_view
         cdef zn_group_rows rows
@@ -184,9 +188,10 @@ cdef class Groups:
         return of, nodes[:groups]
 
     def entropy(self, quasi, sensitive, user=None):
-        """[(entropy, values)] of each sensitive column in a window, by the natural logarithm.
+        """Returns [(entropy, values)] of each sensitive column in a window, by the natural
+        logarithm.
 
-        The arguments are those of window().
+        The arguments are the arguments of window().
         """
         cdef const uint16_t[:, ::1] quasi_view
         cdef const uint64_t[::1] sensitive_view, user_view
@@ -209,8 +214,8 @@ cdef class Groups:
 
     @property
     def stats(self):
-        """Counters since the groups were opened: windows, groups, swaps, merges, and the pairs of
-        rows that repairs looked at."""
+        """Returns counters since the groups were opened: windows, groups, swaps, merges, and the
+        pairs of rows that repairs looked at."""
         if self.groups == NULL:
             raise RuntimeError("these groups were never opened")
         return zn_groups_get_stats(self.groups)
@@ -227,11 +232,11 @@ cdef class AdaptiveL:
     """The l that repairs aim at, window by window, by the entropy of the sensitive values
     (csrc/microdata/adaptive_l.h).
 
-    l_min, l_max: l moves between them, and begins at l_min.
-    way: what l does when the entropy falls, "up" or "down".
+    l_min, l_max: bounds of l, which begins at l_min.
+    way: "up" or "down": the direction of l when the entropy falls.
     alpha: weight of the newest window in the mean of the entropies, above 0, up to 1.
     band: least change of the normalized entropy that changes l, 0 to 1.
-    dwell: windows that l is kept for at least.
+    dwell: least number of windows that l is kept for.
 
     Raises ConfigError for numbers out of range.
     """
@@ -254,6 +259,9 @@ cdef class AdaptiveL:
         check(zn_adaptive_l_init(&self.state, &config, &err), &err)
 
     def next(self, double entropy, values):
-        """The l of the next window, from its entropy by the natural logarithm, and how many values
-        it has."""
+        """Returns the l of the next window.
+
+        entropy: entropy of the last window, by the natural logarithm. values: number of its
+        distinct values.
+        """
         return zn_adaptive_l_next(&self.state, entropy, whole("values", values, 0, (1 << 31)))

@@ -42,7 +42,7 @@ cdef class Live:
         return self.guard.enter()
 
     def close(self):
-        """Closes the interfaces; again is fine."""
+        """Closes the interfaces. A second call does nothing."""
         if self.group != NULL:
             self.guard.enter()
             zn_live_group_close(self.group)
@@ -50,8 +50,8 @@ cdef class Live:
             self.guard.leave()
 
     def run(self, PacketEngine engine not None, int max_frames, int wait_ms):
-        """Feeds up to max_frames to the engine, waiting up to wait_ms for the first; returns how
-        many."""
+        """Feeds up to max_frames to the engine, waiting up to wait_ms for the first; returns their
+        number."""
         cdef zn_error err
         cdef int n
         memset(&err, 0, sizeof(err))
@@ -69,7 +69,7 @@ cdef class Live:
         return n
 
     def frames(self, int wait_ms):
-        """The next frames, as Capture.frames has them, for tests."""
+        """Returns the next frames, as Capture.frames does, for tests."""
         cdef zn_error err
         cdef const zn_frame *frame
         cdef int n
@@ -86,21 +86,21 @@ cdef class Live:
             self.guard.leave()
 
     def stop(self):
-        """Lets no more frames into the rings; those in them can still be read."""
+        """Lets no more frames into the rings; frames that are in them can still be read."""
         self._enter()
         zn_live_group_stop(self.group)
         self.guard.leave()
 
     def gone(self, size_t i):
-        """Whether the i-th interface is gone, and all that came before is read."""
+        """Returns true if the i-th interface is gone, and all of its frames were read."""
         self.names[i]  # raises IndexError
         self._enter()
         self.guard.leave()
         return zn_live_group_gone(self.group, i)
 
     def reopen(self, size_t i):
-        """Opens the i-th interface again, which is gone; its counters begin anew. After an error it
-        is gone as before."""
+        """Opens the i-th interface, which is gone, again; its counters restart. After an error the
+        interface remains gone."""
         cdef zn_live_config config = self.config
         cdef zn_error err
         memset(&err, 0, sizeof(err))
@@ -115,7 +115,8 @@ cdef class Live:
             self.guard.leave()
 
     def facts(self):
-        """For each interface its name, link type, counters, and why it ended or None."""
+        """Returns for each interface its name, link type, counters, and the reason for its end or
+        None."""
         cdef zn_live_counts counts
         cdef const char *warning
         self._enter()

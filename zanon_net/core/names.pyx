@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# The words for what the C core numbers, in its order.
+# Words for the enumerations of the C core, in its order.
 
 OUTPUTS = tuple([zn_outputs_name(i).decode() for i in range(ZN_OUTPUT_TEXTS)
                  if not zn_outputs_is_rows(i)])

@@ -3,7 +3,7 @@
 # Output of an engine: texts and rows with their memory, windows that have ended.
 
 cdef object closed_window(const zn_popularity_window *w):
-    """A ClosedWindow without the empty bins behind the last."""
+    """Returns a ClosedWindow without the empty bins at its end."""
     cdef int used = ZN_ZTABLE_BINS
     while used > 0 and w.bins[used - 1] == 0:
         used -= 1
@@ -12,7 +12,7 @@ cdef object closed_window(const zn_popularity_window *w):
 
 
 cdef class _Spare:
-    """Memory of an engine's outputs that has no reader left, for the engine to use again."""
+    """Memory of an engine's outputs that has no reader left, for the engine to reuse."""
 
     cdef zn_table_block blocks[ZN_OUTPUT_TABLES]
     cdef zn_text texts[ZN_OUTPUT_TEXTS]
@@ -39,16 +39,17 @@ cdef class _Spare:
 cdef class TableRows:
     """The rows of a table, taken from an engine with their memory; a RowBatch reads them.
 
-    Whoever holds them, or memory that a RowBatch lends, keeps them as they are. They outlive the
-    engine.
+    The memory is valid as long as this object, or memory that a RowBatch lends, is referenced. It
+    outlives the engine.
     """
 
     cdef zn_table_block block
     cdef _Spare spare
     cdef int table
     cdef Py_ssize_t rows
-    # Of each column: its type, where in the block its values begin, and its bits of what is there
-    # (None: all), and of texts their number, offsets and bytes.
+    # For each column: its type, the place of its values in the block, and the bits of values that
+    # are present (None: all).
+    # For texts also their number, offsets and bytes.
     cdef list columns
 
     def __init__(self):
@@ -84,7 +85,7 @@ cdef class _Lines:
 
 
 cdef object take_text(zn_outputs *out, int output, _Spare spare):
-    """The text of an output, which then has none."""
+    """Takes the text of an output, which is empty afterwards."""
     cdef _Lines lines = _Lines()
     lines.spare, lines.output, lines.text = spare, output, out.text[output]
     memset(&out.text[output], 0, sizeof(zn_text))
@@ -92,7 +93,7 @@ cdef object take_text(zn_outputs *out, int output, _Spare spare):
 
 
 cdef TableRows take_rows(zn_outputs *out, int which, _Spare spare):
-    """The rows of a table, which then has none."""
+    """Takes the rows of a table, which is empty afterwards."""
     cdef zn_table *table = &out.table[which]
     cdef zn_dictionary *words
     cdef const uint8_t *valid
@@ -151,8 +152,11 @@ cdef tuple take_outputs(zn_outputs *out, size_t rows, _Spare spare):
 
 
 def packet_places(const uint8_t[::1] records not None):
-    """(where its bytes begin, their number, its bytes on the wire, its time in ns) of each packet
-    in the text of the output "packets", without a header, as arrays."""
+    """Returns the place of each packet in the text of the output "packets", without a header, as
+    arrays.
+
+    For each packet: where its bytes begin, their number, its bytes on the wire, its time in ns.
+    """
     cdef int64_t[::1] offset, t_ns
     cdef uint32_t[::1] length, wire
     cdef zn_span text
@@ -177,7 +181,7 @@ def packet_places(const uint8_t[::1] records not None):
 
 
 cdef object column_from(const char *group, const zn_column *c):
-    """A Column."""
+    """Returns a Column."""
     kind = None if c.type == ZN_FIELD_TSTAT_ONLY else FIELD_TYPES[<int>c.type]
     missing = None if c.missing == NULL else c.missing.decode()
     return Column(group.decode(), c.name.decode(), kind, c.unit.decode(), missing,
@@ -185,7 +189,7 @@ cdef object column_from(const char *group, const zn_column *c):
 
 
 def columns():
-    """Every Column, by groups, in the order of a line."""
+    """Returns every Column, by groups, in the order of a line."""
     cdef const zn_column_group *group
     listed = []
     for i in range(ZN_COLUMN_GROUP_COUNT):
@@ -195,7 +199,8 @@ def columns():
 
 
 def row_dtype(str output):
-    """The NumPy type of a row of record_rows or observation_rows, as the core lays it out."""
+    """Returns the NumPy type of a row of record_rows or observation_rows, with the core's
+    layout."""
     cdef zn_event_row row
     if output == "record_rows":
         zn_event_record_row(&row)

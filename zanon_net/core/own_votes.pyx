@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# What a probe releases by its own users alone: csrc/count/own_votes.h.
+# Releases of a probe that its own users suffice for: csrc/count/own_votes.h.
 
 ctypedef struct sent_votes:
     zn_counted_vote *vote
@@ -8,7 +8,7 @@ ctypedef struct sent_votes:
 
 
 cdef void keep_sent(void *to, const zn_counted_vote *vote) noexcept nogil:
-    """Appends a vote; without memory for it, it is lost, as in a message that is lost."""
+    """Appends a vote. A vote without memory is lost, like a vote of a lost message."""
     cdef sent_votes *sent = <sent_votes *>to
     cdef void *grown
     if sent.n == sent.space:
@@ -25,10 +25,11 @@ cdef class OwnVotes:
     """OwnVotes(z, window_ns, *, max_leases=2**20, max_tuples=None, max_attributes=None)
 --
 
-    The votes of one probe's users, by which it releases what they alone share, and the leases that
-    say so to the counter (docs/reference/vote-messages.md).
+    The votes of one probe's users, by which the probe releases names that they alone share, and
+    the leases that report these releases to the counter (docs/reference/vote-messages.md).
 
-    z: at most 64. max_leases: at a time; without space for one, votes are sent as without it.
+    z: at most 64.
+    max_leases: leases at a time. Without space for a lease, votes are sent as without leases.
     """
 
     cdef zn_own_votes own
@@ -76,14 +77,17 @@ cdef class OwnVotes:
         return self.guard.enter()
 
     def observe(self, t_ns, user, lo, hi):
-        """observe_columns() for one vote: whether it is released."""
+        """Decides one vote, as observe_columns() does; returns true if it is released."""
         np = numpy()
         columns = (np.array([column], np.uint64) for column in (user, lo, hi))
         return bool(self.observe_columns(np.array([t_ns], np.int64), *columns)[0])
 
     def observe_columns(self, t_ns, user, lo, hi):
-        """Stores votes for names, and says of each whether own users suffice to release it: an
-        array of bool. The others are to be sent to the counter, which decides them."""
+        """Stores votes for names and returns an array of bool: true if the probe's own users
+        suffice to release the vote.
+
+        All other votes are to be sent to the counter, which decides them.
+        """
         cdef const int64_t[::1] times
         cdef const uint64_t[::1] users, los, his
         cdef uint8_t[::1] released
@@ -105,7 +109,7 @@ cdef class OwnVotes:
         return out.view(bool)
 
     def shares(self, lo, hi, t_ns):
-        """Whether own users suffice for a peek at t_ns."""
+        """Returns true if the probe's own users suffice to show the attribute at t_ns."""
         cdef zn_id attribute
         attribute.lo = lo
         attribute.hi = hi
@@ -122,15 +126,17 @@ cdef class OwnVotes:
         self.guard.leave()
 
     def refused(self, lo):
-        """Takes the counter's no to the lease of the attribute."""
+        """Takes the counter's refusal of a lease of the attribute."""
         cdef uint64_t low = lo
         self._enter()
         zn_own_votes_refused(&self.own, low)
         self.guard.leave()
 
     def take_sent(self):
-        """What else goes to the counter since the last call, in this order: arrays kind (uint8),
-        t_ns (int64), user, lo and hi (uint64)."""
+        """Takes the further votes for the counter since the last call, in this order.
+
+        Returns arrays kind (uint8), t_ns (int64), user, lo and hi (uint64).
+        """
         cdef uint8_t[::1] kind
         cdef int64_t[::1] t_ns
         cdef uint64_t[:, ::1] words

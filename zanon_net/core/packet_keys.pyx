@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# What packets have in place of addresses, ports and numbers (csrc/crypto/packet_keys): for tests.
+# Replacements of addresses, ports and numbers in packets (csrc/crypto/packet_keys), for tests.
 
 cdef zn_addr address_or_none(text) except *:
     return addr_of(ipaddress.ip_address(text).packed if text is not None else bytes(16))
 
 
 cdef class PacketKeys:
-    """The keys of packets, of epochs that `keys` gives.
+    """Keys of packets, for epochs of `keys`.
 
-    internal: (prefix as 16 bytes, bits) of each internal network; the others as those of _Plan.
-    Addresses are texts.
+    internal: (prefix as 16 bytes, bits) of each internal network. The other arguments are the
+    arguments of _Plan. Addresses are texts.
     """
 
     cdef Keys keys
@@ -45,7 +45,7 @@ cdef class PacketKeys:
         zn_packet_keys_rebase(self.handle)
 
     def client(self, str real not None, bint internal=True):
-        """The pseudonym of a client's address; None without keys."""
+        """Returns the pseudonym of a client's address; None without keys."""
         cdef zn_addr address = address_or_none(real)
         cdef zn_addr out
         failed = zn_packet_keys_client(self.handle, &address, internal, &out) != 0
@@ -54,7 +54,7 @@ cdef class PacketKeys:
         return None if failed else str(address_from(&out))
 
     def clients(self, const uint8_t[:, ::1] reals not None):
-        """The pseudonyms of uint8[n, 16] internal addresses (IPv4 as ::ffff:a.b.c.d) likewise."""
+        """Returns the pseudonyms of uint8[n, 16] internal addresses (IPv4 as ::ffff:a.b.c.d)."""
         result = numpy().zeros((len(reals), 16), dtype="uint8")
         cdef uint8_t[:, ::1] out = result
         cdef Py_ssize_t i
@@ -65,7 +65,8 @@ cdef class PacketKeys:
         return result
 
     def pair(self, user, str real not None):
-        """What stands for an address in the flows of a user (None: of all); None without keys."""
+        """Returns the pseudonym of an address in the flows of a user (None: of all users); None
+        without keys."""
         cdef zn_addr of = address_or_none(user)
         cdef zn_addr address = address_or_none(real)
         cdef zn_addr out
@@ -76,7 +77,7 @@ cdef class PacketKeys:
         return None if failed else str(address_from(&out))
 
     def ports(self, user, ports):
-        """What stands for ports of a user (None: of all); None without keys."""
+        """Returns the pseudonyms of ports of a user (None: of all users); None without keys."""
         cdef zn_addr of = address_or_none(user)
         cdef uint16_t out
         result = []
@@ -87,9 +88,9 @@ cdef class PacketKeys:
         return result
 
     def layer_ids(self, int kind, ids):
-        """What stands for identifiers of a header around a packet; None without keys.
+        """Returns the pseudonyms of identifiers of a header around a packet; None without keys.
 
-        kind: from 1 on, by the order of zn_packet_id_kind.
+        kind: from 1 on, in the order of zn_packet_id_kind.
         """
         cdef uint32_t out
         result = []
@@ -100,7 +101,7 @@ cdef class PacketKeys:
         return result
 
     def shift(self, words, ids=()):
-        """(seq, timestamps, identifications that stand for ids) of the flow of six words."""
+        """Returns (seq, timestamps, replacements of ids) of the flow of six words."""
         cdef uint64_t six[6]
         cdef zn_packet_shift out
         six = words
@@ -108,7 +109,7 @@ cdef class PacketKeys:
         return (tuple(out.seq), tuple(out.timestamp), [zn_packet_id(&out, i) for i in ids])
 
     def blocks(self):
-        """The blocks of the epoch, as JSON."""
+        """Returns the blocks of the epoch, as JSON."""
         cdef zn_text text
         memset(&text, 0, sizeof(text))
         zn_packet_keys_blocks(self.handle, &text)

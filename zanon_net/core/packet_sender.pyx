@@ -5,7 +5,7 @@
 cdef class PacketSender:
     """Sends packets out of a network interface.
 
-    patience_ns: how long a packet that finds the interface's queue full waits for space.
+    patience_ns: wait of a packet for space if the interface's queue is full.
     """
 
     cdef zn_packet_sender *sender
@@ -30,7 +30,7 @@ cdef class PacketSender:
         return self.guard.enter()
 
     def close(self):
-        """Closes the interface; again is fine. The counts stay."""
+        """Closes the interface. A second call does nothing. The counts stay."""
         if self.sender != NULL:
             self.guard.enter()
             self.last = zn_packet_sender_get_counts(self.sender)
@@ -41,7 +41,7 @@ cdef class PacketSender:
     def send(self, const uint8_t[::1] records):
         """Sends the records of a pcap file without its header, as the output "packets" has them.
 
-        Raises CaptureError when the interface is down or gone.
+        Raises CaptureError if the interface is down or gone.
         """
         cdef zn_error err
         cdef zn_span span
@@ -57,7 +57,8 @@ cdef class PacketSender:
 
     @property
     def counts(self):
-        """Counts of packets: sent, full, oversize and error; bytes of those sent."""
+        """Returns counts of packets: sent, full, oversize and error; and bytes of the packets
+        sent."""
         cdef zn_packet_sender_counts counts = self.last
         if self.sender != NULL:
             counts = zn_packet_sender_get_counts(self.sender)
@@ -65,7 +66,7 @@ cdef class PacketSender:
 
     @property
     def has_address(self):
-        """Whether the interface has an IP address now."""
+        """Returns true if the interface has an IP address now."""
         self._enter()
         self.guard.leave()
         return bool(zn_packet_sender_has_address(self.sender))

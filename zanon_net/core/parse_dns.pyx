@@ -3,7 +3,8 @@
 # DNS and the names of hosts: csrc/proto/dns*.h, csrc/analyzer/hostname.h.
 
 def parse_dns(bytes data not None, *, bint whole=True):
-    """(state, name, response?, id, type); malformed also when the name has no text form."""
+    """Returns (state, name, response?, id, type). The state is malformed, too, if the name has no
+    text form."""
     cdef _Copy copy = _Copy(data)
     cdef zn_dns_question question
     memset(&question, 0, sizeof(question))
@@ -17,7 +18,7 @@ def parse_dns(bytes data not None, *, bint whole=True):
 
 
 def parse_dns_answers(bytes data not None, *, bint whole=True):
-    """(state, addresses of the answers)."""
+    """Returns (state, addresses of the answers)."""
     cdef _Copy copy = _Copy(data)
     cdef zn_dns_addresses addresses
     state = zn_dns_read_addresses(copy.span, whole, &addresses)
@@ -25,7 +26,7 @@ def parse_dns_answers(bytes data not None, *, bint whole=True):
 
 
 def normalize_host(bytes name not None):
-    """(kind, text): kind is name, home, address, empty or invalid."""
+    """Returns (kind, text): kind is name, home, address, empty or invalid."""
     cdef _Copy copy = _Copy(name)
     cdef zn_hostname host
     kind = zn_hostname_normalize(copy.span, &host)

@@ -4,8 +4,10 @@
 # proxy_starttls_prefix.h.
 
 def parse_http(bytes data not None, *, bint cut=False, bint any_method=False):
-    """(state, host as sent, method number, bytes of the head). any_method: a request is known to
-    begin here."""
+    """Returns (state, host as sent, method number, bytes of the head).
+
+    any_method: true if a request is known to begin here.
+    """
     cdef _Copy copy = _Copy(data)
     cdef zn_http_request request
     memset(&request, 0, sizeof(request))
@@ -17,7 +19,7 @@ def parse_http(bytes data not None, *, bint cut=False, bint any_method=False):
 
 
 cdef class HeaderTable:
-    """The state of one HTTP/2 connection's header compression (proto/hpack)."""
+    """State of one HTTP/2 connection's header compression (proto/hpack)."""
 
     cdef zn_hpack table
 
@@ -25,7 +27,7 @@ cdef class HeaderTable:
         zn_hpack_start(&self.table)
 
     def decode(self, bytes block not None):
-        """(state, [(name, value), ...]) of a header block."""
+        """Returns (state, [(name, value), ...]) of a header block."""
         cdef _Copy copy = _Copy(block)
         cdef zn_cursor cursor = zn_cursor_over_span(copy.span, True)
         cdef zn_hpack_scratch scratch
@@ -38,7 +40,7 @@ cdef class HeaderTable:
             fields.append((span_bytes(field.name), span_bytes(field.value)))
 
     def next_unit(self, bytes data not None):
-        """(state, bytes used, whether it begins a request, its host, its method number)."""
+        """Returns (state, bytes used, request begins?, its host, its method number)."""
         cdef _Copy copy = _Copy(data)
         cdef zn_http2_scratch scratch
         cdef zn_http2_unit unit
@@ -48,7 +50,7 @@ cdef class HeaderTable:
 
 
 def http2_preface(bytes data not None):
-    """(state, bytes) of the client's preface at the start of data."""
+    """Returns (state, bytes) of the client's preface at the start of data."""
     cdef _Copy copy = _Copy(data)
     cdef size_t used = 0
     state = zn_http2_preface(copy.span, &used)
@@ -56,7 +58,7 @@ def http2_preface(bytes data not None):
 
 
 def skip_proxy_or_starttls_prefix(bytes data not None):
-    """Bytes of the prefix that data starts with; 0: none."""
+    """Returns the length of the prefix that data starts with; 0: no prefix."""
     cdef _Copy copy = _Copy(data)
     cdef size_t used
     zn_proxy_or_starttls_prefix_skip(copy.span, &used)

@@ -3,7 +3,7 @@
 # QUIC: csrc/proto/quic*.h.
 
 cdef class _Quic:
-    """libcrypto's side of proto/quic: one for the module, used with the GIL held."""
+    """State of libcrypto for proto/quic. The module has one, used with the GIL held."""
 
     cdef zn_quic *quic
     cdef zn_quic_crypto_frames *frames
@@ -44,7 +44,8 @@ cdef _Quic shared_quic():
 
 
 def quic_keys(uint32_t version, bytes dcid not None, *, bint server=False):
-    """(key, iv, header key) of one side's Initials. Raises ValueError for a version not read."""
+    """Returns (key, iv, header key) of one side's Initials. Raises ValueError for a version not
+    read."""
     cdef _Copy copy = _Copy(dcid)
     cdef zn_quic_keys keys
     shared_quic().keys(version, copy.span, ZN_QUIC_SERVER if server else ZN_QUIC_CLIENT, &keys)
@@ -55,7 +56,7 @@ def quic_keys(uint32_t version, bytes dcid not None, *, bint server=False):
 
 def seal_quic(uint32_t version, bytes dcid not None, bytes packet not None, size_t header, *,
               bint server=False):
-    """The Initial `packet` as its sender protects it; `header` bytes stand before its number."""
+    """Returns the Initial `packet` as its sender protects it. `header` bytes precede its number."""
     cdef zn_quic_keys keys
     cdef _Copy copy = _Copy(dcid)
     cdef bytearray sealed = bytearray(packet) + bytes(ZN_QUIC_TAG_BYTES)
@@ -66,8 +67,11 @@ def seal_quic(uint32_t version, bytes dcid not None, bytes packet not None, size
 
 
 def parse_quic_packets(bytes data not None, *, bint whole=True):
-    """(state, [(type, version, destination ID, source ID), ...]) of a datagram's long headers;
-    state is how the search for one more ended."""
+    """Returns (state, [(type, version, destination ID, source ID), ...]) of a datagram's long
+    headers.
+
+    state: result of the search for a further header.
+    """
     cdef _Copy copy = _Copy(data)
     cdef zn_cursor cursor = zn_cursor_over_span(copy.span, whole)
     cdef zn_quic_packet packet
@@ -81,19 +85,20 @@ def parse_quic_packets(bytes data not None, *, bint whole=True):
 
 
 def parse_quic_frames(bytes plain not None):
-    """(state, [(offset, bytes), ...]): the CRYPTO frames of an Initial's plaintext, by offset."""
+    """Returns (state, [(offset, bytes), ...]): the CRYPTO frames of an Initial's plaintext, by
+    offset."""
     cdef _Copy copy = _Copy(plain)
     frames = shared_quic().pieces_of(copy.span)
     return ("malformed", []) if frames is None else ("done", frames)
 
 
 def parse_quic(bytes data not None, bytes first_dcid=None):
-    """(state, version, destination ID, source ID, [(offset, bytes), ...]) of the client's Initials
-    in a datagram.
+    """Returns (state, version, destination ID, source ID, [(offset, bytes), ...]) of the client's
+    Initials in a datagram.
 
-    first_dcid: the ID that the keys come from; None: the Initial's own. state: done when an Initial
-    opened; need_more when the datagram is cut; malformed when the frames of one that opened are;
-    other when none opened.
+    first_dcid: the ID that the keys are derived from; None: the Initial's own.
+    state: done if an Initial opened; need_more if the datagram is cut; malformed if an opened
+        Initial has malformed frames; other if no Initial opened.
     """
     cdef _Copy copy = _Copy(data)
     cdef _Copy key_id = None if first_dcid is None else _Copy(first_dcid)

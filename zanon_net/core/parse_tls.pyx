@@ -3,7 +3,7 @@
 # TLS and DTLS: csrc/proto/tls.h, dtls.h.
 
 def parse_tls(bytes data not None, *, bint cut=False):
-    """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""
+    """Returns (state, name as sent, ECH offered). state: done, need_more, malformed or other."""
     cdef _Copy copy = _Copy(data)
     cdef zn_tls_scratch scratch
     cdef zn_tls_hello hello
@@ -15,8 +15,8 @@ def parse_tls(bytes data not None, *, bint cut=False):
 
 
 def parse_tls_details(bytes data not None):
-    """(versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello behind
-    records."""
+    """Returns details of a hello behind records: (versions, protocol bits, session id?, PSK?, early
+    data?, retry?)."""
     cdef _Copy copy = _Copy(data)
     cdef zn_tls_scratch scratch
     cdef zn_tls_details details
@@ -29,7 +29,7 @@ def parse_tls_details(bytes data not None):
 
 
 def parse_certificate(bytes data not None):
-    """(state, common name as sent) of the first certificate in a server's first records."""
+    """Returns (state, common name as sent) of the first certificate in a server's first records."""
     cdef _Copy copy = _Copy(data)
     cdef zn_tls_scratch scratch
     cdef zn_span certificate, name
@@ -45,7 +45,7 @@ def parse_certificate(bytes data not None):
 
 
 def parse_hello(bytes data not None):
-    """As parse_tls, of handshake messages without records, as QUIC carries them."""
+    """Parses as parse_tls, but handshake messages without records, as QUIC carries them."""
     cdef _Copy copy = _Copy(data)
     cdef zn_tls_hello hello
     state = zn_tls_bare_hello(copy.span, &hello)
@@ -53,8 +53,11 @@ def parse_hello(bytes data not None):
 
 
 def parse_dtls(bytes data not None, *, bint whole=True):
-    """(state, [(type, message number, length, offset, bytes), ...]) of a datagram's fragments in
-    the clear; state: done when there are any and nothing contradicts them."""
+    """Returns (state, [(type, message number, length, offset, bytes), ...]) of a datagram's
+    fragments in the clear.
+
+    state: done if there are fragments and nothing contradicts them.
+    """
     cdef _Copy copy = _Copy(data)
     cdef zn_dtls_reader reader = zn_dtls_read(copy.span, whole)
     cdef zn_dtls_fragment part
@@ -70,8 +73,10 @@ def parse_dtls(bytes data not None, *, bint whole=True):
 
 
 def parse_dtls_hello(bytes body not None, *, size_t declared=0):
-    """(state, name as sent, ECH offered, cookie) of a ClientHello's body; declared: its length,
-    where the capture cut it."""
+    """Returns (state, name as sent, ECH offered, cookie) of a ClientHello's body.
+
+    declared: the length of the body if the capture cut it.
+    """
     cdef _Copy copy = _Copy(body)
     cdef zn_tls_hello hello
     state = zn_tls_datagram_hello(copy.span, declared or copy.span.n, &hello)
@@ -80,7 +85,7 @@ def parse_dtls_hello(bytes body not None, *, size_t declared=0):
 
 
 def parse_dtls_cookie(bytes body not None):
-    """(state, cookie) of a HelloVerifyRequest's body."""
+    """Returns (state, cookie) of a HelloVerifyRequest's body."""
     cdef _Copy copy = _Copy(body)
     cdef zn_span cookie
     state = zn_dtls_verify_request(copy.span, &cookie)

@@ -6,13 +6,13 @@ BUILD_DNS_PARTS_MAX = ZN_BUILD_DNS_PARTS_MAX
 
 
 def build_name_allowed(bytes name not None):
-    """Whether a builder writes the name at all."""
+    """Returns true if a builder writes the name at all."""
     cdef _Copy copy = _Copy(name)
     return bool(zn_build_name_allowed(copy.span))
 
 
 def build_http_request(bytes head not None, *, bint name):
-    """(built?, what stands in the head's place); name: its host may be shown."""
+    """Returns (built?, the replacement of the head). name: true if its host may be shown."""
     cdef _Copy copy = _Copy(head)
     cdef bytearray out = bytearray(len(head))
     cdef zn_build_http_choice choice
@@ -23,7 +23,7 @@ def build_http_request(bytes head not None, *, bint name):
 
 
 def build_http_response(bytes data not None):
-    """(built?, what stands in the place of the bytes)."""
+    """Returns (built?, the replacement of the bytes)."""
     cdef _Copy copy = _Copy(data)
     cdef bytearray out = bytearray(len(data))
     built = zn_build_http_response(copy.span, out)
@@ -41,10 +41,11 @@ cdef void _build_dns_map(void *context, const zn_addr *real, zn_addr *out) noexc
 
 
 def build_dns(bytes message not None, *, bint name, shared=None, addresses=None):
-    """(built?, what stands in the message's place).
+    """Returns (built?, the replacement of the message).
 
-    name: the first question's may be shown; shared: a collection of further names, as bytes;
-    addresses: a dict from each address to the one that stands for it.
+    name: true if the first question's name may be shown.
+    shared: a collection of further names, as bytes.
+    addresses: a dict from each address to its replacement.
     """
     cdef _Copy copy = _Copy(message)
     cdef bytearray out = bytearray(len(message))

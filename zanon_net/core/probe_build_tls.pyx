@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# What anonymized packets have in place of TLS handshakes: csrc/build/build_tls.h, build_x509.h.
+# Replacements of TLS handshakes in anonymized packets: csrc/build/build_tls.h, build_x509.h.
 
 cdef class _Built:
-    """An output of zeros in a heap block of exactly n bytes, for AddressSanitizer."""
+    """Output of zeros in a heap block of exactly n bytes, for AddressSanitizer."""
 
     cdef uint8_t *out
     cdef size_t n
@@ -23,14 +23,14 @@ cdef class _Built:
 
 
 def build_masked_name(size_t n):
-    """The name that stands for a masked one of n bytes."""
+    """Returns the name that replaces a masked name of n bytes."""
     cdef _Built built = _Built(n)
     zn_build_masked_name(built.out, n)
     return built.content()
 
 
 def build_client_hello(bytes data not None, *, bint name, bint fingerprint, str form="records"):
-    """(whether it was built, the output) of a ClientHello; form: records, message or datagram."""
+    """Returns (built?, the output) of a ClientHello. form: records, message or datagram."""
     cdef _Copy copy = _Copy(data)
     cdef _Built built = _Built(len(data))
     cdef zn_tls_scratch scratch
@@ -48,7 +48,7 @@ def build_client_hello(bytes data not None, *, bint name, bint fingerprint, str 
 
 
 def build_tls_fingerprint(bytes data not None, *, str form="records"):
-    """The fingerprint of a ClientHello, or None."""
+    """Returns the fingerprint of a ClientHello, or None."""
     cdef _Copy copy = _Copy(data)
     cdef zn_tls_scratch scratch
     cdef zn_build_fingerprint out
@@ -63,7 +63,7 @@ def build_tls_fingerprint(bytes data not None, *, str form="records"):
 
 
 def build_server_flight(bytes data not None, bytes common_name not None=b""):
-    """(whether it was built, the output) of a server's first records."""
+    """Returns (built?, the output) of a server's first records."""
     cdef _Copy copy = _Copy(data)
     cdef _Copy name = _Copy(common_name)
     cdef _Built built = _Built(len(data))
@@ -74,7 +74,7 @@ def build_server_flight(bytes data not None, bytes common_name not None=b""):
 
 
 def build_x509(size_t n, bytes common_name not None=b""):
-    """A synthetic certificate of n bytes, or None."""
+    """Returns a synthetic certificate of n bytes, or None."""
     cdef _Copy name = _Copy(common_name)
     cdef _Built built = _Built(n)
     if not zn_build_x509(built.out, n, name.span):

@@ -9,7 +9,8 @@ cdef list encapsulations_of(const zn_packet *p):
 
 def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, key=(0,) * 8,
                   tunnel_ports=()):
-    """The fields of a frame's packet, or of its fragment, or the name of the counter for its drop.
+    """Returns the fields of a frame's packet or of its fragment, or the name of the counter of its
+    drop.
 
     key: eight words, for the hash of the 5-tuple. tunnel_ports: names of tunnels, each with a port.
     """
@@ -55,12 +56,12 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, k
 
 
 def fail_allocation(uint64_t n):
-    """Makes the n-th allocation from now on fail, once; 0: none."""
+    """Makes the n-th allocation from now on fail, once. 0: no allocation fails."""
     zn_alloc_fail_after(n)
 
 
 def shamir_secret(points):
-    """The secret of shares (x, y), by crypto/shamir."""
+    """Returns the secret of shares (x, y), by crypto/shamir."""
     cdef size_t z = len(points)
     cdef zn_share *shares = <zn_share *>malloc(z * sizeof(zn_share))
     cdef zn_f127 *scratch = <zn_f127 *>malloc(2 * z * sizeof(zn_f127))
@@ -80,7 +81,7 @@ def shamir_secret(points):
 
 
 cdef class CountGenerations:
-    """CountGenerations(keys, generation_ns, window_ns, epoch_ns): the hashes of votes, of
+    """CountGenerations(keys, generation_ns, window_ns, epoch_ns): the hashes of votes, by
     crypto/count_generations."""
 
     cdef Keys keys
@@ -98,21 +99,21 @@ cdef class CountGenerations:
         zn_count_generations_close(self.generations)
 
     def of_vote(self, int64_t t_ns):
-        """The first and the last generation of a vote."""
+        """Returns the first and the last generation of a vote."""
         of = zn_count_generations_of_vote(&self.periods, t_ns)
         return of.first, of.last
 
     def of_client(self, int64_t t_ns):
-        """The first and the last one that need to know of a client."""
+        """Returns the first and the last generation that need to know a client."""
         of = zn_count_generations_of_client(&self.periods, t_ns)
         return of.first, of.last
 
     def id(self, uint64_t generation, uint8_t domain, bytes value not None):
-        """(lo, hi) of a hash."""
+        """Returns (lo, hi) of a hash."""
         id = zn_count_generations_id(self.generations, generation, domain, bytes_span(value))
         return id.lo, id.hi
 
     def forget(self, int64_t now_ns):
-        """Wipes what nothing needs from now on; returns how many keys are left."""
+        """Wipes keys that are not needed from now on; returns the number of keys left."""
         zn_count_generations_forget(self.generations, now_ns)
         return zn_count_generations_held(self.generations)

@@ -12,7 +12,7 @@ ONCE_USERS = 1 << 22
 
 
 cdef class _Columns:
-    """The hierarchies of the quasi-identifiers, kept for the core, which borrows them."""
+    """The hierarchies of the quasi-identifiers, kept because the core borrows them."""
 
     cdef list objects
     cdef const zn_taxonomy *taxonomies[ZN_GROUPS_COLUMNS_MAX]
@@ -34,7 +34,7 @@ cdef class _Columns:
 
 
 cdef dict window_counts(const zn_window *window, size_t quasi_count, size_t sensitive_count):
-    """A window's counters, in numbers alone."""
+    """Returns a window's counters, in numbers alone."""
     cdef const zn_window_stats *stats = zn_window_get_stats(window)
     released = stats.fates[0]
     columns = range(sensitive_count)
@@ -65,9 +65,10 @@ cdef dict window_counts(const zn_window *window, size_t quasi_count, size_t sens
 
 
 cdef class RowPublisher:
-    """Rows through a buffer, out in classes (csrc/rows/publisher.h); one thread at a time.
+    """Collects rows in a buffer and releases them in classes (csrc/rows/publisher.h); one thread at
+    a time.
 
-    taxonomies: of the quasi-identifiers, in their order. settings: those of PublishConfig.
+    taxonomies: of the quasi-identifiers, in their order. settings: the settings of PublishConfig.
     """
 
     cdef zn_publisher *publisher
@@ -102,7 +103,7 @@ cdef class RowPublisher:
         return self.guard.enter()
 
     def close(self):
-        """Wipes and frees everything; again is fine."""
+        """Wipes and frees everything. A second call does nothing."""
         if self.publisher != NULL:
             self.guard.enter()
             zn_publisher_close(self.publisher)
@@ -134,7 +135,7 @@ cdef class RowPublisher:
         check(rc, &err)
 
     def idle(self):
-        """Closes the open window: nothing has come for a while."""
+        """Closes the open window, because no row has come for a while."""
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -174,7 +175,7 @@ cdef class RowPublisher:
 
     @property
     def stats(self):
-        """Rows, observations, without_offset; rows dropped by the names of ROW_FAULTS."""
+        """Returns rows, observations, without_offset; rows dropped by the names of ROW_FAULTS."""
         self._check_open()
         return rows_read(zn_publisher_read_stats(self.publisher))
 
@@ -211,11 +212,12 @@ cdef class RowPublisher:
 
 
 cdef class CodedPublisher:
-    """Rows of codes through a buffer (csrc/rows/release_list.h); one thread at a time.
+    """Collects rows of codes in a buffer (csrc/rows/release_list.h); one thread at a time.
 
-    taxonomies: of the quasi-identifiers. numbers: k, l, kind, c, max_share (csrc/microdata/
-    diversity.h), sensitive_count, rows, delay_ns, sliding, with_user, adapt_l, adapt_way, once_ns,
-    neighbours, growth and lambda_ (csrc/rows/window.h).
+    taxonomies: of the quasi-identifiers.
+    numbers: k, l, kind, c, max_share (csrc/microdata/diversity.h), sensitive_count, rows, delay_ns,
+        sliding, with_user, adapt_l, adapt_way, once_ns, neighbours, growth and lambda_
+        (csrc/rows/window.h).
     """
 
     cdef zn_release_list list
@@ -262,8 +264,10 @@ cdef class CodedPublisher:
     def feed(self, t_ns, user, quasi, sensitive, uint64_t first_number):
         """Takes n rows, numbered from first_number on.
 
-        t_ns: int64[n]; user: uint64[n], or None without users; quasi: int32[n] of nodes for each
-        column, -1 for an unknown value; sensitive: uint64[n] of identities for each column.
+        t_ns: int64[n].
+        user: uint64[n], or None without users.
+        quasi: int32[n] of nodes for each column, -1 for an unknown value.
+        sensitive: uint64[n] of identities for each column.
         """
         cdef zn_coded_rows rows
         cdef zn_error err
@@ -324,7 +328,7 @@ cdef class CodedPublisher:
         check(rc, &err)
 
     def end(self, bint idle=False):
-        """Closes the window that is open: nothing has come for a while, or nothing follows."""
+        """Closes the open window, because no row has come for a while or no row follows."""
         cdef zn_error err
         memset(&err, 0, sizeof(err))
         window = self._window()
@@ -334,9 +338,12 @@ cdef class CodedPublisher:
         check(rc, &err)
 
     def take(self):
-        """(numbers, users, release, nodes, times): of each row that has left its number, its user,
-        the release by number from 0, and the node of each quasi-identifier; of each release its
-        time. uint64[n], uint64[n], uint32[n], uint16[n, columns], int64[releases]."""
+        """Takes the rows that have left, as (numbers, users, release, nodes, times).
+
+        For each row: its number, its user, its release by number from 0, and the node of each
+        quasi-identifier. For each release: its time. The types are uint64[n], uint64[n], uint32[n],
+        uint16[n, columns], int64[releases].
+        """
         np = numpy()
         cdef size_t n = self.list.n, columns = len(self.columns.objects)
         arrays = (np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.uint32),
@@ -357,7 +364,7 @@ cdef class CodedPublisher:
         return 0
 
     def waiting(self):
-        """uint64[n]: the numbers of the rows in the buffer, in its order."""
+        """Returns int64[n]: the numbers of the rows in the buffer, in its order."""
         cdef size_t n
         cdef uint64_t *numbers = zn_window_payloads(self._window(), &n)
         array = numpy().empty(n, "uint64")
@@ -369,7 +376,8 @@ cdef class CodedPublisher:
         zn_window_count_stopped(self._window(), n)
 
     def save(self):
-        """All that it holds but rows that were not taken, as bytes; as secret as the rows."""
+        """Returns the whole state without rows that were not taken, as bytes. They are as secret as
+        the rows."""
         cdef zn_text text
         memset(&text, 0, sizeof(text))
         zn_window_save(self._window(), &text)
@@ -381,7 +389,7 @@ cdef class CodedPublisher:
             zn_text_fini(&text)
 
     def load(self, bytes saved not None):
-        """Goes on from what `save` returned. Raises FormatError for other bytes."""
+        """Resumes from the bytes that `save` returned. Raises FormatError for other bytes."""
         cdef zn_error err
         cdef _Copy copy = _Copy(saved)
         memset(&err, 0, sizeof(err))
@@ -389,7 +397,7 @@ cdef class CodedPublisher:
 
     @property
     def deadline_ns(self):
-        """When the oldest row's time is over, in ns; None: there is none, or no bound."""
+        """End of the oldest row's delay, in ns; None if the buffer is empty or has no bound."""
         deadline = zn_window_deadline(self._window())
         return None if deadline == 0x7fffffffffffffff else deadline
 
@@ -405,7 +413,8 @@ cdef class CodedPublisher:
 
 
 def identities(values, bytes key not None):
-    """uint64[n]: keyed hashes of n texts (bytes), None: a missing value. key: 16 bytes."""
+    """Returns int64[n]: keyed hashes of n texts (bytes), None for a missing value. key: 16
+    bytes."""
     cdef zn_hash_key hash_key
     cdef uint64_t[::1] view
     cdef bytes value

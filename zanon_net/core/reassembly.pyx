@@ -38,7 +38,7 @@ cdef class Stream:
 
     @property
     def has_hole(self):
-        """Whether bytes are stored behind missing ones."""
+        """True if bytes are stored behind missing bytes."""
         return bool(zn_stream_has_hole(&self.pool, self.stream))
 
     def head(self):

@@ -3,32 +3,33 @@
 # Rows of observations: csrc/rows/filter.h, and their times, csrc/util/timestamp.h.
 
 cdef object rows_read(const zn_row_reader_stats *stats):
-    """The counters of a reader, by name; rows dropped by the names of ROW_FAULTS."""
+    """Returns the counters of a reader, by name; rows dropped by the names of ROW_FAULTS."""
     faults = {name: stats.faults[i] for i, name in enumerate(ROW_FAULTS, 1)}
     return {"rows": stats.rows, "observations": stats.observations,
             "without_offset": stats.without_offset, **faults}
 
 
 cdef object first_fault_of(const zn_row_reader_stats *stats):
-    """(line, text) of the first row that could not be read, or None."""
+    """Returns (line, text) of the first row that could not be read, or None."""
     if stats.first_fault == ZN_FAULT_GOOD:
         return None
     return stats.first_fault_line, zn_row_fault_text(stats.first_fault).decode()
 
 
 cdef object time_range_of(const zn_row_reader_stats *stats):
-    """(first, last) time of an observation in ns since the Unix epoch, or None."""
+    """Returns (first, last) time of an observation in ns since the Unix epoch, or None."""
     return (stats.first_ns, stats.last_ns) if stats.observations else None
 
 
 cdef class RowFilter:
-    """Rows of observations through the z-table (csrc/rows/filter.h); one thread at a time.
+    """Passes rows of observations through the z-table (csrc/rows/filter.h); one thread at a time.
 
-    Text arguments are UTF-8. columns: time, user, attribute, then those passed on as they are.
+    Text arguments are UTF-8. columns: time, user, attribute, then the columns passed on as they
+    are.
 
-    ladder: None, or (taxonomies, steps, unknown): columns then has as many attributes, which leave
-        generalized. steps: of each, finest first, the level of each attribute, as bytes. unknown:
-        one of UNKNOWN.
+    ladder: None, or (taxonomies, steps, unknown). columns then has as many attributes as there are
+    taxonomies, and the attributes leave generalized. steps: finest first, each with the level of
+    each attribute, as bytes. unknown: one of UNKNOWN.
     """
 
     cdef zn_row_filter *row_filter
@@ -80,7 +81,7 @@ cdef class RowFilter:
         return self.guard.enter()
 
     def close(self):
-        """Wipes and frees everything; again is fine."""
+        """Wipes and frees everything. A second call does nothing."""
         if self.row_filter != NULL:
             self.guard.enter()
             zn_row_filter_close(self.row_filter)
@@ -182,8 +183,11 @@ cdef class RowFilter:
 
     @property
     def ladder_stats(self):
-        """Of a ladder: rows released by step, rows with an unknown value, which are suppressed, and
-        loss, the sum over the released rows of the mean loss of their attributes; else None."""
+        """Counters of a ladder; None without one.
+
+        Rows released by step, suppressed rows with an unknown value, and loss: the sum over the
+        released rows of the mean loss of their attributes.
+        """
         cdef const zn_row_ladder_stats *stats
         self._check_open()
         stats = zn_row_filter_ladder_stats(self.row_filter)
@@ -206,7 +210,7 @@ cdef class RowFilter:
 
 
 def parse_time(bytes text not None, str unit):
-    """(ns since the Unix epoch, whether it names an offset), or None."""
+    """Returns (ns since the Unix epoch, has an offset?), or None."""
     cdef _Copy copy = _Copy(text)
     cdef zn_timestamp timestamp
     if not zn_timestamp_parse(copy.span, <zn_time_unit><int>TIME_UNITS.index(unit), &timestamp):
@@ -215,7 +219,7 @@ def parse_time(bytes text not None, str unit):
 
 
 def format_time(int64_t t_ns, str unit):
-    """t_ns >= 0 as text in the unit."""
+    """Returns t_ns >= 0 as text in the unit."""
     cdef zn_text text
     memset(&text, 0, sizeof(text))
     zn_timestamp_put(&text, t_ns, <zn_time_unit><int>TIME_UNITS.index(unit))

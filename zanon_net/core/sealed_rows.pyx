@@ -7,7 +7,7 @@ ROW_BYTES_MAX = ZN_ROW_MAX
 
 
 def reader_key_new():
-    """Draws a reader's keys: (secret, public), each in PEM."""
+    """Draws a reader's keys and returns (secret, public), each in PEM."""
     cdef zn_reader_pem secret, public_key
     cdef zn_error err
     memset(&err, 0, sizeof(err))
@@ -19,7 +19,7 @@ def reader_key_new():
 
 
 def reader_public_key(bytes pem not None):
-    """The 32 bytes of a reader's public key in PEM; ConfigError for another text."""
+    """Returns the 32 bytes of a reader's public key in PEM. Raises ConfigError for another text."""
     cdef _Copy copy = _Copy(pem)
     cdef zn_error err
     cdef uint8_t key[32]
@@ -29,7 +29,8 @@ def reader_public_key(bytes pem not None):
 
 
 cdef size_t attached_bytes(rows) except? 0:
-    """The most that the attachments of these rows take in a section, without shares."""
+    """Returns the most bytes that the attachments of these rows take in a section, without
+    shares."""
     cdef size_t size = 0
     for row in rows:
         size += 2
@@ -47,7 +48,7 @@ cdef uint8_t *put_length(uint8_t *at, size_t n) noexcept:
 
 
 cdef zn_row_place place_of_rows(bytes message, list rows) except *:
-    """The place of the first vote of a plain message, which has as many votes as there are rows."""
+    """Returns the place of the first vote of a plain message, which must have one vote per row."""
     cdef zn_vote_header header
     cdef zn_error err
     memset(&err, 0, sizeof(err))
@@ -60,7 +61,7 @@ cdef zn_row_place place_of_rows(bytes message, list rows) except *:
 cdef class RowSealer:
     """Seals the rows of a probe's votes to a reader.
 
-    reader: the 32 bytes of the reader's public key. Raises ConfigError for a key of no use.
+    reader: the 32 bytes of the reader's public key. Raises ConfigError for an unusable key.
     """
 
     cdef zn_row_sealer *sealer
@@ -84,9 +85,10 @@ cdef class RowSealer:
         check(zn_row_sealer_renew(self.sealer, &err), &err)
 
     def attach(self, bytes message not None, list rows not None):
-        """A vote message with the sealed rows of its votes: of each, in its order, the row or None.
+        """Returns a vote message with the sealed rows of its votes.
 
-        Raises ConfigError for a row of more than ROW_BYTES_MAX bytes.
+        rows: for each vote, in the message's order, the row or None. Raises ConfigError for a row
+        of more than ROW_BYTES_MAX bytes.
         """
         cdef bytearray section = bytearray(32 + attached_bytes(rows))
         cdef uint8_t *start = <uint8_t *><char *>section
@@ -110,8 +112,8 @@ cdef class RowSealer:
 cdef class RowOpener:
     """Opens rows that were sealed to a reader.
 
-    key_file: the reader's secret key, which only its owner may read. Raises ConfigError for
-    another file, CaptureError for one that cannot be read.
+    key_file: the reader's secret key, which only its owner may read. Raises ConfigError for another
+    file, CaptureError for a file that cannot be read.
     """
 
     cdef zn_row_opener *opener
@@ -129,7 +131,8 @@ cdef class RowOpener:
 
     def unseal(self, bytes probe_key not None, uint64_t probe, uint16_t shard, uint64_t sequence,
                uint32_t index, bytes sealed not None):
-        """The row that was sealed for this vote of a message; None for one that was not."""
+        """Returns the row that was sealed for this vote of a message; None if it was sealed for
+        another vote."""
         cdef zn_row_place place = zn_row_place(probe, sequence, shard, index)
         cdef _Copy copy = _Copy(sealed)
         cdef zn_span row
@@ -142,5 +145,5 @@ cdef class RowOpener:
 
 
 def sealed_row_bytes(size_t n):
-    """How long a row of n bytes is once it is sealed, n being at most ROW_BYTES_MAX."""
+    """Returns the length of a sealed row of n bytes; n is at most ROW_BYTES_MAX."""
     return zn_row_sealed_bytes(min(n, ZN_ROW_MAX))

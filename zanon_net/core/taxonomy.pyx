@@ -3,19 +3,21 @@
 # Hierarchies of values: csrc/microdata/taxonomy.h, and their files, csrc/rows/hierarchy.h.
 
 cdef class Taxonomy:
-    """The generalization hierarchy of a column (csrc/microdata/taxonomy.h); does not change.
+    """Generalization hierarchy of a column (csrc/microdata/taxonomy.h), immutable.
 
-    Nodes are numbered by levels: the leaves first, the root last; -1 stands for no node. Texts are
+    Nodes are numbered by levels: the leaves first, the root last; -1 means no node. Texts are
     UTF-8; b"" is a missing value.
 
-    lines: of each value its labels from the leaf to the root, all of the same length.
-    in_order: leaves are numbered in the order of the lines, not of their bytes.
-    width, first: above 0, values are numbers: line i holds those from (first + i) * width to below
-        (first + i + 1) * width, the outermost lines also what lies beyond them. A last line whose
-        first label is empty is that of a missing value.
-    whole: numbers that are not whole have no leaf.
+    lines: for each value its labels from the leaf to the root, all lists of the same length.
+    in_order: if true, leaves are numbered in the order of the lines instead of the order of their
+        bytes.
+    width, first: if width is above 0, values are numbers, and line i contains the numbers from
+        (first + i) * width to below (first + i + 1) * width. The outermost lines contain all
+        numbers beyond them, too. A last line whose first label is empty is the line of a missing
+        value.
+    whole: if true, numbers that are not whole have no leaf.
 
-    Raises FormatError, with the line, where the lines are no hierarchy; CapacityError for too many.
+    Raises FormatError, with the line, if the lines are no hierarchy; CapacityError for too many.
     """
 
     cdef zn_taxonomy *taxonomy
@@ -51,7 +53,7 @@ cdef class Taxonomy:
 
     @classmethod
     def read(cls, bytes data not None, uint8_t delimiter=0x3b):
-        """The hierarchy in a file's bytes, in ARX's form (csrc/rows/hierarchy.h).
+        """Reads the hierarchy in a file's bytes, in ARX's form (csrc/rows/hierarchy.h).
 
         delimiter: the byte between columns. Raises as the constructor.
         """
@@ -80,25 +82,26 @@ cdef class Taxonomy:
 
     @property
     def leaves(self):
-        """Values; the nodes from 0 to here."""
+        """The number of values, which are the first nodes."""
         self._check_open()
         return zn_taxonomy_leaves(self.taxonomy)
 
     @property
     def nodes(self):
-        """Nodes of all levels."""
+        """The number of nodes of all levels."""
         self._check_open()
         return zn_taxonomy_nodes(self.taxonomy)
 
     @property
     def levels(self):
-        """Levels, of which 0 has the leaves and the last one the root."""
+        """The number of levels. Level 0 has the leaves, and the last level has the root."""
         self._check_open()
         return zn_taxonomy_levels(self.taxonomy)
 
     @property
     def only_children(self):
-        """(number, line of the first) of the nodes between leaves and root with one child."""
+        """Returns (number, line of the first) of the nodes between leaves and root with one
+        child."""
         self._check_open()
         return self.notes.only_children, self.notes.line
 
@@ -109,17 +112,19 @@ cdef class Taxonomy:
         return zn_taxonomy_memory(self.taxonomy)
 
     def labels(self):
-        """The text of each node, as bytes."""
+        """Returns the text of each node, as bytes."""
         return [span_bytes(zn_taxonomy_label(self.taxonomy, <zn_node>i)) for i in range(self.nodes)]
 
     def lines(self):
-        """The labels of each leaf from itself to the root, as the constructor takes them."""
+        """Returns the labels of each leaf from itself to the root, as the constructor takes
+        them."""
         labels = self.labels()
         return [[labels[zn_taxonomy_ancestor(self.taxonomy, <zn_node>i, level)]
                  for level in range(self.levels)] for i in range(self.leaves)]
 
     def arrays(self):
-        """(parent, level, leaves below, loss) of each node: int32, int32, int32 and float64."""
+        """Returns (parent, level, leaves below, loss) of each node: int32, int32, int32 and
+        float64."""
         cdef int32_t[::1] parent, level, below
         cdef double[::1] loss
         cdef zn_node i
@@ -136,7 +141,7 @@ cdef class Taxonomy:
         return tuple(arrays)
 
     def level_losses(self):
-        """The loss at each level, the mean over the leaves."""
+        """Returns the loss at each level, the mean over the leaves."""
         cdef uint32_t level
         cdef zn_node i
         means = []
@@ -149,8 +154,8 @@ cdef class Taxonomy:
         return means
 
     def ancestors(self):
-        """int32[levels, nodes]: the ancestor of each node at each level, itself where that is not
-        above it."""
+        """Returns int32[levels, nodes]: the ancestor of each node at each level, or the node if the
+        level is below it."""
         cdef int32_t[:, ::1] view
         cdef zn_node i
         cdef uint32_t level
@@ -162,7 +167,7 @@ cdef class Taxonomy:
         return out
 
     def find(self, values):
-        """int32[n]: the leaf of each of n values, -1 where there is none.
+        """Returns int32[n]: the leaf of each of n values, -1 if there is no leaf.
 
         values: bytes, or None for a missing value.
         """
@@ -182,9 +187,9 @@ cdef class Taxonomy:
         return out
 
     def common(self, a, b):
-        """int32[n]: the lowest node that is or has below it both a[i] and b[i].
+        """Returns int32[n]: the lowest node that is, or is above, both a[i] and b[i].
 
-        a, b: arrays of nodes of the same length. Raises ValueError for what is no node.
+        a, b: arrays of nodes of the same length. Raises ValueError for a number of no node.
         """
         cdef int32_t[::1] left, right, view
         cdef Py_ssize_t i
@@ -198,7 +203,7 @@ cdef class Taxonomy:
         return out
 
     cdef object _nodes(self, given):
-        """The array as int32, checked."""
+        """Returns the array as int32, checked."""
         array = numpy().ascontiguousarray(given, dtype="int32")
         if array.ndim != 1 or (len(array) and not 0 <= array.min() <= array.max() < self.nodes):
             raise ValueError("an array of nodes has one dimension and numbers of nodes")
@@ -206,13 +211,14 @@ cdef class Taxonomy:
 
 
 def intervals(values, double width, bint whole=False):
-    """The number of the interval of each value: the largest whole number <= value / width.
+    """Returns the number of the interval of each value: the largest whole number <= value / width.
 
-    values: bytes, a number in decimal each. whole: numbers that are not whole are none.
+    values: bytes, a number in decimal each. whole: if true, numbers that are not whole count as no
+    numbers.
 
-    Returns (int64[n], bool[n]): the second says whether it is a number; what is out of the range of
-    the first has its nearest end. Raises ConfigError for a width that is not above 0 or has more
-    than 15 decimals.
+    The result is (int64[n], bool[n]): the second array is true if the value is a number. An
+    interval outside of int64 becomes the nearest end. Raises ConfigError for a width that is not
+    above 0 or has more than 15 decimals.
     """
     cdef zn_error err
     cdef zn_interval_width step

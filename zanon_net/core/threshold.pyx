@@ -17,8 +17,8 @@ cdef zn_threshold_rule threshold_rule(z, window_ns, epochs) except *:
 cdef class ThresholdSealer:
     """Makes shares, and seals the rows of a probe's votes so that z users' shares open them.
 
-    key: 32 bytes that all probes have, and the counter does not.
-    epochs: how many epochs overlap.
+    key: 32 bytes that all probes have, and the counter does not. epochs: number of epochs that
+    overlap.
     """
 
     cdef zn_threshold *sealer
@@ -39,9 +39,9 @@ cdef class ThresholdSealer:
         zn_threshold_close(self.sealer)
 
     def attach(self, bytes message not None, list rows not None):
-        """A vote message with shares and rows of its votes.
+        """Returns a vote message with shares and rows of its votes.
 
-        rows: of each vote, in the message's order, the row, b"" for shares alone, or None for
+        rows: for each vote, in the message's order, the row, b"" for shares alone, or None for
         neither. Raises ConfigError for a row of more than ROW_BYTES_MAX bytes.
         """
         cdef size_t shares = self.rule.epochs * 16
@@ -80,10 +80,10 @@ cdef class ThresholdShard:
     """ThresholdShard(*, z, window_ns, epochs=4, max_groups=None)
 --
 
-    Collects the shares of decided votes, and opens the rows of released ones.
+    Collects the shares of decided votes, and opens the rows of released votes.
 
     z, window_ns, epochs: as ThresholdSealer.
-    max_groups: most pairs of an attribute and an epoch whose shares are held; None: 2**22.
+    max_groups: most pairs of an attribute and an epoch whose shares are kept; None: 2**22.
     """
 
     cdef zn_threshold_shard *shard
@@ -108,7 +108,7 @@ cdef class ThresholdShard:
         """Takes decided messages: (VoteRows, their answer message) each, in any order.
 
         Returns the rows that are released, in the order of the decisions. An answer message with
-        fewer votes than were asked stands for a message that was not counted.
+        fewer votes than were sent means that the message was not counted.
         """
         votes, attached, prefixes = [], [], []
         np = numpy()
@@ -168,14 +168,17 @@ cdef class ThresholdShard:
         return zn_threshold_shard_stats(self.shard)[0]
 
     def dump(self):
-        """A snapshot, as bytes; they hold keys of what z users share, and shares."""
+        """Returns a snapshot, as bytes. They contain shares, and keys of attributes that z users
+        share."""
         cdef bytearray out = bytearray(zn_threshold_shard_dump_bytes(self.shard))
         zn_threshold_shard_dump(self.shard, <uint8_t *><char *>out)
         return bytes(out)
 
     def load(self, bytes dump not None):
-        """Replaces what the shard holds by a snapshot. Raises FormatError for another text, after
-        which the shard is empty."""
+        """Replaces the shard's content by a snapshot.
+
+        Raises FormatError for another text, and the shard is then empty.
+        """
         cdef _Copy copy = _Copy(dump)
         cdef zn_error err
         cdef int rc

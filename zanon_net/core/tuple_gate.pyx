@@ -6,7 +6,7 @@ CLASS_FAULTS = ("users", "diversity", "share", "distance")
 
 
 cdef int fill_class_rule(zn_class_rule *rule, dict numbers) except -1:
-    """The rule from its numbers, by its members' names."""
+    """Fills in the rule from its numbers, by its members' names."""
     rule.k = whole("k", numbers["k"], 1, 0xffffffff)
     rule.l = whole("l", numbers["l"], 1, 0xffffffff)
     rule.kind = <zn_diversity_kind><int>whole("kind", numbers["kind"], 0, ZN_DIVERSITY_RECURSIVE)
@@ -44,7 +44,7 @@ cdef class _Written:
 
 
 cdef class TupleGate:
-    """Says which rows of a table may be written (csrc/release/tuple_gate.h).
+    """Decides which rows of a table may be written (csrc/release/tuple_gate.h).
 
     rule: the numbers k, l, kind, c, max_share, t of csrc/microdata/diversity.h.
     """
@@ -71,12 +71,13 @@ cdef class TupleGate:
         raise TypeError("a gate cannot be pickled")
 
     def decide(self, quasi, sensitive, users, n):
-        """uint8[n]: 0 for a row that may be written, else 1 + the place in CLASS_FAULTS.
+        """Returns int8[n]: 0 for a row that may be written, else 1 + the place in CLASS_FAULTS.
 
         quasi, sensitive: columns as they would be written, each (values, codes): the bytes of each
-        value, or None where it is missing, and int32[n]. users: int64[n], or None when each row is
-        a user of its own.
-        Raises ValueError for a code without a value, CapacityError when memory is out.
+            value, or None if it is missing, and int32[n].
+        users: int64[n], or None if each row is a user of its own.
+
+        Raises ValueError for a code without a value, CapacityError if memory is exhausted.
         """
         cdef const int64_t[::1] of_users
         cdef uint8_t[::1] faults

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# What probes and counters say to each other: csrc/count/vote_message.h.
+# Messages between probes and counters: csrc/count/vote_message.h.
 
 VOTE_KINDS = {
     "name": 1, "peek": 2, "client": 3, "addr": 4, "dns_addr": 5, "addr_check": 6, "addr_peek": 7,
@@ -11,8 +11,8 @@ WORD_MAX = (1 << 64) - 1
 
 
 def vote_settings(z, window_ns, rotate_ns=None, count_rotate_ns=None):
-    """The number by which probe and counter see that they have the same z, window, epochs and
-    generations of hashes."""
+    """Returns the digest of settings by which probe and counter see that z, window, epochs and
+    generations of hashes are equal."""
     import hashlib
 
     numbers = struct.pack("<3Q", z, window_ns, rotate_ns or 0)
@@ -24,10 +24,11 @@ def vote_settings(z, window_ns, rotate_ns=None, count_rotate_ns=None):
 
 def vote_rules(*, user_prefix=(32, 56), evidence="established", dns_votes="own", internal=False,
                key_check=0):
-    """The number by which probes and counter see that all probes have the same users and voters.
+    """Returns the digest of rules by which probes and counter see that all probes have the same
+    users and voters.
 
-    The arguments are those options of a run; internal: whether it was given. key_check: 40 bits
-    that say which key hashes users and names.
+    The arguments are the options of a run of these names. internal: true if the option was given.
+    key_check: 40 bits that identify the key of the hashes of users and names.
     """
     cdef zn_vote_rules rules
     v4, v6 = user_prefix
@@ -41,7 +42,7 @@ def vote_rules(*, user_prefix=(32, 56), evidence="established", dns_votes="own",
 
 
 cdef uint64_t rules_of(rules) except 0:
-    """A number that vote_rules() gives; None: that of its defaults."""
+    """Returns the number if vote_rules() can give it; for None, the number of its defaults."""
     cdef zn_vote_rules unpacked
     cdef uint64_t packed = vote_rules() if rules is None else whole("rules", rules, 1, WORD_MAX)
     if not zn_vote_rules_unpack(&unpacked, packed):
@@ -50,8 +51,11 @@ cdef uint64_t rules_of(rules) except 0:
 
 
 def vote_rules_difference(probes, counted):
-    """Says in which options a probe's rules differ from those of the probes counted before. Both
-    are numbers out of messages, which may be of no rules at all."""
+    """Returns the options in which a probe's rules differ from the rules of the probes counted
+    before.
+
+    Both arguments are numbers out of messages, and may be digests of no rules at all.
+    """
     cdef char[ZN_VOTE_RULES_TEXT] text
     zn_vote_rules_explain(whole("rules", probes, 0, WORD_MAX), whole("rules", counted, 0, WORD_MAX),
                           text)
@@ -69,7 +73,7 @@ cdef zn_counted_vote vote_of(kind, t_ns, user, lo, hi) except *:
 
 
 cdef object word_columns(dict columns):
-    """The columns as arrays that C can read: t_ns as int64, the others as uint64."""
+    """Returns the columns as arrays that C can read: t_ns as int64, the others as uint64."""
     np = numpy()
     n = len(columns["t_ns"])
     read = []
@@ -92,12 +96,13 @@ cdef class VoteWriter:
 
     Writes the vote messages of a probe to a shard (docs/reference/vote-messages.md).
 
-    probe, settings: numbers of 64 bits, the second from vote_settings(). shard: 0 to 65535.
-    rules: of vote_rules(); None: its defaults.
-    sequence: that of the first message; finish() raises it by one.
-    max_votes: of a message, up to 2**20.
-    renewed: the probe has another number: in the first message one came before, in the last one
-    another follows. marks_missing: in the first message, the counter may lack clients of before.
+    probe: the probe's session, a number of 64 bits.
+    settings: the digest that vote_settings() returns. shard: 0 to 65535.
+    rules: the digest that vote_rules() returns; None: the digest of its defaults.
+    sequence: number of the first message; finish() raises it by one.
+    max_votes: most votes of a message, up to 2**20.
+    renewed: in a first message: another session came before. In a last message: another follows.
+    marks_missing: in a first message: the counter may lack clients of earlier sessions.
     """
 
     cdef zn_vote_writer writer
@@ -128,7 +133,7 @@ cdef class VoteWriter:
 
     @property
     def sequence(self):
-        """The number of the message that the next finish() writes."""
+        """The sequence number of the message that the next finish() writes."""
         return self.header.sequence
 
     cdef int _full(self) except -1:
@@ -164,7 +169,7 @@ cdef class VoteWriter:
             zn_vote_writer_add(&self.writer, &vote)
 
     def finish(self, watermark_ns):
-        """The message of the votes added since the last one, and begins the next.
+        """Returns the message of the votes added since the last message, and begins the next one.
 
         watermark_ns: no vote for an earlier time will follow. Afterwards order[k] is the number of
         the vote, as added, that the k-th answer is for.
@@ -188,12 +193,11 @@ cdef dict start_of(const zn_vote_header *header):
 
 
 def read_votes(bytes message not None):
-    """The header of a vote message and its votes as arrays, in the order of their answers.
+    """Returns the header of a vote message and its votes as arrays, in the order of their answers.
 
-    A dict of shard, probe, sequence, settings, rules, renewed, marks_missing and watermark_ns; and
-    of arrays kind (uint8),
-    t_ns (int64), user (40 bits of it), lo and hi (uint64).
-    Raises FormatError for what is no such message, cut or damaged.
+    The dict has shard, probe, sequence, settings, rules, renewed, marks_missing and watermark_ns;
+    and the arrays kind (uint8), t_ns (int64), user (40 bits of it), lo and hi (uint64). Raises
+    FormatError for other bytes, and for a message that is cut or damaged.
     """
     cdef _Copy copy = _Copy(message)
     cdef zn_vote_header header
@@ -226,9 +230,10 @@ def read_votes(bytes message not None):
 
 
 def read_answers(bytes message not None):
-    """The header of an answer message, as read_votes() has it, and `answers`, an array of bool.
+    """Returns the header of an answer message, as read_votes() does, and `answers`, an array of
+    bool.
 
-    Raises FormatError for what is no such message, cut or damaged.
+    Raises FormatError for other bytes, and for a message that is cut or damaged.
     """
     cdef _Copy copy = _Copy(message)
     cdef zn_vote_header header
@@ -243,7 +248,7 @@ def read_answers(bytes message not None):
 
 
 def write_answers(shard, probe, sequence, settings, answers):
-    """The answer message to a vote message: answers[k] is the one to its k-th vote."""
+    """Returns the answer message to a vote message: answers[k] is the answer to its k-th vote."""
     cdef zn_vote_header header
     cdef bytes bits = numpy().packbits(numpy().asarray(answers, bool), bitorder="little").tobytes()
     cdef bytearray out

@@ -6,7 +6,7 @@ VOTE_ROWS = {"sealed": ZN_VOTE_ROWS_SEALED, "shares": ZN_VOTE_ROWS_SHARES}
 
 
 cdef bytes with_section(bytes plain, uint8_t flag, const uint8_t *section, size_t n):
-    """A plain message with the section that begins with the prefix."""
+    """Returns a plain message with the section that begins with the prefix."""
     cdef zn_span rows, message = bytes_span(plain)
     cdef bytearray out
     rows.p = section
@@ -24,10 +24,10 @@ cdef zn_span bytes_span(bytes data) noexcept:
 
 
 cdef class VoteRows:
-    """The rows of a vote message that has some.
+    """The rows of a vote message that has a section of rows.
 
-    message: borrowed for the life of the object. Raises FormatError for one that is damaged.
-    flag: of VOTE_ROWS. prefix: 32 bytes for all rows.
+    message: borrowed for the life of the object. Raises FormatError if it is damaged. flag: of
+    VOTE_ROWS. prefix: 32 bytes for all rows.
     """
 
     cdef readonly bytes message
@@ -41,7 +41,7 @@ cdef class VoteRows:
 
     @staticmethod
     def are_in(bytes message not None):
-        """Whether a message has rows, by its flags."""
+        """Returns true if a message has rows, by its flags."""
         return zn_vote_rows_flagged(bytes_span(message))
 
     @property
@@ -50,7 +50,7 @@ cdef class VoteRows:
 
     @property
     def key(self):
-        """Probe, shard and sequence of the message."""
+        """Returns probe, shard and sequence of the message."""
         return self.read.probe, self.read.shard, self.read.sequence
 
     @property
@@ -58,12 +58,12 @@ cdef class VoteRows:
         return span_bytes(self.read.prefix)
 
     def plain(self):
-        """The message without its rows, as a shard takes it."""
+        """Returns the message without its rows, as a shard takes it."""
         cdef bytearray out = bytearray(self.read.plain_bytes)
         zn_vote_rows_plain(&self.read, bytes_span(self.message), <uint8_t *><char *>out)
         return bytes(out)
 
     def attachments(self):
-        """What goes with each vote: bytes, or b"" for nothing."""
+        """Returns the attachment of each vote: bytes, or b"" for no attachment."""
         cdef zn_cursor c = zn_cursor_over_span(self.read.rows, True)
         return [span_bytes(zn_vote_rows_next(&c)) for _vote in range(self.read.votes)]

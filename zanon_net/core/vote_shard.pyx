@@ -12,17 +12,17 @@ cdef class VoteShard:
     probe, sequence, place in the message).
 
     z, window_ns: the threshold and the window, from which vote_settings() follows.
-    rotate_ns: length of an epoch of client addresses; None: there is one.
-    count_rotate_ns: of a generation of the probes' hashes; None: there is one.
-    keep: users kept of each attribute; None: z of them, which decides all the same.
+    rotate_ns: length of an epoch of client addresses; None: one epoch for all time.
+    count_rotate_ns: length of a generation of the probes' hashes; None: one generation.
+    keep: users kept of each attribute; None: z users, which suffice for every decision.
     max_tuples, max_attributes: as in ZTable. max_clients: addresses of clients in an epoch.
-    max_pending: votes that may wait for other probes; max_probes: probes known at once.
-    max_leases: leases in force at once; a further one is refused.
-    max_ahead_ns: a message whose watermark or votes lie further ahead of the other probes, or of
-        the wall clock where put() has it, is rejected; None: none is.
-    max_lag_ns: a probe that joins is waited for if it is no further than this behind what is
-        decided; what it sends for times before is late all the same.
-    keep_releases: whether releases() is wanted.
+    max_pending: votes that may wait for other probes. max_probes: probes known at once.
+    max_leases: leases in force at once; further leases are refused.
+    max_ahead_ns: a message is rejected if its watermark or votes are further than this ahead of the
+        other probes, or of the wall clock that put() gets; None: no message is rejected for it.
+    max_lag_ns: the shard waits for a probe that joins if the probe is no further than this behind
+        the decided time; the probe's votes for earlier times are late all the same.
+    keep_releases: if true, releases() returns the released votes.
 
     A shard belongs to one thread at a time.
     """
@@ -82,12 +82,14 @@ cdef class VoteShard:
         return self.guard.enter()
 
     def put(self, message, now_ns=None):
-        """Takes a vote message; False for one that was taken before, which has no effect.
+        """Takes a vote message. Returns False for a message that was taken before; it has no
+        effect.
 
-        now_ns: the wall clock, where the probes' times must not lie far ahead of it.
+        now_ns: the wall clock, if the probes' times must not lie far ahead of it.
+
         Raises FormatError for a message that is damaged, for another shard, of other settings or
-        rules, too far ahead, or after one that is missing; CapacityError when too much is pending:
-        it may be put again later. Nothing is done then.
+        rules, too far ahead, or that follows a missing message. Raises CapacityError if too much is
+        pending: the message may be put again later. The shard does not change then.
         """
         cdef const uint8_t[::1] view = message
         cdef zn_span span
@@ -107,8 +109,11 @@ cdef class VoteShard:
 
     def decide(self, before_ns=None):
         """Decides, in order, on every pending vote for a time before `before_ns`; None: the
-        watermark. The answer messages that this completes, in the order in which their messages
-        were put."""
+        watermark.
+
+        Returns the answer messages that this completes, in the order in which their messages were
+        put.
+        """
         cdef int64_t before
         cdef size_t size
         cdef bytearray out
@@ -130,7 +135,8 @@ cdef class VoteShard:
             self.guard.leave()
 
     def releases(self):
-        """Times, users (40 bits), lo and hi of the votes released since the last call, as arrays.
+        """Returns times, users (40 bits), lo and hi of the votes released since the last call, as
+        arrays.
 
         Empty unless the shard has keep_releases.
         """
@@ -153,8 +159,8 @@ cdef class VoteShard:
         return (arrays[0], *arrays[1])
 
     def forget_probe(self, probe):
-        """Stops waiting for a probe until it has caught up again. Raises KeyError for one that is
-        not known."""
+        """Stops waiting for a probe until it has caught up again. Raises KeyError for an unknown
+        probe."""
         cdef uint64_t number = probe
         self._enter()
         known = zn_vote_shard_forget_probe(self.shard, number)
@@ -164,11 +170,12 @@ cdef class VoteShard:
 
     @property
     def probes(self):
-        """The probes that are waited for, each with its last sequence number and watermark."""
+        """Returns the probes that are waited for, each with its last sequence number and
+        watermark."""
         return {probe: entry[:2] for probe, entry in self.known_probes.items() if entry[2]}
 
     def probe(self, number):
-        """What known_probes has of one probe; None where it is not known."""
+        """Returns the entry of one probe in known_probes; None if the probe is unknown."""
         cdef const zn_vote_probe *probes
         cdef uint64_t wanted = number
         cdef size_t n, i
@@ -185,7 +192,7 @@ cdef class VoteShard:
 
     @property
     def known_probes(self):
-        """All probes: (sequence number, watermark, whether it is waited for)."""
+        """Returns all probes: (sequence number, watermark, is waited for?)."""
         cdef const zn_vote_probe *probes
         cdef size_t n
         self._enter()
@@ -205,7 +212,7 @@ cdef class VoteShard:
 
     @property
     def settings(self):
-        """What vote_settings() gives for the shard's z, window and rotation."""
+        """The digest of vote_settings() for the shard's z, window and rotation."""
         self._enter()
         settings = zn_vote_shard_get_config(self.shard).settings
         self.guard.leave()
@@ -213,8 +220,11 @@ cdef class VoteShard:
 
     @property
     def rules(self):
-        """vote_rules() of the probes, which are those of the first message, and stay; None: none
-        came. They can be set while there are none, as if a message had come."""
+        """The digest of vote_rules() of the probes, set by the first message and then fixed; None
+        before it.
+
+        It can be set while it is None, as if a message had come.
+        """
         self._enter()
         rules = zn_vote_shard_rules(self.shard)
         self.guard.leave()
@@ -232,16 +242,22 @@ cdef class VoteShard:
 
     @property
     def stats(self):
-        """Counters since the shard began, and what is alive now.
+        """Counters since the shard began, and numbers of live objects.
 
-        messages, votes: taken. decided: votes; late: those of them for a time that was decided
-        already. client_addresses: votes for addresses that were, or may have been, a client's.
-        duplicates: messages that were taken before. gaps, too_early, no_room, malformed: messages
-        rejected, because one before them is missing, they are too far ahead of other probes, too
-        much is pending, or they are damaged or for another counter or of other rules. probe_gone:
-        times a probe was forgotten that had not ended. leases, leases_refused: taken, and answered
-        with no because there were too many or it reached too far; leases_now: in force. pending:
-        votes and messages that wait. table: the counters of the z-table.
+        messages, votes: taken.
+        decided: votes that were decided. late: decided votes for a time that was decided already.
+        client_addresses: votes for addresses that were, or may have been, a client's.
+        duplicates: messages that were taken before.
+        gaps: messages rejected because a message before them is missing.
+        too_early: messages rejected because they are too far ahead of other probes.
+        no_room: messages rejected because too much is pending.
+        malformed: messages rejected because they are damaged, for another counter, or of other
+            rules.
+        probe_gone: probes that were forgotten before they ended.
+        leases: leases taken. leases_refused: leases refused because there were too many or the
+            lease reached too far. leases_now: leases in force.
+        pending: votes and messages that wait.
+        table: the counters of the z-table.
         """
         self._enter()
         stats = dict(zn_vote_shard_get_stats(self.shard))
@@ -260,7 +276,7 @@ cdef class VoteShard:
         return used
 
     def check(self):
-        """Raises AssertionError when an invariant of the table is broken. Slow: for tests."""
+        """Raises AssertionError if an invariant of the table is broken. Slow: for tests."""
         cdef const char *broken
         self._enter()
         broken = zn_ztable_check(zn_vote_shard_table(self.shard))
@@ -269,8 +285,11 @@ cdef class VoteShard:
             raise AssertionError(broken.decode())
 
     def dump(self):
-        """All that the shard knows, as bytes for load(); it can link users, so whoever stores it
-        must encrypt it. Raises ConfigError when releases() were not taken before."""
+        """Returns the whole state, as bytes for load().
+
+        The state can link users, so it must be encrypted where it is stored. Raises ConfigError if
+        releases() were not taken before.
+        """
         cdef zn_text text
         cdef zn_error err
         cdef int rc
@@ -288,10 +307,10 @@ cdef class VoteShard:
 
     @classmethod
     def load(cls, data):
-        """The shard whose dump() gave `data`, with its settings and limits.
+        """Returns the shard whose dump() gave `data`, with its settings and limits.
 
-        Raises FormatError for what is no dump, a damaged one, or one of another version,
-        CapacityError when memory is out.
+        Raises FormatError for other bytes, a damaged dump, or another version, CapacityError if
+        memory is exhausted.
         """
         cdef const uint8_t[::1] view = data
         cdef VoteShard loaded = cls.__new__(cls)

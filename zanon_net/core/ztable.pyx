@@ -31,14 +31,15 @@ cdef int64_t time_of(value) except -1:
 
 
 def caps_for_bytes(memory_bytes, keep=None):
-    """The largest (max_tuples, max_attributes) with which a ZTable takes less than `memory_bytes`.
+    """Returns the largest (max_tuples, max_attributes) with which a ZTable takes less than
+    `memory_bytes`.
 
-    That holds for every input: hostile ones take all of it, usual ones a small part.
+    The bound holds for every input: hostile inputs take all of it, usual inputs a small part.
 
-    memory_bytes: what the table may take at most, in bytes.
-    keep: as in ZTable; what is kept of an attribute decides how much its users cost.
+    memory_bytes: bound of the table's memory, in bytes. keep: as in ZTable; it decides how much the
+    users of an attribute cost.
 
-    Raises ConfigError when no table is that small, or keep is out of range.
+    Raises ConfigError if no table is that small, or keep is out of range.
     """
     cdef zn_error err
     cdef zn_ztable_config config = zn_ztable_default_config(1, 1)
@@ -53,12 +54,12 @@ def caps_for_bytes(memory_bytes, keep=None):
 
 
 cdef object window_length(window_ns, window):
-    """The window in nanoseconds, from the form that is given."""
+    """Returns the window in nanoseconds, from the argument that is given."""
     if window_ns is not None and window is not None:
         raise ConfigError("window: give it or window_ns, not both")
     if window_ns is not None:
         return window_ns
-    from zanon_net.config.parse import parse_duration  # late: nanoseconds do without it
+    from zanon_net.config.parse import parse_duration  # late: nanoseconds need no parser
 
     return parse_duration("window", "1h" if window is None else window)
 
@@ -71,29 +72,29 @@ cdef class ZTable:
     Decides observations (time, user, attribute) by z-anonymity (Jha et al. 2022, Algorithm 1).
 
     An observation is released when at least z distinct users, the present one included, exposed
-    the attribute within the last window. Users and attributes are bytes or str; they are held as
+    the attribute within the last window. Users and attributes are bytes or str; they are stored as
     hashes under a random key.
 
     z: the threshold, 1 to 2**31.
     window_ns: the window in nanoseconds, up to ten years; or
-    window: the same as a text such as "1h" or "90s". One hour where neither is there.
+    window: the window as a text such as "1h" or "90s". Without either, one hour.
     keep: most recent distinct users kept of each attribute, z to 2**32 - 1; None keeps all.
-    max_tuples, max_attributes: (attribute, user) pairs and attributes held at once, at which the
-        oldest go first; None: 2**24 and 2**22. caps_for_bytes has those for a memory size.
+    max_tuples, max_attributes: most (attribute, user) pairs and attributes at once, beyond which
+        the oldest are removed; None: 2**24 and 2**22. caps_for_bytes computes caps for a size.
     max_jump_ns: a larger step forward in time, in nanoseconds, must be confirmed; None: off.
     rebase_after: rejected observations in a row that prove the clock wrong.
     reserve: take all memory the caps allow now, so that no observation waits for the kernel later;
-        the caps have to be given then. Otherwise memory grows with what is live.
+        the caps have to be given then. Otherwise memory grows with the live entries.
 
     A table belongs to one thread at a time: observe_batch lets other threads run, and a call from
-    one of those meanwhile raises RuntimeError. It can be neither pickled nor copied.
+    such a thread meanwhile raises RuntimeError. It can be neither pickled nor copied.
 
-    Observations whose hashes come from elsewhere go to observe_hashed; a table that holds no others
+    Observations whose hashes come from elsewhere go to observe_hashed; a table without others
     can be stored by dump() and restored by load(). The random key of texts and numbers never leaves
-    the process, so nothing could go on with them.
+    the process, so their observations cannot be restored.
 
-    Raises ConfigError (a ValueError) for values out of range, TypeError for what is no number,
-    CapacityError when memory is out, or less is left than the caps would reserve.
+    Raises ConfigError (a ValueError) for values out of range, TypeError for a value that is no
+    number, and CapacityError if memory is exhausted or less is left than the caps would reserve.
 
     >>> table = ZTable(2, 10)
     >>> table.observe(0, "ann", "example.org"), table.observe(5, "bob", "example.org")
@@ -178,7 +179,7 @@ cdef class ZTable:
         return zn_hash128(&self.key, DOMAIN_NUMBER, &value, sizeof(value))
 
     def observe(self, t_ns, user, attribute):
-        """True when the observation may be released.
+        """Returns True if the observation may be released.
 
         t_ns: nanoseconds since the Unix epoch, 0 to 2**63 - 1. user, attribute: bytes or str.
         Raises ValueError for another time, TypeError for another type.
@@ -196,11 +197,11 @@ cdef class ZTable:
         return released
 
     def observe_hashed(self, t_ns, user, lo, hi):
-        """True when the observation may be released; its hashes come from elsewhere.
+        """Returns True if the observation may be released. The caller computes its hashes.
 
         user: 64 bits of a keyed hash, of which the lowest 32 and the highest 8 decide. lo, hi: both
-        halves of 128 bits of one, of which 116 decide. Without a secret key, who chooses names and
-        addresses could have one count for another.
+        halves of a keyed hash of 128 bits, of which 116 decide. Without a secret key, a person who
+        chooses names and addresses could make two of them collide.
         """
         cdef zn_observation o
         o.t_ns = time_of(t_ns)
@@ -213,7 +214,8 @@ cdef class ZTable:
         return released
 
     def observe_hashed_batch(self, t_ns, user, lo, hi):
-        """Does the same for n observations in their order; a boolean array of length n.
+        """Decides n observations with given hashes in their order; returns a boolean array of
+        length n.
 
         t_ns: int64[n]. user, lo, hi: uint64[n].
         """
@@ -241,11 +243,11 @@ cdef class ZTable:
         return 0
 
     def observe_batch(self, t_ns, user, attribute):
-        """Decides n observations in their order; a boolean array of length n.
+        """Decides n observations in their order; returns a boolean array of length n.
 
         t_ns: int64[n], nanoseconds. user, attribute: uint64[n] or int64[n], any identifying
-        numbers; a negative one is the same as that plus 2**64.
-        Raises TypeError for another dtype, ValueError for another shape or a negative time.
+        numbers; a negative number equals that number plus 2**64. Raises TypeError for another
+        dtype, ValueError for another shape or a negative time.
         """
         np = numpy()
         numbers = (np.int64, np.uint64)
@@ -280,8 +282,11 @@ cdef class ZTable:
         return 0
 
     def count(self, attribute):
-        """Distinct users of an attribute (bytes, str, or a number from 0 to 2**64 - 1) in the
-        window that ends at the newest time seen; saturates at keep."""
+        """Returns the distinct users of an attribute in the window that ends at the newest time
+        seen.
+
+        The attribute is bytes, str, or a number from 0 to 2**64 - 1. The result saturates at keep.
+        """
         cdef zn_id attribute_id
         if isinstance(attribute, (bytes, str)):
             attribute_id = self._text_id(attribute)
@@ -293,7 +298,8 @@ cdef class ZTable:
         return users
 
     def counts(self):
-        """Distinct users of every attribute that has some, as count() has them, in no order."""
+        """Returns the distinct users of every attribute that has users, as count() does, in no
+        order."""
         cdef uint32_t[::1] view
         self._enter()
         try:
@@ -325,11 +331,11 @@ cdef class ZTable:
         self.guard.leave()
 
     def dump(self):
-        """All that decides, as bytes for load(): settings, clock, counters, and who shares what, by
-        hash. Whoever stores them must encrypt them.
+        """Returns the state, as bytes for load(): settings, clock, counters, and the users of each
+        attribute, by hash.
 
-        Raises ConfigError for a table with observations that are not hashed: their key never leaves
-        the process.
+        The bytes must be encrypted where they are stored. Raises ConfigError for a table with
+        observations that are not hashed: their key never leaves the process.
         """
         cdef zn_ztable_cursor cursor
         cdef bytearray out = bytearray()
@@ -355,12 +361,14 @@ cdef class ZTable:
 
     @classmethod
     def load(cls, data):
-        """The table whose dump() gave `data`. On later observations in time order it decides as
-        that one does, while neither reaches a cap; on late ones it may differ, and never releases
-        what brute force would suppress.
+        """Returns the table whose dump() gave `data`.
 
-        Raises FormatError for what is no dump, a damaged one, or one of another version,
-        CapacityError when memory is out.
+        On later observations in time order it decides as the dumped table does, while neither
+        reaches a cap. On late observations it may differ, and never releases an observation that
+        brute force would suppress.
+
+        Raises FormatError for other bytes, a damaged dump, or another version, CapacityError if
+        memory is exhausted.
         """
         cdef const uint8_t[::1] view = data
         cdef zn_ztable_config config = zn_ztable_default_config(1, 1)
@@ -385,7 +393,7 @@ cdef class ZTable:
         return table
 
     def check(self):
-        """Raises AssertionError when an invariant is broken. Slow: for tests."""
+        """Raises AssertionError if an invariant is broken. Slow: for tests."""
         cdef const char *broken
         self._enter()
         broken = zn_ztable_check(self.table)
@@ -400,12 +408,14 @@ cdef class ZTable:
 
     @property
     def stats(self):
-        """Counters since the table was opened, and what is alive now.
+        """Counters since the table was opened, and numbers of live objects.
 
-        observations: each one is released, below_z (too few users), too_late (older than the
-        window, or a rejected jump), late_deep (late, and too many users since) or no_room. late:
-        behind the clock, decided all the same. clock_jumps: times the clock proved wrong and the
-        table was emptied. evicted: live entries thrown out at a cap. tuples, attributes: alive.
+        observations: each is released, below_z (too few users), too_late (older than the window, or
+            a rejected jump), late_deep (late, and too many users since) or no_room.
+        late: behind the clock, but decided.
+        clock_jumps: times the clock proved wrong and the table was emptied.
+        evicted: live entries removed at a cap.
+        tuples, attributes: live entries.
         """
         self._enter()
         stats = zn_ztable_get_stats(self.table)
