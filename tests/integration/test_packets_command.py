@@ -267,10 +267,10 @@ def test_a_dry_run_counts_and_writes_nothing(work: Path, key_file: str, capsys: 
 
 # The source does not exist, which nobody notices.
 REFUSED = [
-    (["o"], "o tells no format of packets; name it .pcap or .pcapng"),
-    (["o.cap"], "o.cap tells no format of packets"),
-    (["o.pcap.bz2"], "o.pcap.bz2 tells no format of packets"),
-    ([""], "an output without a name tells no format"),
+    (["o"], "o names no packet format; name it .pcap or .pcapng"),
+    (["o.cap"], "o.cap names no packet format"),
+    (["o.pcap.bz2"], "o.pcap.bz2 names no packet format"),
+    ([""], "an empty name names no packet format"),
     (["lo"], "lo is a network interface"),
     (["o.pcap", "--format", "pcapng"], "--format: o.pcap is named pcap; leave the format out"),
     (["-", "--format", "csv"], "Invalid value for '--format'"),

@@ -65,7 +65,7 @@ def test_a_run_of_captures_waits_until_there_is_space(
         disk.free()
         said = process.stderr.read().decode()
         assert process.wait() == 0
-    assert "there is space again: the run goes on" in said
+    assert "there is space again: the run continues" in said
     manifest = check_accounts(disk.path / "out")
     assert manifest["complete"]
     assert manifest["full_disk"]["records_lost"] == {}

@@ -53,7 +53,7 @@ def refused(
     ("arguments", "code", "problem"),
     [
         (["a"], 2, "say with --internal which addresses are users"),
-        (["a", "missing.pcap", "--internal", "any"], 2, "cannot be read beside captures"),
+        (["a", "missing.pcap", "--internal", "any"], 2, "cannot be read with captures"),
         (["a", "a", "--internal", "any"], 2, "give each interface once"),
         (["a", "any", "--internal", "any"], 2, "any is every interface: give it alone"),
         (["any", "--internal", "any", "--on-lost", "wait"], 2, "--on-lost: any never goes away"),

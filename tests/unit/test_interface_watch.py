@@ -232,5 +232,5 @@ def test_absences_for_people() -> None:
         {"name": "eth2", "away": {"count": 2000, "seconds": 86400.0}},
     ]
     first, second = absences(sources)
-    assert first.startswith("interface eth1 was away once, for 3.2 s in all: ")
-    assert second.startswith("interface eth2 was away 2,000 times, for 86,400.0 s in all: ")
+    assert first.startswith("interface eth1 was away once, for 3.2 s in all; ")
+    assert second.startswith("interface eth2 was away 2,000 times, for 86,400.0 s in all; ")

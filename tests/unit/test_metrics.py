@@ -390,7 +390,7 @@ def test_a_disk_that_is_full_later(
     for _time in range(3):
         file.write()
     (record,) = caplog.records
-    assert "the run goes on" in record.getMessage()
+    assert "the run continues" in record.getMessage()
     path.parent.mkdir()
     file.write()
     assert path.exists()

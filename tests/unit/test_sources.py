@@ -138,7 +138,7 @@ def test_a_damaged_one_costs_only_its_tail(
         path.write_bytes(path.read_bytes()[:-7])
     assert main(["run", str(rotated), "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().err
-    assert "e.pcap.gz: the gzip data ends early, behind byte " in said
+    assert "e.pcap.gz: the gzip data ends early, after byte " in said
     assert "b.snoop: record " in said
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
     assert [bool(source["warning"]) for source in manifest["sources"]] == [

@@ -284,7 +284,7 @@ def test_a_cut_tail_costs_only_itself(name: str, tmp_path: Path) -> None:
         frames, said = read_or_refuse(tmp_path / "cut")
         assert frames == FRAMES[: len(frames)]
         if frames:
-            assert f"the {name} data ends early, behind byte " in said
+            assert f"the {name} data ends early, after byte " in said
         else:
             assert re.search(f"the {name} data ends early|too short|not a capture", said)
         most = max(most, len(frames))
@@ -341,7 +341,7 @@ def test_rubbish_behind_the_packed_data_is_told(tmp_path: Path) -> None:
             frames, warning = read_file(tmp_path / name)
             assert frames == FRAMES
             assert warning == (
-                f"the {name} data is damaged behind byte {len(PCAP)} of what it unpacks to"
+                f"the {name} data is damaged after byte {len(PCAP)} of the unpacked data"
             )
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A sink for which a thread writes what was taken last, while the engine goes on."""
+"""A sink whose thread writes the last piece while the engine continues."""
 
 from collections.abc import Callable, Mapping
 from threading import Event
@@ -12,13 +12,12 @@ from zanon_net.system.signals import signals_blocked
 
 
 class AsyncSink(Sink):
-    """Has the real sink take what it is given in a call that another thread makes.
+    """Passes pieces to the real sink in calls that another thread makes.
 
-    call_aside: has another thread make a call, one at a time, and returns at once. At most one
-    piece waits or is being written: the engine's memory for output is there twice, no more. An
-    error of the other thread is raised by the next call of `take`, `rotate`, `flush`, `tend`,
-    `keep_state` or `finish`, and nothing is written after it. The calls that end a run wait for the
-    piece first.
+    call_aside: starts a call in another thread, one at a time, and returns at once. At most one
+    piece waits or is being written, because the engine has memory for two outputs. An error of the
+    other thread is raised by the next call of `take`, `rotate`, `flush`, `tend`, `keep_state` or
+    `finish`, and nothing is written after it. The calls that end a run wait for the piece first.
     """
 
     def __init__(
@@ -33,26 +32,27 @@ class AsyncSink(Sink):
     # A signal may raise KeyboardInterrupt anywhere in the main thread: each wait can be repeated.
 
     def _writing(self, parts: Parts, tables: Tables, done: Event) -> Callable[[], None]:
-        """A call that writes a piece, once."""
+        """Returns a call that writes a piece, once."""
         piece = [(parts, tables)]
 
         def write() -> None:
             try:
                 self._sink.take(*piece.pop())  # the engine can use their memory again
-            except BaseException as error:  # raised where the run handles it
+            except BaseException as error:  # raised in a call whose errors the run handles
                 self._error = error
             done.set()
 
         return write
 
     def _resting(self) -> Sink:
-        """The real sink, once nothing is being written, whether or not that failed."""
+        """Returns the real sink when nothing is being written, even if the last write failed."""
         if self._last is not None:
             self._last.wait()
         return self._sink
 
     def _idle(self) -> Sink:
-        """The same. Raises the error of what was written."""
+        """Returns the real sink when nothing is being written. Raises the error of the last
+        write."""
         sink = self._resting()
         if self._error is not None:
             raise self._error
@@ -81,7 +81,7 @@ class AsyncSink(Sink):
 
     @property
     def parts(self) -> int:  # type: ignore[override]
-        """See Sink; without a wait for the thread."""
+        """See Sink. Does not wait for the thread."""
         return self._sink.parts
 
     def flush(self, *, blocks: bool) -> None:

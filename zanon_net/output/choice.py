@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of a sink: a folder, also one that waits on a full disk, or standard output."""
+"""Chooses a sink: a folder, a folder that waits if the disk is full, or standard output."""
 
 import os
 import sys
@@ -20,9 +20,9 @@ NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet file
 
 
 def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: Plan) -> Sink:
-    """The sink for `out`: a folder, "-" for standard output, None for the default folder.
+    """Returns the sink for `out`: a folder, "-" for standard output, None for the default folder.
 
-    Raises ConfigError, or OutputError when the system refuses.
+    Raises ConfigError, or OutputError if the system refuses.
     """
     chosen = tuple(formats)
     if out != "-":

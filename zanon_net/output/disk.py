@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The disk of a run's output: the rules of what stays there, and what became of the output."""
+"""Disk of a run's output: the rules for its use, and the state of the output on it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,13 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DiskRules:
-    """The settings about a disk, and what they need to know of the run.
+    """Settings about the disk, and facts of the run that they depend on.
 
-    keep_ns: how long parts stay after they are over; 0: for ever. max_bytes: what all parts may
-    take; 0: no limit. waits: on a full disk the run waits for space, and does not end. is_live: the
-    sources are interfaces, which do not wait. gives_up: whether a wait is to end, as a signal
-    ended the run.
+    keep_ns: time that parts stay after their end, in ns; 0: for ever.
+    max_bytes: bytes that all parts may take; 0: no limit.
+    waits: true if the run waits for space on a full disk instead of ending.
+    is_live: true if the sources are interfaces, which do not wait.
+    gives_up: returns true if a wait is to end, because a signal ended the run.
     """
 
     keep_ns: int = 0
@@ -28,13 +29,13 @@ class DiskRules:
 
     @property
     def removes(self) -> bool:
-        """Whether parts are removed."""
+        """True if parts are removed."""
         return bool(self.keep_ns or self.max_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Parts that were removed: how many, their bytes, and their records by format."""
+    """Parts that were removed: their number, their bytes, and their records by format."""
 
     parts: int = 0
     bytes: int = 0
@@ -43,11 +44,13 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class DiskFacts:
-    """What became of the output on its disk so far.
+    """State of the output on its disk so far.
 
-    removed: parts of this run. earlier: those of runs before it. times_full: how often the run
-    began to wait for space. waits: it does so now. lost: records that were not written for that, by
-    format.
+    removed: removed parts of this run.
+    earlier: removed parts of earlier runs.
+    times_full: number of times that the run began to wait for space.
+    waits: true if the run waits now.
+    lost: records that were not written for lack of space, by format.
     """
 
     removed: Removed = Removed()
@@ -62,7 +65,7 @@ class DiskFacts:
         return sum(self.lost.values())
 
     def note(self) -> str | None:
-        """A line about a disk that was full; None where it never was."""
+        """Returns a line about a disk that was full; None if it never was full."""
         if self.times_full == 0:
             return None
         lost = ", ".join(f"{count:,} of {name}" for name, count in self.lost.items() if count)
@@ -70,7 +73,7 @@ class DiskFacts:
         return f"the disk was full {times}: records that were not written: {lost or 'none'}"
 
     def to_dict(self) -> dict[str, object]:
-        """For the manifest."""
+        """Returns the state for the manifest."""
         own, earlier = self.removed, self.earlier
         return {
             "removed": {

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of earlier runs of the same service, which lie in folders beside that of this run.
+"""Parts of earlier runs of the same service, which lie in folders next to the run's folder.
 
-A service that leaves out --out gets a folder `zanon-<UTC start>` for each start. Such a folder is
-covered if its manifest says that it is of a run on interfaces, which removed parts itself and has
-ended, or was killed. No other folder is touched, and in these no file that the manifest does not
-name.
+A service without --out gets a folder `zanon-<UTC start>` for each start. Such a folder is covered
+if its manifest is of a run on interfaces which removed parts and has ended, or was killed. No other
+folder is touched. In a covered folder, a file that the manifest does not name is not touched.
 """
 
 import fcntl
@@ -26,17 +25,18 @@ from zanon_net.output.state_file import next_path
 RUN_FOLDER = re.compile(r"zanon-\d{8}T\d{6}Z")
 MANIFEST = "manifest.json"
 RESERVED = f"{MANIFEST}.reserved{PARTIAL}"
-"""The file that a run keeps locked: it holds disk space for its last manifest."""
+"""The file that a run keeps locked: it reserves disk space for the run's last manifest."""
 _STATE, _NEXT = f"{MANIFEST}{PARTIAL}", next_path(Path(MANIFEST)).name
 _MANIFEST_MAX = 1 << 26
 _NOT_OURS = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
-"""What a manifest raises that somebody wrote, or has changed."""
+"""Exceptions that a manifest raises if it was written or changed by others."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierPart:
-    """A part of an earlier run. written_ns: when, by the system's clock."""
+    """A part of an earlier run. written_ns: time at which it was written, by the system's clock, in
+    ns."""
 
     folder: Path
     files: tuple[PartFile, ...]
@@ -44,16 +44,17 @@ class EarlierPart:
 
 
 def lock(handle: int) -> None:
-    """Has other runs see that the run goes on whose file this is.
+    """Locks the file, so that other runs see that the run of this file is active.
 
-    Where there are no locks, they take every run for one that may go on.
+    Without support for locks, other runs take every run for an active run.
     """
     with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX)  # others hold it for a moment, to look
+        fcntl.flock(handle, fcntl.LOCK_EX)  # others lock it briefly when they check
 
 
 def earlier_parts(run_folder: Path) -> list[EarlierPart]:
-    """The parts of earlier runs that are there, oldest first; none if this folder is no default."""
+    """Returns the parts of earlier runs, oldest first; empty if the run's folder is not a default
+    folder."""
     if not RUN_FOLDER.fullmatch(run_folder.name):
         return []
     found: list[EarlierPart] = []
@@ -66,10 +67,10 @@ def earlier_parts(run_folder: Path) -> list[EarlierPart]:
 
 
 def note_removed(part: EarlierPart, files: Sequence[PartFile], formats: Mapping[str, int]) -> None:
-    """Has the manifest of the earlier run say that files of it were removed.
+    """Adds to the manifest of the earlier run that files of it were removed.
 
-    formats: their records by format. One that cannot be written stays as it is: that it names files
-    which are not there is what it does after they were moved, too.
+    formats: records of the removed files by format. A manifest that cannot be written stays. It
+    then names files that do not exist, as it does after somebody moves files.
     """
     with suppress(OSError, *_NOT_OURS), folder_of_ours(part.folder) as folder:
         found = None if folder is None else _read_manifest(folder)
@@ -91,7 +92,8 @@ def _parts_in(path: Path) -> Iterator[EarlierPart]:
 
 
 def _goes_on(folder: int) -> bool:
-    """Whether a run holds one of its files; where there are no locks, one may."""
+    """Returns true if an active run has locked a file of the folder, or if locks are not
+    supported."""
     for name in (RESERVED, _STATE):
         try:
             handle = os.open(name, _READ, dir_fd=folder)
@@ -107,7 +109,8 @@ def _goes_on(folder: int) -> bool:
 
 
 def _read_manifest(folder: int) -> tuple[str, dict[str, Any]] | None:
-    """The manifest of a run that removes parts, and its name: the last one, or of a killed run."""
+    """Returns the name and content of the manifest of a run that removes parts: the last manifest,
+    or the last state of a killed run."""
     for name in (MANIFEST, _STATE):
         try:
             with os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
@@ -122,7 +125,7 @@ def _read_manifest(folder: int) -> tuple[str, dict[str, Any]] | None:
 
 
 def _removes_parts(manifest: Any) -> bool:
-    """Whether it is of a run on interfaces which had --keep or --max-disk."""
+    """Returns true if the manifest is of a run on interfaces with --keep or --max-disk."""
     output = manifest["configuration"]["output"]
     return bool(
         manifest["name"] == "zanon-net"
@@ -132,7 +135,8 @@ def _removes_parts(manifest: Any) -> bool:
 
 
 def _listed(manifest: Mapping[str, Any]) -> Collection[list[PartFile]]:
-    """The files of each part; none at all if the manifest lists one that no run of ours writes."""
+    """Returns the files of each part; empty if the manifest lists a file that zanon_net never
+    writes."""
     parts: dict[int, list[PartFile]] = {}
     try:
         for facts in manifest["outputs"]:
@@ -164,11 +168,13 @@ def _without(
 
 
 def _write_manifest(folder: int, name: str, manifest: Mapping[str, Any]) -> None:
-    """Replaces a manifest by a rename; who may read it stays. Raises OSError, having left the one
-    before."""
+    """Replaces a manifest by a rename and keeps its permissions.
+
+    Raises OSError, and the old manifest then stays.
+    """
     mode = stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     with suppress(FileNotFoundError):
-        os.unlink(_NEXT, dir_fd=folder)  # of a run that was killed here
+        os.unlink(_NEXT, dir_fd=folder)  # left by a run that was killed here
     handle = os.open(
         _NEXT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""One file of a log while it is written, and text files, compressed or not."""
+"""A file of a log while it is written, and text files, compressed or not."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from zanon_net.system.file_errors import explained
 
 PARTIAL = ".partial"
 BUFFER_BYTES = 1 << 20
-ENDING_BYTES = 1 << 16  # of content, given up for the end of a compressed file on a full disk
+ENDING_BYTES = 1 << 16  # content cut off on a full disk so that a compressed file can be ended
 GZIP = 31  # zlib's number of a gzip stream with the largest window
 GZIP_LEVEL, ZSTD_LEVEL = 4, 3
 
@@ -32,18 +32,18 @@ class Compressor(Protocol):
         """Takes the next bytes; returns compressed ones, or nothing yet."""
 
     def flush(self, mode: int = ..., /) -> bytes:
-        """The end of the stream; of a block, if that is the mode."""
+        """Returns the end of the stream; of a block, if the mode says so."""
 
 
 class _Plain:
     """No compression."""
 
     def compress(self, data: bytes | memoryview, /) -> bytes | memoryview:
-        """The same bytes."""
+        """Returns the bytes unchanged."""
         return data
 
     def flush(self, mode: int = 0, /) -> bytes:
-        """Nothing is held back."""
+        """Returns nothing, because nothing is delayed."""
         del mode
         return b""
 
@@ -62,12 +62,13 @@ _COMPRESSORS: dict[str, Callable[[], Compressor]] = {
 
 
 def compressor(kind: str) -> Compressor:
-    """A compressor: "none", "gzip" or "zstd"."""
+    """Returns a compressor: "none", "gzip" or "zstd"."""
     return _COMPRESSORS[kind]()
 
 
 def end_of_block(stream: Compressor, kind: str) -> bytes:
-    """What a compressor of this kind holds back, to be read as it is; the stream goes on."""
+    """Returns the bytes that a compressor of this kind has delayed, in readable form; the stream
+    continues."""
     if kind == "zstd":
         import zstandard
 
@@ -78,8 +79,9 @@ def end_of_block(stream: Compressor, kind: str) -> bytes:
 class LogFile(ABC):
     """A file that is written as NAME.partial; its creator renames it when it is whole.
 
-    path: its final path, in the same folder. records: how many it holds. room: waits for space in
-    the middle of a write; None: there is no wait.
+    path: its final path, in the same folder.
+    records: number of records in the file.
+    room: waits for space in the middle of a write; None: there is no wait.
     """
 
     def __init__(self, path: Path, room: Room | None = None) -> None:
@@ -100,18 +102,18 @@ class LogFile(ABC):
 
     @property
     def size(self) -> int:
-        """Bytes written so far, without what is held back for compression."""
+        """Bytes written so far, without bytes that the compressor delays."""
         return self._file.tell()
 
     @abstractmethod
     def _end(self) -> None:
-        """Writes what is held back."""
+        """Writes the delayed bytes."""
 
     def flush(self, *, blocks: bool) -> None:  # noqa: B027  (not every format has a whole prefix)
         """See Sink."""
 
     def to_disk(self) -> int:
-        """Ends the file; returns its bytes. Raises OutputError."""
+        """Ends the file and returns its bytes. Raises OutputError."""
         with explained("write", self.path):
             self._end()
             self._file.flush()
@@ -121,21 +123,21 @@ class LogFile(ABC):
         return size
 
     def cut(self, spare: int) -> int | None:
-        """Ends a file that had no room: it is cut to whole records; returns its bytes.
+        """Cuts a file that found no space to whole records, ends it, and returns its bytes.
 
-        spare: bytes to leave free, if the file is that large. None: nothing of it can be kept.
-        Raises OSError where there is no room even for the end of the file.
+        spare: bytes to leave free, if the file is that large. Returns None if nothing of the file
+        can be kept. Raises OSError if there is no space even for the end of the file.
         """
         del spare
         return None
 
     @property
     def needs_room(self) -> bool:
-        """Whether to end the file takes more room than it has."""
+        """True if the file takes more space when it ends than it has now."""
         return False
 
     def _shut(self) -> None:
-        """Closes the file without what is in its buffer, which might be half a record."""
+        """Closes the file without the bytes in its buffer, which might be half a record."""
         with contextlib.suppress(OSError):
             self._raw.close()
 
@@ -154,13 +156,13 @@ class TextFile(LogFile):
     def __init__(self, path: Path, header: bytes, compress: str, room: Room | None = None) -> None:
         self._header, self._compress = header, compress
         self._compressor = compressor(compress)
-        self._holds_back = False  # the compressor, perhaps
+        self._holds_back = False  # true if the compressor may have delayed bytes
         self._checkpoints = Checkpoints(len(header))
         super().__init__(path, room)
         self._put(header)
 
     def write(self, lines: bytes | memoryview, count: int) -> None:
-        """Appends whole lines, so many. Raises OutputError."""
+        """Appends `count` whole lines. Raises OutputError."""
         self._put(lines)
         self.records += count
         self._checkpoints.add(len(lines), self.records)
@@ -183,7 +185,7 @@ class TextFile(LogFile):
 
     @property
     def needs_room(self) -> bool:
-        """Whether not even the header is on the disk."""
+        """True if not even the header is on the disk."""
         return self.partial.stat().st_size == 0 and self._header != b""
 
     def cut(self, spare: int) -> int | None:
@@ -207,7 +209,7 @@ class TextFile(LogFile):
             return os.fstat(file.fileno()).st_size
 
     def _whole(self, pieces: Iterable[bytes], limit: int) -> tuple[int, int]:
-        """(number, bytes) of the whole records in the first `limit` bytes of a content."""
+        """Returns (number, bytes) of the whole records in the first `limit` bytes of a content."""
         lines = length = seen = 0
         for piece in pieces:
             piece = piece[: max(0, limit - seen)]
@@ -227,9 +229,10 @@ class CaptureFile(TextFile):
 
 
 def _pieces(file: FileIO, kind: str) -> Iterator[tuple[bytes, int]]:
-    """The content of a compressed file, which may end anywhere, and how far it was read.
+    """Yields the content of a compressed file, which may end anywhere, and the offset read so far.
 
-    It ends where the disk does not have what was written: some find out late that they are full.
+    The content ends early if the disk lost written bytes: some disks notice late that they are
+    full.
     """
     unpack: Callable[[bytes], bytes] = zlib.decompressobj(GZIP).decompress
     damaged: type[Exception] = zlib.error
@@ -249,7 +252,7 @@ def _pieces(file: FileIO, kind: str) -> Iterator[tuple[bytes, int]]:
 
 
 def _contents(file: FileIO, kind: str, begin: int = 0) -> Iterator[bytes]:
-    """The content of a file from an offset on, which may end anywhere."""
+    """Yields the content of a file from an offset on. The content may end anywhere."""
     if kind == "none":
         while data := os.pread(file.fileno(), BUFFER_BYTES, begin):
             begin += len(data)
@@ -261,7 +264,8 @@ def _contents(file: FileIO, kind: str, begin: int = 0) -> Iterator[bytes]:
 
 
 def _content_limit(file: FileIO, kind: str, spare: int) -> int:
-    """Bytes of a file's content that can be kept when `spare` bytes are to be left free."""
+    """Returns the bytes of a file's content that can be kept if `spare` bytes are to be left
+    free."""
     if kind == "none":
         return max(0, os.fstat(file.fileno()).st_size - spare)
     there = sum(map(len, _contents(file, kind)))
@@ -269,10 +273,10 @@ def _content_limit(file: FileIO, kind: str, spare: int) -> int:
 
 
 def _compress_again(file: FileIO, kind: str, length: int) -> None:
-    """Replaces a compressed file by one of the first `length` bytes of its content.
+    """Replaces a compressed file by a file of the first `length` bytes of its content.
 
-    There is no room for a second file. The new bytes are those that were there, up to near their
-    end; none is written over a place that has not been read yet.
+    There is no space for a second file. The new bytes equal the old bytes up to near their end, and
+    no byte is written to a place that has not been read yet.
     """
     new, waiting, written, left = compressor(kind), bytearray(), 0, length
     for piece, read in _pieces(file, kind):

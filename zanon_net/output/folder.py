@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A folder for logs, in which files appear whole or not at all.
 
-A folder's files are written as NAME.partial and get their names when everything in them is on the
-disk; Tstat's three are gathered in a folder NAME.out.partial, which gets its name with all of them.
-Without rotation that is at the end, and an error removes everything again; with it, each part of
-a run appears when it is over, and the manifest, always last, lists the parts. Where there is no
-room for more, the open part appears with the whole records that are on the disk.
+Files are written as NAME.partial and get their names when all of their content is on the disk.
+Tstat's three files are gathered in a folder NAME.out.partial, which gets its name together with
+them. Without rotation, files appear at the end, and an error removes all of them. With rotation,
+each part of a run appears when it is over, and the manifest, always last, lists the parts. If the
+disk is full, the open part appears with the whole records that are on the disk.
 """
 
 import contextlib
@@ -38,25 +38,27 @@ from zanon_net.system.file_errors import NO_ROOM, explained
 from zanon_net.system.streams import refuse_stdout
 
 MANIFEST_BYTES = 1 << 16  # kept free for the manifest, so that it can report a full disk
-CUT_SPARE_BYTES = 1 << 16  # given up of the largest file on a full disk, for the others' headers
-FOLDER_SPARE_BYTES = 1 << 14  # the same for the folder of Tstat's logs, which takes a block
-LISTED_BYTES = 512  # more for each file that it lists
+# cut off the largest file on a full disk, for the headers of the other files
+CUT_SPARE_BYTES = 1 << 16
+# as CUT_SPARE_BYTES, for the folder of Tstat's logs, which takes a block
+FOLDER_SPARE_BYTES = 1 << 14
+LISTED_BYTES = 512  # additional bytes for each listed file
 CAPTURES = [output for name in PACKET_FORMATS for output in FORMAT_OUTPUTS[name]]
 
 
 def _partial_folder(final: Path) -> Path:
-    """The partial folder in which files of a folder are gathered before it appears."""
+    """Returns the partial folder in which the files of a folder are gathered before it appears."""
     return final.with_name(final.name + PARTIAL)
 
 
 def default_folder(now: datetime) -> Path:
-    """`./zanon-<UTC start>` for a run that starts now."""
+    """Returns `./zanon-<UTC start>` for a run that starts now."""
     return Path(now.astimezone(UTC).strftime("zanon-%Y%m%dT%H%M%SZ"))
 
 
 def reserve(file: FileIO, size: int) -> None:
-    """Has the disk hold so many bytes for a file, if the file system can. Raises OSError where
-    there is no room."""
+    """Reserves `size` bytes of disk space for a file, if the file system supports it. Raises
+    OSError if there is no space."""
     try:
         os.posix_fallocate(file.fileno(), 0, size)
     except OSError as error:
@@ -65,7 +67,7 @@ def reserve(file: FileIO, size: int) -> None:
 
 
 class FolderSink(Sink):
-    """A folder that is new or empty. Raises ConfigError or OutputError, having left no trace."""
+    """A folder that is new or empty. Raises ConfigError or OutputError and then leaves no trace."""
 
     may_async_sink = True
 
@@ -75,12 +77,13 @@ class FolderSink(Sink):
         self._schemas = {table: Schema(fields, plan.about) for table, fields in plan.fields.items()}
         self._open: dict[str, LogFile] = {}
         self._reserved: FileIO | None = None
-        self._stamp_ns: int | None = None  # start of the part; None: its first packet's time
+        self._stamp_ns: int | None = None  # start of the part; None: the time of its first packet
         self._divided = bool(plan.split_ns or plan.split_bytes)
         self._names: dict[str, str] = {}  # of the part that is about to appear
         self._about_to_appear: dict[str, dict[str, Any]] = {}
         self._files: list[dict[str, Any]] = []
-        self._taken: set[str] = set()  # names of all files that have appeared, also removed ones
+        # names of all files that have appeared, including removed files
+        self._taken: set[str] = set()
         self._number = 1  # of the open part
         self._now_ns = 0  # packet time at which the last part ended
         self._room = Room(plan.disk)
@@ -90,7 +93,7 @@ class FolderSink(Sink):
         self._state = StateFile(folder / MANIFEST, self._transaction, plan.mode)
         try:
             self._enter_folder()
-            self._remove_due()  # those of earlier runs, whose space this one may need to begin
+            self._remove_due()  # parts of earlier runs, whose space this run may need to begin
             self._begin()
             self._reserve()
         except BaseException:
@@ -127,11 +130,11 @@ class FolderSink(Sink):
 
     @property
     def _of_manifest(self) -> list[Path]:
-        """The files that may become the manifest, and are not to stay if they do not."""
+        """The files that may become the manifest, and are removed if they do not."""
         return [self._reserve_path, self._state.path]
 
     def _reserve_for(self, files: int) -> None:
-        """Reserves disk space for a manifest that lists so many files."""
+        """Reserves disk space for a manifest that lists `files` files."""
         assert self._reserved is not None
         with explained("write", self.folder / MANIFEST):
             reserve(self._reserved, MANIFEST_BYTES + files * LISTED_BYTES)
@@ -238,7 +241,7 @@ class FolderSink(Sink):
         }
 
     def _remove_due(self) -> bool:
-        """Removes old parts; returns whether there were any."""
+        """Removes old parts; returns true if a part was removed."""
         whole = [int(facts["bytes"]) for facts in self._about_to_appear.values()]
         taken = sum(whole or [file.size for file in self._open.values()])
         before = self._retention.removed
@@ -275,10 +278,10 @@ class FolderSink(Sink):
                 with explained("write", final):
                     self._transaction.rename_folder(_partial_folder(final), final)
 
-    # ---- while the run goes on ----
+    # ---- while the run is active ----
 
     def flush(self, *, blocks: bool) -> None:
-        """See Sink; of Parquet no prefix can be read."""
+        """See Sink. No prefix of Parquet can be read."""
         for file in self._open.values():
             file.flush(blocks=blocks)
 
@@ -344,7 +347,7 @@ class FolderSink(Sink):
         self._about_to_appear = {}
 
     def _withdraw(self, files: Mapping[str, dict[str, Any]]) -> None:
-        """Takes files that will be removed off the list."""
+        """Removes files from the list, because they will be deleted."""
         for output, file in files.items():
             self._files.remove(file)
             self._written[output] -= file["records"]
@@ -362,21 +365,22 @@ class FolderSink(Sink):
         self.discard()
 
     def _remove_unfinished(self) -> None:
-        """Removes what is there of the open part."""
+        """Removes the files of the open part."""
         self._remove_part()
         self._transaction.remove(but=[self.folder, *self._of_manifest])
 
     def _kept_together(self) -> list[list[str]]:
-        """The open outputs, each by itself but Tstat's."""
+        """Returns the open outputs in groups that are kept together: Tstat's three logs, and every
+        other output alone."""
         tstat = [output for output in self._open if output in FORMAT_OUTPUTS["tstat"]]
         return [tstat, *([output] for output in self._open if output not in tstat)]
 
     def _keep_whole_records(self, first_ns: int) -> bool:
         """Cuts the files of the open part to whole records, and gives them their names.
 
-        A file without a record is removed, but Tstat's three logs stay together. Returns whether
-        any file is left. Raises OSError or OutputError, having left files that `_remove_unfinished`
-        removes.
+        A file without a record is removed, but Tstat's three logs stay together. Returns true if
+        any file is left. Raises OSError or OutputError, and `_remove_unfinished` can then remove
+        the remaining files.
         """
         has_folder = not set(self._open).isdisjoint(FORMAT_OUTPUTS["tstat"])
         spare = FOLDER_SPARE_BYTES if has_folder else 0
@@ -386,7 +390,7 @@ class FolderSink(Sink):
         sizes: dict[str, int] = {}
         for output, file in by_size:
             size = None
-            with contextlib.suppress(OSError, ValueError):  # the latter are pyarrow's
+            with contextlib.suppress(OSError, ValueError):  # OSError and ValueError are pyarrow's
                 size = file.cut(spare if file is by_size[0][1] else 0)
             if size is not None:
                 sizes[output] = size
@@ -437,9 +441,9 @@ def check_out(
 
     out, sources: as `run` takes them. popularity: a file that is not for release, or None.
 
-    Raises ConfigError where `out` is empty or is the folder of `popularity`, where the file
-    `popularity` exists, or where standard output is one of the sources; OutputError where the
-    folder of `popularity` does not exist or the system refuses to look.
+    Raises ConfigError if `out` is empty or is the folder of `popularity`, if the file `popularity`
+    exists, or if standard output is one of the sources. Raises OutputError if the folder of
+    `popularity` does not exist or the system refuses to look.
     """
     if out == "":
         raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")
@@ -456,10 +460,10 @@ def check_out(
 
 
 def _refuse_inside(out: Path, popularity: Path) -> None:
-    with explained("write", popularity):  # the working folder may be gone
+    with explained("write", popularity):  # the working folder may have been removed
         folder, file = Path(os.path.realpath(out)), Path(os.path.realpath(popularity))
     if file.is_relative_to(folder):
         raise ConfigError(
-            f"popularity: {popularity} would lie in {out}, the folder of what may be released;"
+            f"popularity: {popularity} would lie in {out}, the folder of files for release;"
             " choose another place"
         )

@@ -18,7 +18,7 @@ from zanon_net.system.file_errors import explained
 class NewFile:
     """A file, readable by its owner only, that is written as NAME.partial until `publish`.
 
-    Raises ConfigError when the name is taken, OutputError when the system refuses.
+    Raises ConfigError if the name is taken, OutputError if the system refuses.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,7 +35,8 @@ class NewFile:
             self._file.write(data)
 
     def publish(self) -> None:
-        """Gives the file its name, when the disk has it. Raises ConfigError, OutputError."""
+        """Gives the file its name after the disk has the content. Raises ConfigError,
+        OutputError."""
         with explained("write", self._path):
             self._file.flush()
             os.fsync(self._file.fileno())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""One output, and views of it, to files with their manifest beside them, or to nothing."""
+"""One output and its views to files, with a manifest next to them, or to nothing."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +20,7 @@ MANIFEST_SUFFIX = ".manifest.json"
 
 
 def manifest_path(path: Path) -> Path:
-    """The path of the manifest of a file."""
+    """Returns the path of the manifest of a file."""
     return path.with_name(path.name + MANIFEST_SUFFIX)
 
 
@@ -29,13 +29,14 @@ def _partial(path: Path) -> Path:
 
 
 def view_path(path: Path, ending: str, view: str) -> Path:
-    """The path of a view's file, beside the main one: its name goes before the ending."""
+    """Returns the path of a view's file, next to the main file: the view's name precedes the
+    ending."""
     name = path.name
     return path.with_name(f"{name[: -len(ending)]}.{view}{name[-len(ending) :]}")
 
 
 def refuse_taken(path: Path, views: Iterable[Path] = ()) -> None:
-    """Raises ConfigError where a name that OneFileSink needs for these files is taken."""
+    """Raises ConfigError if a name that OneFileSink needs for these files is taken."""
     names = [path, *views, manifest_path(path)]
     for name in names:
         if os.path.lexists(name):
@@ -46,10 +47,10 @@ def refuse_taken(path: Path, views: Iterable[Path] = ()) -> None:
 
 
 class OneFileSink(Sink):
-    """One output of packets to a file, which appears whole and together with its manifest, and with
-    the files of its views.
+    """One output of packets to a file, which appears whole and together with its manifest and the
+    files of its views.
 
-    Raises ConfigError or OutputError, having left no trace.
+    Raises ConfigError or OutputError and then leaves no trace.
     """
 
     is_file = True
@@ -64,7 +65,7 @@ class OneFileSink(Sink):
         }
         self._transaction = Transaction()
         self._open: dict[str, CaptureFile] = {}
-        self._sizes: dict[str, int] = {}  # of the files that are whole
+        self._sizes: dict[str, int] = {}  # of the whole files
         self._state = StateFile(manifest_path(path), self._transaction, plan.mode)
         refuse_taken(path, [file for file in paths.values() if file != path])
         try:
@@ -91,7 +92,7 @@ class OneFileSink(Sink):
         self._state.write(manifest())
 
     def finish(self, first_ns: int | None) -> None:
-        """See Sink; without a packet a file is a capture of none."""
+        """See Sink. Without a packet, a file is a capture without packets."""
         for output, file in self._open.items():
             self._sizes[output] = file.to_disk()
 

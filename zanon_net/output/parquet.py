@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet: Arrow types of a flow's fields, and one file while it is written. Needs pyarrow."""
+"""Parquet: Arrow types of a flow's fields, and a file while it is written. Needs pyarrow."""
 
 import contextlib
 import errno
@@ -23,11 +23,11 @@ from zanon_net.system.file_errors import explained
 CODECS = {"none": "snappy", "gzip": "gzip", "zstd": "zstd"}  # of Parquet by --compress
 LEVELS = {"gzip": 4, "zstd": 1}
 ROW_GROUP_ROWS = FULL_ROWS
-BATCH_ROWS = 1 << 16  # that pyarrow encodes at a time
+BATCH_ROWS = 1 << 16  # rows that pyarrow encodes at a time
 
 
 def arrow() -> Any:
-    """pyarrow, or a ConfigError that says how to get it."""
+    """Returns pyarrow, or raises a ConfigError that says how to install it."""
     try:
         return importlib.import_module("pyarrow")
     except ImportError:
@@ -37,14 +37,14 @@ def arrow() -> Any:
 
 
 def parquet() -> Any:
-    """The module pyarrow.parquet, or a ConfigError that says how to get it."""
+    """Returns the module pyarrow.parquet, or raises a ConfigError that says how to install it."""
     arrow()
     importlib.import_module("pyarrow.compute")  # pyarrow needs it to unify dictionaries
     return importlib.import_module("pyarrow.parquet")
 
 
 class Schema:
-    """Arrow types of an engine's fields, and tables out of what it drains.
+    """Arrow types of an engine's fields, and tables of the rows that the engine drains.
 
     fields: as `_core.PacketEngine.fields` returns them. about: texts for the metadata of files.
     """
@@ -72,7 +72,7 @@ class Schema:
         }
 
     def table(self, table: TableRows, start: int, end: int) -> Any:
-        """Rows start to end of what an engine drained, as an Arrow table over the same memory."""
+        """Returns rows start to end of a drained table, as an Arrow table over the same memory."""
         pa = self._pa
         batch = pa.record_batch(RowBatch(self._fields, table, start, end))
         columns = batch.columns
@@ -86,7 +86,8 @@ class Schema:
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def joined(self, tables: Sequence[Any]) -> Any:
-        """The rows of Arrow tables as one of its own, with its words in the order of its rows."""
+        """Returns the rows of Arrow tables as one table with its own words, in the order of its
+        rows."""
         pa = self._pa
         columns = []
         for field, column in zip(self._schema, pa.concat_tables(tables).columns, strict=True):
@@ -97,10 +98,10 @@ class Schema:
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def writer(self, file: io.RawIOBase, compress: str = "none") -> Any:
-        """A ParquetWriter into the file.
+        """Returns a ParquetWriter into the file.
 
         compress: a value of the option; "none" takes least time. Times are encoded by their
-        differences, which leaves little to compress; durations hardly get smaller at all.
+        differences, which leaves little to compress. Durations hardly get smaller at all.
         """
         codec = CODECS[compress]
         alone = self._names["time"]
@@ -125,21 +126,24 @@ class Schema:
 
 
 class _Target(io.RawIOBase):
-    """What a ParquetWriter writes to: a file. An error of it does not reach the writer, which could
-    not end its file any more; `check` raises it behind each write."""
+    """File that a ParquetWriter writes to.
+
+    An error of the file does not reach the writer, because the writer could then not end its file.
+    `check` raises the error after each write.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file: BinaryIO | None = file
         self._error: OSError | None = None
         self._at = file.tell()
-        self.rest = bytearray()  # written since `end`
+        self.rest = bytearray()  # bytes written since `end`
 
     def writable(self) -> bool:
         """See io.RawIOBase."""
         return True
 
     def tell(self) -> int:
-        """Where the next byte would lie, if there is room for all."""
+        """Returns the offset of the next byte, as if there were space for all bytes."""
         return self._at
 
     def write(self, data: Any, /) -> int:
@@ -156,17 +160,17 @@ class _Target(io.RawIOBase):
         return len(view)
 
     def end(self) -> None:
-        """Keeps what is written from now on, and writes it no more."""
+        """Keeps the bytes that are written from now on, and does not write them to the file."""
         self._file = None
 
     def check(self) -> None:
-        """Raises the error of the file, if there was one."""
+        """Raises the error of the file, if there is an error."""
         if self._error is not None:
             raise self._error
 
 
 class _CutFile(io.RawIOBase):
-    """A file of which only the first bytes are there, with its end at the place that it has."""
+    """File of which only the first bytes exist, with its end at its usual place."""
 
     def __init__(self, file: FileIO, there: int, end: bytes, size: int) -> None:
         self._file, self._there, self._end, self._size = file, there, end, size
@@ -190,7 +194,7 @@ class _CutFile(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1, /) -> bytes:
-        """The bytes there, zeros for those that are missing, and the end."""
+        """Returns the existing bytes, zeros for missing bytes, and the end."""
         stop = self._size if size < 0 else min(self._at + size, self._size)
         data = os.pread(self._file.fileno(), max(0, min(stop, self._there) - self._at), self._at)
         end_at = self._size - len(self._end)
@@ -201,7 +205,7 @@ class _CutFile(io.RawIOBase):
 
 
 def _group_end(group: Any) -> int:
-    """The offset behind a row group."""
+    """Returns the offset after a row group."""
     end = 0
     for column in (group.column(i) for i in range(group.num_columns)):
         starts = (column.dictionary_page_offset, column.data_page_offset)
@@ -212,8 +216,9 @@ def _group_end(group: Any) -> int:
 class ParquetFile(LogFile):
     """Rows; each write makes a row group, or several of ROW_GROUP_ROWS.
 
-    gathers: rows are gathered, so that every row group but the last has ROW_GROUP_ROWS: where
-    a table is drained before it is full, the rows of a write differ with the number of workers.
+    gathers: if true, rows are gathered so that every row group but the last has ROW_GROUP_ROWS.
+    This is needed if a table is drained before it is full, because the rows of a write then differ
+    with the number of workers.
     """
 
     def __init__(
@@ -261,12 +266,13 @@ class ParquetFile(LogFile):
         if self._gathered:
             self._write_gathered()
         self._target.check()
-        self._target.end()  # so that `cut` has it where there is no room for it
+        self._target.end()  # so that `cut` has the end if there is no space for it
         self._writer.close()
         self._file.write(self._target.rest)
 
     def cut(self, spare: int) -> int | None:
-        """See LogFile: whole row groups are kept. `spare` is of no use for so large pieces."""
+        """See LogFile. Whole row groups are kept; `spare` is ignored, because row groups are
+        large."""
         self._target.end()
         self._writer.close()
         self._shut()
@@ -279,13 +285,13 @@ class ParquetFile(LogFile):
             while whole:
                 with contextlib.suppress(OSError):
                     return self._end_behind(file, groups, ends[:whole])
-                whole -= 1  # its place is room for the end of the file
+                whole -= 1  # its place is space for the end of the file
         return None
 
     def _end_behind(self, file: FileIO, groups: Any, ends: Sequence[int]) -> int:
         """Writes the row groups again, byte for byte in their places, and the file's end.
 
-        Raises OSError: there is no room for that, or a row group would not have its place.
+        Raises OSError if there is no space, or if a row group would change its place.
         """
         file.seek(0)
         target = _Target(file)
@@ -306,6 +312,6 @@ class ParquetFile(LogFile):
     def remove(self) -> None:
         """See LogFile."""
         self._shut()
-        with contextlib.suppress(Exception):  # the writer cannot write its footer any more
+        with contextlib.suppress(Exception):  # the writer cannot write its footer
             self._writer.close()
         super().remove()

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a part that is over, and their removal: those alone, whatever lies in their place.
+"""Files of a part that is over, and their removal, without harm to other files in their place.
 
-A file is taken for one of ours if it is a regular file of the size that the manifest has. A part
-may be killed in the middle of its removal: each file goes at once, a folder of Tstat's gets another
-name first, by which a later removal finds the rest.
+A file is removed only if it is a regular file of the size that the manifest has. A run may be
+killed in the middle of a removal. Each file is removed at once; a folder of Tstat's is renamed
+first, and a later removal finds the rest by that name.
 """
 
 import errno
@@ -29,7 +29,7 @@ _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """A file of a part. path: in the folder of its run."""
+    """A file of a part. path: relative to the folder of its run."""
 
     path: str
     bytes: int
@@ -37,7 +37,8 @@ class PartFile:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "PartFile":
-        """The file of a manifest's `outputs`. Raises ValueError where it is none of ours."""
+        """Returns the file of an entry of a manifest's `outputs`. Raises ValueError if zanon_net
+        never writes such a file."""
         path, size, records = facts["file"], facts["bytes"], facts["records"]
         *folders, name = str(path).split("/")
         is_ours = len(folders) <= 1 and all(_NAME.fullmatch(one) for one in (*folders, name))
@@ -49,18 +50,19 @@ class PartFile:
 
     @property
     def folder(self) -> str:
-        """The folder of Tstat's that it lies in; empty: none."""
+        """Tstat's folder that contains the file; empty if there is no such folder."""
         return self.path.rpartition("/")[0]
 
     @property
     def name(self) -> str:
-        """Its name without that folder."""
+        """The file's name without that folder."""
         return self.path.rpartition("/")[2]
 
 
 @contextmanager
 def folder_of_ours(name: str | Path, within: int | None = None) -> Iterator[int | None]:
-    """A folder as a descriptor; None: there is none, or a link or a file in its place."""
+    """Opens a folder as a descriptor; None if it is missing, or if a link or a file is in its
+    place."""
     try:
         handle = os.open(name, _OPEN_FOLDER, dir_fd=within)
     except OSError as error:
@@ -75,7 +77,7 @@ def folder_of_ours(name: str | Path, within: int | None = None) -> Iterator[int 
 
 
 def find(files: Iterable[PartFile], run_folder: int) -> dict[PartFile, os.stat_result]:
-    """The files of a part that are there, also of one whose removal was killed. Raises OSError."""
+    """Returns the existing files of a part, even if its removal was killed. Raises OSError."""
     found: dict[PartFile, os.stat_result] = {}
     for folder, inside in _by_folder(files).items():
         for name in (folder, folder + REMOVED) if folder else (".",):
@@ -88,7 +90,7 @@ def find(files: Iterable[PartFile], run_folder: int) -> dict[PartFile, os.stat_r
 
 
 def remove(files: Iterable[PartFile], run_folder: int) -> Iterator[PartFile]:
-    """Removes the files of a part that are there; yields each that is gone. Raises OSError."""
+    """Removes the existing files of a part; yields each removed file. Raises OSError."""
     for folder, inside in _by_folder(files).items():
         if folder:
             yield from _remove_folder(folder, inside, run_folder)
@@ -104,7 +106,8 @@ def _by_folder(files: Iterable[PartFile]) -> dict[str, list[PartFile]]:
 
 
 def _seen(file: PartFile, folder: int | None) -> os.stat_result | None:
-    """Our file in this folder; None: there is none, or another one in its place."""
+    """Returns the state of the file in this folder; None if it is missing or replaced by another
+    file."""
     try:
         found = os.stat(file.name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -116,13 +119,14 @@ def _seen(file: PartFile, folder: int | None) -> os.stat_result | None:
 def _unlink(files: Iterable[PartFile], folder: int) -> Iterator[PartFile]:
     for file in files:
         if _seen(file, folder) is not None:
-            with suppress(FileNotFoundError):  # somebody moves parts away at the same time
+            # another program may move parts away at the same time
+            with suppress(FileNotFoundError):
                 os.unlink(file.name, dir_fd=folder)
                 yield file
 
 
 def _remove_folder(name: str, files: Sequence[PartFile], run_folder: int) -> Iterator[PartFile]:
-    """Removes a folder of Tstat's in which nothing but our files is left."""
+    """Removes a folder of Tstat's that contains nothing but files of the part."""
     leaving = name + REMOVED
     with folder_of_ours(name, run_folder) as handle:
         if handle is not None:
@@ -131,7 +135,7 @@ def _remove_folder(name: str, files: Sequence[PartFile], run_folder: int) -> Ite
                 is_ours_alone = {entry.name for entry in entries} == ours
             if not ours or not is_ours_alone:
                 return
-            with suppress(FileNotFoundError):  # moved away at the same time, too
+            with suppress(FileNotFoundError):  # another program may move it away at the same time
                 os.rename(name, leaving, src_dir_fd=run_folder, dst_dir_fd=run_folder)
     with folder_of_ours(leaving, run_folder) as handle:
         if handle is None:
@@ -141,4 +145,4 @@ def _remove_folder(name: str, files: Sequence[PartFile], run_folder: int) -> Ite
         os.rmdir(leaving, dir_fd=run_folder)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise  # else somebody has just put something there, which stays
+            raise  # another program has just put a file there, which stays

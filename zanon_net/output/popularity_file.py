@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The file of --popularity while windows end: it appears whole, when all is read, or not at all."""
+"""File of --popularity while windows end. It appears whole after the last window, or not at all."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ from zanon_net.system.file_errors import explained
 
 
 def refuse_existing(path: str | os.PathLike[str]) -> None:
-    """Raises ConfigError when the name is taken, OutputError when its folder does not exist."""
+    """Raises ConfigError if the name is taken, OutputError if its folder does not exist."""
     with explained("write", path):
         Path(path).parent.stat()
     if os.path.lexists(path):  # a link too, which the rename would replace
@@ -26,11 +26,11 @@ def refuse_existing(path: str | os.PathLike[str]) -> None:
 
 
 class PopularityFile:
-    """Remembers windows, the last WINDOWS_MAX, and writes them.
+    """Remembers the last WINDOWS_MAX windows, and writes them.
 
-    mode: of the file.
+    mode: permissions of the file.
 
-    Raises ConfigError when the name is taken, OutputError when the system refuses.
+    Raises ConfigError if the name is taken, OutputError if the system refuses.
     """
 
     def __init__(
@@ -47,7 +47,8 @@ class PopularityFile:
             self._file = BufferedWriter(create_private(self._partial, mode))
 
     def add(self, closed: ClosedWindow, z: int | None = None) -> None:
-        """Keeps a window, unless it has fewer users than z; None: the z given at the start."""
+        """Keeps a window, unless it has fewer users than z. z: None means the z given at the
+        start."""
         if closed.users < (self._z if z is None else z):
             self._omitted += 1
             return
@@ -71,7 +72,7 @@ class PopularityFile:
             self._published = True
 
     def discard(self) -> None:
-        """Removes the file, also under its final name."""
+        """Removes the file, whether it has its final name or not."""
         with contextlib.suppress(OSError):
             self._file.close()
         with contextlib.suppress(OSError):

@@ -12,7 +12,7 @@ PRIVATE = 0o600
 def create_private(path: Path, mode: int = PRIVATE) -> FileIO:
     """Creates the file, and opens it for writing without a buffer.
 
-    mode: of the file, whatever the umask is. Raises OSError, also when the name is taken.
+    mode: permissions of the file, whatever the umask is. Raises OSError, also if the name is taken.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(path, flags, PRIVATE)

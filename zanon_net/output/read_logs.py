@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Logs into tables: Tstat's own and ours, and our Parquet. Needs pyarrow (zanon-net[parquet])."""
+"""Reads logs into tables: logs of Tstat and of zanon_net, and zanon_net's Parquet. Needs pyarrow
+(zanon-net[parquet])."""
 
 import importlib
 import itertools
@@ -32,17 +33,17 @@ _DURATION = re.compile(
 def read_log(
     path: str | os.PathLike[str], log: str = "tcp_complete", *, into: str = "pandas"
 ) -> Any:
-    """A log as a table: flows in the order of their lines.
+    """Reads a log as a table: flows in the order of their lines.
 
-    path: a log file, or a folder: every file of that log in it and below, in the order of their
-        folders' times and numbers. Tstat's and ours are read alike, also compressed; a .parquet
-        file as it is.
-    log: which log of a folder: tcp_complete, tcp_nocomplete or udp_complete.
+    path: a log file, or a folder. In a folder, every file of that log in it and below is read, in
+        the order of their folders' times and numbers. Logs of Tstat and of zanon_net are read
+        alike, also compressed; a .parquet file as it is.
+    log: the log of a folder: tcp_complete, tcp_nocomplete or udp_complete.
     into: "pandas" for a DataFrame, "polars" for one of polars, "arrow" for a pyarrow.Table.
 
     Columns have Tstat's names. Times of day are timestamps in UTC with ns, durations in ms (c_durat
-    and s_durat of UDP: s), "-" is null; bytes of a text that are no UTF-8 become U+FFFD. Raises
-    ConfigError for a wrong argument or a missing library, FormatError for a file that is no log.
+    and s_durat of UDP: s), "-" is null. Bytes of a text that are not UTF-8 become U+FFFD. Raises
+    ConfigError for a wrong argument or a missing library, FormatError for a file that is not a log.
     """
     _check_one_of("into", into, KINDS)
     _check_one_of("log", log, LOGS)
@@ -50,7 +51,7 @@ def read_log(
 
 
 def read_files(files: Sequence[Path], into: str) -> Any:
-    """Log files of one kind as one table; see read_log."""
+    """Reads log files of one kind as one table; see read_log."""
     _check_one_of("into", into, KINDS)
     tables = [_read_file(file) for file in files]
     return converted(arrow().concat_tables(tables, promote_options="default"), into)
@@ -64,7 +65,7 @@ def _check_one_of(name: str, value: str, allowed: Sequence[str]) -> None:
 def converted(table: Any, into: str) -> Any:
     """Converts an object that exports Arrow data into another library's table (see KINDS).
 
-    Raises ConfigError when that library is not installed.
+    Raises ConfigError if that library is not installed.
     """
     try:
         library = importlib.import_module("pyarrow" if into == "arrow" else into)
@@ -96,7 +97,8 @@ def _files(path: Path, log: str) -> list[Path]:
 
 
 def _as_written(path: Path) -> tuple[Path, str, int, str]:
-    """The sort key of a part's file: of one stamp, the file without a number is the first."""
+    """Returns the sort key of a part's file: of one stamp, the file without a number is the
+    first."""
     part = re.fullmatch(r"(.+)-([0-9]+)\.out", path.parent.name)
     if part is None:
         return path.parent.parent, path.parent.name.removesuffix(".out"), 1, path.name
@@ -108,7 +110,7 @@ def _read_file(path: Path) -> Any:
     if path.suffix == ".parquet":
         try:
             table = importlib.import_module("pyarrow.parquet").read_table(path)
-            table.validate(full=True)  # else an error of pandas' could quote a damaged value
+            table.validate(full=True)  # else an error of pandas could quote a damaged value
             _check_schema(table.schema)
             return table
         except (pa.ArrowException, OSError, ValueError) as error:  # damage raises any of them
@@ -120,7 +122,7 @@ def _read_file(path: Path) -> Any:
             data = stream.read()
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error}") from None
-    if not data.isascii():  # Tstat writes names as they came; pandas and polars take UTF-8 only
+    if not data.isascii():  # Tstat writes names unchanged; pandas and polars take UTF-8 only
         data = data.decode("utf-8", "replace").encode()
     header, _newline, lines = data.partition(b"\n")
     names = _names(path, header)
@@ -134,16 +136,17 @@ def _read_file(path: Path) -> Any:
 
 
 def _check_schema(schema: Any) -> None:
-    """Raises ValueError where pandas or polars would fail, or panic: texts, times' zones."""
+    """Raises ValueError for texts and time zones with which pandas or polars would fail or
+    panic."""
     fields = list(schema)
     _check_texts(schema.metadata)
     while fields:
         field = fields.pop()
         field.name.encode()
         _check_texts(field.metadata)
-        kind = getattr(field.type, "storage_type", field.type)  # where the type is somebody's own
+        kind = getattr(field.type, "storage_type", field.type)  # for extension types
         if not kind.num_fields:
-            kind = getattr(kind, "value_type", kind)  # a dictionary's
+            kind = getattr(kind, "value_type", kind)  # of a dictionary
         zone = getattr(kind, "tz", None)
         if zone not in (None, "UTC") and zone not in zoneinfo.available_timezones():
             raise ValueError("there is no such time zone")
@@ -185,7 +188,7 @@ def _parse(path: Path, lines: bytes, names: list[str]) -> Any:
 
 
 def _what_is_wrong(message: str, names: list[str]) -> str:
-    """pyarrow's complaint without the log's content, which may be an address or a name."""
+    """Returns pyarrow's complaint without the log's content, which may be an address or a name."""
     column = re.match(r"In CSV column #(\d+)", message)
     if column:
         return f"column {names[int(column[1])]} holds something else than a number"
@@ -196,7 +199,7 @@ def _what_is_wrong(message: str, names: list[str]) -> str:
 
 
 def _read_as(name: str) -> Any:
-    """The type of a column while it is read: times stay text, so that no digit is lost."""
+    """Returns the type of a column while it is read: times stay text, so that no digit is lost."""
     pa = arrow()
     if _TEXT.fullmatch(name) or _TIME.fullmatch(name):
         return pa.string()
@@ -204,7 +207,7 @@ def _read_as(name: str) -> Any:
 
 
 def _typed(path: Path, table: Any) -> Any:
-    """Turns texts in ms into times; 0 becomes null."""
+    """Converts texts in ms into times; 0 becomes null."""
     pa, compute = arrow(), importlib.import_module("pyarrow.compute")
     for i, name in enumerate(table.column_names):
         if not _TIME.fullmatch(name):
@@ -220,7 +223,7 @@ def _typed(path: Path, table: Any) -> Any:
 
 
 def _nanoseconds(column: Any) -> Any:
-    """Milliseconds with up to six decimals, as texts, in ns. Raises ArrowInvalid."""
+    """Converts texts of milliseconds with up to six decimals into ns. Raises ArrowInvalid."""
     pa, compute = arrow(), importlib.import_module("pyarrow.compute")
     ms = compute.cast(column, pa.decimal128(22, 6))
     ns = compute.multiply(ms, pa.scalar(10**6, pa.decimal128(7, 0)))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Removal of whole old parts, by --keep and --max-disk: never of the open one."""
+"""Removal of whole old parts, by --keep and --max-disk. The open part is never removed."""
 
 import logging
 import os
@@ -20,13 +20,14 @@ from zanon_net.system.log_levels import NOTICE
 _log = logging.getLogger("zanon_net")
 
 AT_ONCE = 4
-"""Parts that a run on interfaces removes at one look: meanwhile nothing empties the ring."""
+"""Parts that a run on interfaces removes at one look, because nothing empties the ring
+meanwhile."""
 
 _FORMATS = ("csv", "jsonl", "parquet", "pcap", "pcapng")
 
 
 def format_of(path: str) -> str | None:
-    """The format of an output's file by its name; None: it is a view's."""
+    """Returns the format of an output's file by its name; None if the file is a view's."""
     folder, _, name = path.rpartition("/")
     if folder:
         return "tstat"
@@ -47,16 +48,18 @@ def _records_by_format(files: Iterable[PartFile]) -> dict[str, int]:
 
 
 def _now_ns() -> int:
-    """A clock that nobody sets, and that goes on while the machine sleeps."""
+    """Returns the time of a clock that is never set and that continues while the machine sleeps."""
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime_ns(clock)
 
 
 @dataclass(slots=True, eq=False)
 class _Part:
-    """A part that is over. over_ns: since when. earlier: the one of an earlier run; None: ours.
+    """A part that is over.
 
-    is_stuck: it could not be removed. Others go all the same, and no younger one in its place.
+    over_ns: time of its end. earlier: the part of an earlier run; None if it is of this run.
+    is_stuck: true if its removal failed. Other parts are removed all the same, but no younger part
+    is removed in its place.
     """
 
     files: Sequence[PartFile]
@@ -66,16 +69,16 @@ class _Part:
 
     @property
     def bytes(self) -> int:
-        """What its files take."""
+        """Bytes that the part's files take."""
         return sum(file.bytes for file in self.files)
 
 
 class Retention:
-    """The parts that are over, oldest first, and the removal of those that are due.
+    """The parts that are over, oldest first, and the removal of parts that are due.
 
-    On interfaces a part is as old as the time since it was over, by a clock that nobody sets; one
-    of an earlier run, since it was written. On captures time is that of the packets, so that the
-    same input gives the same output.
+    On interfaces, the age of a part is the time since its end, by a clock that is never set; for a
+    part of an earlier run, the time since it was written. On captures, time is packet time, so that
+    the same input gives the same output.
     """
 
     def __init__(self, folder: Path, rules: DiskRules) -> None:
@@ -91,19 +94,19 @@ class Retention:
 
     @property
     def removed(self) -> tuple[Removed, Removed]:
-        """The parts removed so far: of this run, and of earlier ones."""
+        """The parts removed so far: of this run, and of earlier runs."""
         return self._own, self._earlier
 
     def add(self, files: Iterable[Mapping[str, Any]], over_ns: int) -> None:
-        """Takes a part that is over. over_ns: since when, in packet time."""
+        """Takes a part that is over. over_ns: packet time of its end."""
         if self._rules.removes:
             since_ns = _now_ns() if self._rules.is_live else over_ns
             self._parts.append(_Part([PartFile.of(facts) for facts in files], since_ns))
 
     def remove_due(self, now_ns: int, open_bytes: int) -> set[str]:
-        """Removes the parts that are due; returns the files of this run that are gone.
+        """Removes the parts that are due; returns the removed files of this run.
 
-        now_ns: packet time. open_bytes: what the open part takes.
+        now_ns: packet time. open_bytes: bytes that the open part takes.
         """
         if self._rules.is_live:
             now_ns = _now_ns()
@@ -127,7 +130,8 @@ class Retention:
         return gone
 
     def _why(self, part: _Part, now_ns: int, taken: int) -> str | None:
-        """Why a part is due, all older ones having been looked at; None: it is not."""
+        """Returns the reason why a part is due after all older parts were looked at; None if it is
+        not due."""
         keep_ns, limit = self._rules.keep_ns, self._rules.max_bytes
         if keep_ns and now_ns - part.over_ns > keep_ns:
             return f"over for more than --keep {format_duration(keep_ns)}"
@@ -142,7 +146,7 @@ class Retention:
         return part.earlier.folder if part.earlier else Path(os.path.realpath(self._folder))
 
     def _forget_moved(self) -> None:
-        """Forgets files that somebody has moved away or replaced."""
+        """Forgets files that were moved away or replaced."""
         for part in list(self._parts):
             try:
                 with folder_of_ours(self._place(part)) as folder:
@@ -154,7 +158,8 @@ class Retention:
                 self._parts.remove(part)
 
     def _remove(self, part: _Part, why: str, gone: set[str]) -> None:
-        """Removes a part as far as that can be done. gone: gets its files, if it is of this run."""
+        """Removes as much of a part as the system permits. gone: gets its files, if it is of this
+        run."""
         files, removed = part.files, list[PartFile]()
         try:
             with folder_of_ours(self._place(part)) as folder:
@@ -175,7 +180,7 @@ class Retention:
         if not self._has_warned:
             self._has_warned = True
             _log.warning(
-                "warning: cannot remove %s: %s; until that can be done it is not counted",
+                "warning: cannot remove %s: %s; it does not count until it can be removed",
                 what,
                 error.strerror,
             )
@@ -194,7 +199,8 @@ class Retention:
 
 
 def _described(part: _Part, removed: Sequence[PartFile]) -> str:
-    """A part for people: a file or folder of it, how many more files, and its size."""
+    """Describes a part for people: a file or folder of it, the number of further files, and its
+    size."""
     name = removed[0].folder or removed[0].name
     place = f"{part.earlier.folder.name}/{name}" if part.earlier else name
     more = sum(1 for file in removed if name not in (file.folder, file.name))

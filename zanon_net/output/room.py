@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for space on a full disk, in the middle of a write, so that nothing is lost.
+"""Waits for space on a full disk, in the middle of a write, so that no data is lost.
 
-That is for captures, which wait as long as their run does. Interfaces do not: `waiting_folder`.
+Only runs on captures wait here, because captures wait as long as their run does. Runs on interfaces
+use `waiting_folder`.
 """
 
 import errno
@@ -19,16 +20,17 @@ from zanon_net.system.log_levels import NOTICE
 
 CHECK_S = 2.0  # between two attempts to write
 _SIGNAL_S = 0.1  # within which a signal ends the wait
-_FREED = (errno.ENOSPC, errno.EDQUOT)  # what somebody may free; no wait helps at a limit on sizes
+# conditions that may pass; no wait helps at a limit on file sizes
+_FREED = (errno.ENOSPC, errno.EDQUOT)
 
 _log = logging.getLogger("zanon_net")
 _Result = TypeVar("_Result")
 
 
 class Room:
-    """Repeats what found no space, if the rules have the run wait; a signal ends that.
+    """Repeats a call that found no space, if the rules let the run wait. A signal ends the wait.
 
-    waits: whether it ever waits. times: how often a wait began.
+    waits: true if the run ever waits. times: number of waits.
     """
 
     def __init__(self, rules: DiskRules) -> None:
@@ -37,7 +39,8 @@ class Room:
         self.times = 0
 
     def do(self, path: Path, call: Callable[[], _Result]) -> _Result:
-        """Does what may raise OSError or OutputError; `call` has no effect then."""
+        """Calls a function that may raise OSError or OutputError. If it raises, it must have no
+        effect."""
         has_waited = False
         while True:
             try:
@@ -48,11 +51,11 @@ class Room:
                 has_waited = True
             else:
                 if has_waited:
-                    _log.log(NOTICE, "there is space again: the run goes on")
+                    _log.log(NOTICE, "there is space again: the run continues")
                 return result
 
     def _wait(self, path: Path, error: OSError | OutputError, *, begins: bool) -> bool:
-        """Waits until the next attempt is due; false where there is to be none."""
+        """Waits until the next attempt is due; returns false if there is no next attempt."""
         cause = error.__cause__ if isinstance(error, OutputError) else error
         is_full = isinstance(cause, OSError) and cause.errno in _FREED
         if not self.waits or not is_full or self._rules.gives_up():
@@ -68,7 +71,7 @@ class Room:
 
 
 class PatientFile(FileIO):
-    """A new file whose writes wait for space."""
+    """New file whose writes wait for space."""
 
     def __init__(self, path: Path, room: Room) -> None:
         super().__init__(path, "xb")

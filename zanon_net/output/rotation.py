@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the files of a run's parts: each part is known by the time at which it begins."""
+"""Names of the files of a run's parts. A part is identified by the time of its begin."""
 
 from collections.abc import Set
 from datetime import UTC, datetime
@@ -10,15 +10,17 @@ from zanon_net.output.sink import Plan
 
 
 def tstat_folder(first_ns: int) -> str:
-    """The name of Tstat's folder for a first packet at `first_ns`, in UTC."""
+    """Returns the name of Tstat's folder for a first packet at `first_ns`, in UTC."""
     return _utc(first_ns, "%Y_%m_%d_%H_%M.out")
 
 
 def part_names(plan: Plan, stamp_ns: int, taken: Set[str], *, divided: bool) -> dict[str, str]:
-    """Names of a part's files by output: "-2" and so on where another part has the same stamp.
+    """Returns the names of a part's files by output, with "-2" and so on if another part has the
+    same stamp.
 
-    stamp_ns: where the part begins, ns since the Unix epoch. taken: names of earlier parts' files.
-    divided: the run has several parts, so that all names carry the stamp.
+    stamp_ns: begin of the part, ns since the Unix epoch.
+    taken: names of earlier parts' files.
+    divided: true if the run has several parts, so that all names carry the stamp.
     """
     number = 1
     while True:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The meaning of a flow's columns, their units and their disclosure classes."""
+"""Meaning of a flow's columns, their units and their disclosure classes."""
 
 import functools
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ Field = tuple[str, str, bool]
 
 @functools.cache
 def columns() -> dict[str, _core.Column]:
-    """Each column of CSV, JSON Lines and Parquet by its name, as csrc/release/columns.h has it."""
+    """Returns each column of CSV, JSON Lines and Parquet by its name, from
+    csrc/release/columns.h."""
     return {column.name: column for column in _core.columns() if column.type is not None}
 
 

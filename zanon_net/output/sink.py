@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of sinks, which take a run's output, and the plan of the files to write."""
+"""Interface of sinks, which take a run's output, and the plan of the files to write."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -14,19 +14,22 @@ from zanon_net.output.files import SUFFIXES
 from zanon_net.output.private_file import PRIVATE
 
 Lines = tuple[bytes | memoryview, int]
-"""Whole lines, and how many they are."""
+"""Whole lines and their number."""
 Parts = Sequence[tuple[int | None, Mapping[str, Lines], Mapping[str, int]]]
-"""Each period's start in ns (None: the last one goes on), its lines, and where its rows end."""
+"""Start of each period in ns (None: the last period continues), its lines, and the end of its
+rows."""
 Tables = Mapping[str, TableRows]
-"""The rows of all those periods, by output."""
+"""Rows of all periods, by output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
     """Counts of the packets that were to leave through an interface.
 
-    sent: those that left, and bytes, theirs. full: the interface's queue was full, or its cable was
-    out. oversize: they were above its MTU. error: the system rejected them.
+    sent: packets that left. bytes: their bytes.
+    full: dropped because the interface's queue was full, or its cable was out.
+    oversize: dropped because they were above its MTU.
+    error: rejected by the system.
     """
 
     interface: str
@@ -47,26 +50,26 @@ class Sent:
         return self.sent + self.dropped
 
     def text(self) -> str:
-        """For people."""
+        """Returns the counts as text."""
         return (
             f"{self.sent:,} through {self.interface}; dropped {self.full:,} as its queue was full,"
             f" {self.oversize:,} above its MTU, {self.error:,} rejected"
         )
 
     def warning(self) -> str | None:
-        """A line about packets that did not leave; None where all did."""
+        """Returns a line about packets that did not leave; None if all left."""
         if not self.dropped:
             return None
         return f"{self.dropped:,} of {self.total:,} packets did not leave: {self.text()}"
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "Sent":
-        """The counts that a manifest has."""
+        """Returns the counts in a manifest."""
         names = ("name", "sent", "bytes", "tx_full", "tx_oversize", "tx_error")
         return cls(*(facts[name] for name in names))
 
     def to_dict(self) -> dict[str, str | int]:
-        """For the manifest."""
+        """Returns the counts for the manifest."""
         return {
             "name": self.interface,
             "sent": self.sent,
@@ -81,11 +84,15 @@ class Sent:
 class Plan:
     """The files to write.
 
-    outputs: the core's names. headers: the first line of each text output's files. fields: those of
-    each table, as `_core.PacketEngine.fields` returns them. about: texts for Parquet's metadata.
-    views: the name of the view that an output of one is. split_ns: length of a part, 0: no limit.
-    split_bytes: size of a file at which a part ends. disk: the rules of what stays on the disk.
-    mode: of the manifest's file.
+    outputs: the core's names.
+    headers: the first line of each text output's files.
+    fields: the fields of each table, as `_core.PacketEngine.fields` returns them.
+    about: texts for Parquet's metadata.
+    views: the name of the view for each output of a view.
+    split_ns: length of a part in ns, 0: no limit.
+    split_bytes: size of a file at which a part ends.
+    disk: the rules for the use of the disk.
+    mode: permissions of the manifest.
     """
 
     outputs: tuple[str, ...]
@@ -100,7 +107,7 @@ class Plan:
     mode: int = PRIVATE
 
     def file_name(self, output: str, stamp: str = "") -> str:
-        """The name of an output's file without its folder."""
+        """Returns the name of an output's file without its folder."""
         stem, suffix = FILE_NAMES[output]
         if output in self.views:
             stem += f".{self.views[output]}"
@@ -119,7 +126,8 @@ class Sink(ABC):
     def finish(self, first_ns: int | None) -> None:
         """Ends writing.
 
-        first_ns: the time of the first packet; None: there was none, so there are no files.
+        first_ns: the time of the first packet; None if there was no packet, so that there are no
+        files.
         """
 
     @abstractmethod
@@ -128,48 +136,50 @@ class Sink(ABC):
 
     @abstractmethod
     def discard(self) -> None:
-        """Removes what has not appeared; does nothing after `publish`."""
+        """Removes files that have not appeared; does nothing after `publish`."""
 
     def rotate(self, first_ns: int, now_ns: int) -> None:  # noqa: B027  (a stream has no parts)
-        """Ends the part, and begins another at now_ns; first_ns: the time of the first packet."""
+        """Ends the part, and begins another part at now_ns. first_ns: the time of the first
+        packet."""
 
     @property
     def is_large(self) -> bool:
-        """Whether a file has reached the size at which the plan ends a part."""
+        """True if a file has reached the size at which the plan ends a part."""
         return False
 
     parts = 0
-    """How many parts have appeared."""
+    """The number of parts that have appeared."""
 
     def flush(self, *, blocks: bool) -> None:  # noqa: B027  (not every sink has buffers)
-        """Hands the system what waits in buffers, all of it whole records. Raises OutputError.
+        """Hands buffered whole records to the system. Raises OutputError.
 
-        blocks: also what compressors hold back, which makes files a little larger.
+        blocks: if true, also the bytes that compressors delay, which makes files a little larger.
         """
 
     def keep_state(self, manifest: Callable[[], bytes]) -> None:  # noqa: B027  (as above)
-        """Keeps the manifest of the run so far where it can be read, if there is a place for it."""
+        """Keeps the manifest of the run so far at a readable place, if there is a place for it."""
 
     place: Path | None = None
-    """The folder, or the one file, that appears; None: there is none."""
+    """The folder, or the one file, that appears; None if nothing appears."""
     is_file = False
-    """Whether that is a file."""
+    """True if the place is a file."""
 
     @property
     def sent(self) -> Sent | None:
-        """The packets so far that were to leave through an interface; None where none are."""
+        """The packets so far that were to leave through an interface; None if the output is no
+        interface."""
         return None
 
     def tend(self) -> bool:
-        """Removes parts that are due, and begins anew where a full disk has space again.
+        """Removes parts that are due, and resumes writing if a full disk has space again.
 
-        To be called at times while interfaces are read. Returns whether anything has changed.
+        It is called regularly while interfaces are read. Returns true if anything has changed.
         """
         return False
 
     @property
     def disk(self) -> DiskFacts:
-        """What became of the output on its disk so far."""
+        """The state of the output on its disk so far."""
         return DiskFacts()
 
     @property
@@ -178,23 +188,23 @@ class Sink(ABC):
         return {}
 
     may_async_sink = False
-    """Whether a thread may have it take a piece while the next is made: files never block."""
+    """True if a thread may write a piece while the next piece is made: files never block."""
 
     was_cut = False
-    """Whether the last part was cut to whole records, because there was no room for more."""
+    """True if the last part was cut to whole records because there was no space."""
 
     def abandon(self, manifest: Callable[[], bytes], kept_from: int | None = None) -> None:
-        """Removes files that have not appeared; leaves a manifest of those that have.
+        """Removes files that have not appeared; leaves a manifest of files that have appeared.
 
-        kept_from: there was no room to write on. The whole records of the open part are kept,
-        which, if it is the first, began at this time. None: that part is removed.
+        kept_from: begin of the open part, if it is the first and writing found no space. The whole
+        records of the open part are then kept. None: the open part is removed.
         """
         del manifest, kept_from
         self.discard()
 
     @property
     def files(self) -> list[dict[str, Any]]:
-        """{"file", "bytes", "records"} of each file that has appeared, or is about to."""
+        """{"file", "bytes", "records"} of each file that has appeared, or is about to appear."""
         return []
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest of a run that goes on: a whole one at any time, whenever the run is killed."""
+"""Manifest of an active run: whole at any time, even if the run is killed."""
 
 import logging
 import os
@@ -16,14 +16,14 @@ _log = logging.getLogger("zanon_net")
 
 
 def next_path(manifest: Path) -> Path:
-    """Where the state is written that will replace the one before."""
+    """Returns the path of the next state, which will replace the present state."""
     return manifest.with_name(f"{manifest.name}.next{PARTIAL}")
 
 
 class StateFile:
-    """MANIFEST.partial, in which each state replaces the one before by a rename.
+    """MANIFEST.partial, in which each state replaces the previous state by a rename.
 
-    mode: of the files.
+    mode: permissions of the files.
     """
 
     def __init__(self, manifest: Path, transaction: Transaction, mode: int = PRIVATE) -> None:
@@ -33,10 +33,11 @@ class StateFile:
         self._is_there = self._has_warned = False
 
     def write(self, state: bytes) -> None:
-        """Writes the state of a run that goes on.
+        """Writes the state of an active run.
 
-        It is worth neither the end of the run nor a wait for the disk: one that cannot be written
-        is left out, with a warning for the first, and after a power cut the last may be missing.
+        The state is not important enough to end the run or to wait for the disk. A state that
+        cannot be written is left out, with a warning for the first. After a power cut the last
+        state may be missing.
         """
         try:
             self._write(state, waits=False)

@@ -15,7 +15,7 @@ from zanon_net.system.file_errors import explained
 
 
 def standard_output() -> BinaryIO:
-    """The stream of bytes. Raises ZanonError when it is closed."""
+    """Returns the stream of bytes. Raises ZanonError if it is closed."""
     stream: BinaryIO | None = getattr(sys.stdout, "buffer", None)
     if stream is None:
         raise ZanonError("standard output is closed")
@@ -23,7 +23,8 @@ def standard_output() -> BinaryIO:
 
 
 def write_whole(stream: BinaryIO, data: bytes | memoryview) -> None:
-    """Writes all of it: unbuffered (PYTHONUNBUFFERED), a signal or a full disk cuts a write.
+    """Writes all of the data. An unbuffered stream (PYTHONUNBUFFERED), a signal or a full disk cuts
+    a write.
 
     Raises OSError.
     """
@@ -43,14 +44,14 @@ class StdoutSink(Sink):
         (self._output,) = plan.outputs
         self._compress = plan.compress
         self._compressor = compressor(plan.compress)
-        self._holds_back = False  # the compressor, perhaps
+        self._holds_back = False  # true if the compressor may have delayed bytes
         self._records = 0
         self._put(plan.headers.get(self._output, b""))
 
     def _put(self, data: bytes | memoryview) -> None:
         self._write(self._compressor.compress(data))
         with explained("write", "standard output"):
-            self._stream.flush()  # the reader of a pipe gets a batch when it is decided
+            self._stream.flush()  # the reader of a pipe gets each batch when it is decided
         self._holds_back = True
 
     def _write(self, data: bytes | memoryview) -> None:
@@ -74,16 +75,16 @@ class StdoutSink(Sink):
             self._stream.flush()
 
     def finish(self, first_ns: int | None) -> None:
-        """See Sink; standard output is no file of a folder."""
+        """See Sink. Standard output is no file of a folder."""
         self._write(self._compressor.flush())
 
     def publish(self, manifest: bytes) -> None:
-        """See Sink; the manifest has no place among the data."""
+        """See Sink. The manifest has no place among the data."""
         with explained("write", "standard output"):
             self._stream.flush()
 
     def discard(self) -> None:
-        """See Sink; lines that were written cannot be taken back."""
+        """See Sink. Lines that were written cannot be taken back."""
 
     @property
     def written(self) -> Mapping[str, int]:

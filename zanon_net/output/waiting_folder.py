@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A folder for the logs of interfaces, which on a full disk waits for space while the run goes on.
+"""Folder for the logs of interfaces, which waits for space on a full disk while the run continues.
 
-The open part is cut to whole records and appears. What comes next is lost, and counted, until there
+The open part is cut to whole records and appears. Later records are lost, and counted, until there
 is space for a new part.
 """
 
@@ -24,20 +24,21 @@ from zanon_net.output.sink import Parts, Plan, Tables
 from zanon_net.system.file_errors import explained, lacks_room
 from zanon_net.system.log_levels import NOTICE
 
-SPACE_BYTES = 16 << 20  # that has to be free for a new part, or a part of the file system
+SPACE_BYTES = 16 << 20  # free space that a new part needs, or a share of the file system
 SPACE_SHARE = 20
 
 _log = logging.getLogger("zanon_net")
 
 
 class WaitingFolderSink(FolderSink):
-    """A FolderSink without errors of a full disk, but where it is full from the start."""
+    """A FolderSink that raises no errors of a full disk, except if the disk is full from the
+    start."""
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self._is_full = False
         self._times_full = 0
         self._given = Counter[str]()  # records, by output
-        self._lost = Counter[str]()  # of them, up to when writing began anew
+        self._lost = Counter[str]()  # records lost until writing resumed
         self._began_ns = time.time_ns()
         super().__init__(folder, plan)
 
@@ -64,7 +65,7 @@ class WaitingFolderSink(FolderSink):
         self._unless_full(lambda: FolderSink.finish(self, first_ns))
 
     def _unless_full(self, write: Callable[[], None]) -> None:
-        """Writes, unless the disk is full, or proves to be."""
+        """Writes, unless the disk is full, or is found to be full."""
         if self._is_full:
             return
         try:
@@ -75,18 +76,18 @@ class WaitingFolderSink(FolderSink):
             self._stop_writing(error)
 
     def _stop_writing(self, error: OutputError) -> None:
-        """Has the whole records of the open part appear, and waits for space."""
+        """Makes the whole records of the open part appear, and waits for space."""
         assert isinstance(error.__cause__, OSError)
         reason = error.__cause__.strerror
         _log.warning(
-            "warning: cannot write into %s: %s; records are lost until there is space",
+            "warning: cannot write to %s: %s; records are lost until there is space",
             self.folder,
             reason,
         )
         self._divided = True
         if self._stamp_ns is None:
             self._stamp_ns = self._began_ns
-        with suppress(OSError, ZanonError, ValueError):  # the last are pyarrow's
+        with suppress(OSError, ZanonError, ValueError):  # the last two are pyarrow's
             if not self._about_to_appear and self._keep_whole_records(self._stamp_ns):
                 self._part_is_over(time.time_ns())
         self._remove_unfinished()
@@ -113,9 +114,9 @@ class WaitingFolderSink(FolderSink):
         return True
 
     def _need_space(self) -> None:
-        """Raises OutputError where the disk has no space for a new part.
+        """Raises OutputError if the disk has no space for a new part.
 
-        A file of that size, which is removed at once, finds limits of a user's, too.
+        A file of that size is created and removed at once, because it also finds a user's quota.
         """
         self._reserve_for(len(self._files) + len(self._plan.outputs))
         probe = self.folder / f"space{PARTIAL}"
@@ -132,7 +133,7 @@ class WaitingFolderSink(FolderSink):
                 self._transaction.forget(probe)
 
     def _unwritten(self) -> Counter[str]:
-        """Records that are in no file, while none is open."""
+        """Returns the records that are in no file, while no file is open."""
         return Counter({output: n - self.written[output] for output, n in self._given.items()})
 
     @property

@@ -1,26 +1,27 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The whole packets in the content of a capture of ours, which may end anywhere."""
+"""Whole packets in the content of a capture written by zanon_net, which may end anywhere."""
 
 from collections.abc import Iterable
 from struct import Struct
 
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
-# The bytes of a record up to its length, and what the length leaves out.
+# Bytes of a record up to its length, and bytes that the length does not count.
 _PCAP_LENGTH, _PCAP_HEADER = Struct("=8xI"), 16
 _PCAPNG_LENGTH, _PCAPNG_BLOCK_MIN = Struct("=4xI"), 12
 
 
 def whole_packets(pieces: Iterable[bytes], limit: int, *, is_blocks: bool) -> tuple[int, int]:
-    """(packets, bytes) of the whole packets that a content begins with.
+    """Returns (packets, bytes) of the whole packets at the begin of a content.
 
-    pieces: from where a packet begins. limit: of the bytes to look at. is_blocks: of pcapng.
+    pieces: the content from the begin of a packet on. limit: number of bytes to look at. is_blocks:
+    true for pcapng.
     """
     length_of = _PCAPNG_LENGTH if is_blocks else _PCAP_LENGTH
     extra, least = (0, _PCAPNG_BLOCK_MIN) if is_blocks else (_PCAP_HEADER, 0)
-    packets = begins = seen = 0  # begins: the packet of which the end is sought
+    packets = begins = seen = 0  # begins: offset of the packet whose end is searched
     ends: int | None = None
-    held = b""  # the bytes from `begins` on, where its length was not whole
+    held = b""  # bytes from `begins` on, if its length was incomplete
     for piece in pieces:
         piece = piece[: max(0, limit - seen)]
         start, seen, piece = seen - len(held), seen + len(piece), held + piece

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Anonymized packets into a network interface, for a monitor that listens there."""
+"""Sends anonymized packets to a network interface, for a monitor that listens there."""
 
 from collections.abc import Mapping
 
@@ -9,14 +9,16 @@ from zanon_net.errors import CaptureError, OutputError
 from zanon_net.output.sink import Parts, Sent, Sink, Tables
 
 OUTPUT = "packets"
-PATIENCE_NS = 100_000_000  # of a packet of a capture file, which can wait, for space in the queue
+# wait of a packet of a capture file, which can wait, for space in the queue
+PATIENCE_NS = 100_000_000
 
 
 class InterfaceSink(Sink):
     """Sends packets out of an interface as they come.
 
-    name: an Ethernet interface that is up. waits: a packet that finds its queue full may wait for
-        space, because nothing is lost meanwhile: for capture files.
+    name: an Ethernet interface that is up.
+    waits: true if a packet may wait for space in a full queue, because nothing is lost meanwhile:
+        for capture files.
 
     Raises ConfigError, or CaptureError (errno EPERM: a capability is missing).
     """
@@ -27,11 +29,11 @@ class InterfaceSink(Sink):
 
     @property
     def warning(self) -> str | None:
-        """What is wrong with the interface, if anything is."""
+        """Text about a problem of the interface; None if there is none."""
         if not self._sender.has_address:
             return None
         return (
-            f"interface {self.name} has an IP address: this system sends and answers there beside"
+            f"interface {self.name} has an IP address: this system sends and answers there, next to"
             f" the anonymized packets; take it away: ip address flush dev {self.name}, and set"
             f" net.ipv6.conf.{self.name}.disable_ipv6 to 1"
         )
@@ -54,17 +56,17 @@ class InterfaceSink(Sink):
             raise OutputError(str(error)) from None
 
     def finish(self, first_ns: int | None) -> None:
-        """See Sink; an interface has no end."""
+        """See Sink. An interface has no end."""
 
     def publish(self, manifest: bytes) -> None:
-        """See Sink; the manifest has no place among packets."""
+        """See Sink. The manifest has no place among packets."""
         self._sender.close()
 
     def discard(self) -> None:
-        """See Sink; packets that left cannot be taken back."""
+        """See Sink. Packets that left cannot be taken back."""
         self._sender.close()
 
     @property
     def written(self) -> Mapping[str, int]:
-        """See Sink; also those that did not leave."""
+        """See Sink. Includes packets that did not leave."""
         return {OUTPUT: self.sent.total}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""z that follows the stream: each window's own counts set it for the next."""
+"""z that follows the stream: the counts of each window set it for the next window."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from zanon_net.config.sections import ZParams
 
 LOWER_BELOW = 0.9  # a window that needs less than this share of the z in force may lower it
-LOWER_AFTER = 2  # after so many of them in a row
+LOWER_AFTER = 2  # after this number of such windows in a row
 
 
 @dataclass(frozen=True, slots=True)
 class ZChange:
-    """From t_ns on, in packet time (ns since the Unix epoch), z is `new`."""
+    """z is `new` from t_ns on, in packet time (ns since the Unix epoch)."""
 
     t_ns: int
     old: int
@@ -24,17 +24,17 @@ class ZChange:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Returns the change for the manifest."""
         return {"t_ns": self.t_ns, "old": self.old, "new": self.new, "reason": self.reason}
 
 
 class ZController:
-    """Keeps the chance that k users are alike at the target, with z from `z` to `z_max`.
+    """Keeps the probability that k users are alike at the target, with z from `z` to `z_max`.
 
     A window needs the smallest z from which on every z would have reached the target in it. A
-    larger z takes effect at once. A smaller one does after two windows in a row that need less than
-    nine tenths of the z in force; it is the larger of the two needs. Otherwise z would follow every
-    wave.
+    larger z takes effect at once. A smaller z takes effect after two windows in a row that need
+    less than nine tenths of the z in force; it is the larger of the two needs. Otherwise z would
+    follow every wave.
 
     Raises MissingExtraError without SciPy.
     """
@@ -48,11 +48,11 @@ class ZController:
         self._floor, self._cap = params.z, params.z_limit
         self.z = params.z
         self.changes: list[ZChange] = []
-        self.windows = self.above_cap = 0  # all, and those that needed more than z_max
+        self.windows = self.above_cap = 0  # all windows, and windows that needed more than z_max
         self._lower: list[int] = []
 
     def see(self, end_ns: int, users: int, counts: NDArray[np.uint32]) -> int:
-        """Takes a whole window that ends at end_ns; returns the z of the next."""
+        """Takes a whole window that ends at end_ns; returns the z of the next window."""
         needed, why = self._needed(users, counts)
         wanted = min(max(needed, self._floor), self._cap)
         self.windows += 1
@@ -71,14 +71,14 @@ class ZController:
         return self.z
 
     def facts(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Returns the state for the manifest."""
         return {
             "z_changes": [change.to_dict() for change in self.changes],
             "z_windows": {"seen": self.windows, "needed_more_than_z_max": self.above_cap},
         }
 
     def _needed(self, users: int, counts: NDArray[np.uint32]) -> tuple[int, str]:
-        """The z that the window needs, and why."""
+        """Returns the z that the window needs, and the reason."""
         k, target = self._params.target_k or 0, self._params.target_p or 0.0
         if users == 0 or len(counts) == 0:
             return self.z, "nothing was seen"

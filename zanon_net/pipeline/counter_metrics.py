@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every metric of a counter, in one table like that of a run.
+"""Every metric of a counter, in a table like the table of a run.
 
-The label of probes is the number that they have in messages: it comes from their key, and from no
-traffic.
+The label of a probe is its session. The session comes from the probe's key, not from any traffic.
 """
 
 from collections.abc import Callable
@@ -20,7 +19,7 @@ LIMITS = {
     "answers": "answers_dropped",
     "owners": "owners_forgotten",
 }
-"""The counts of what had to be forgotten, by the limit that was reached."""
+"""Counts of forgotten objects, by the limit that was reached."""
 
 
 def _count(name: str) -> Callable[[CounterFacts], Value]:
@@ -66,7 +65,7 @@ COUNTER_METRICS = (
     Metric(
         name="probe_late_seconds",
         kind="gauge",
-        help="How far a probe that decisions do not wait for is behind them: its votes are late.",
+        help="Time by which a late probe is behind the decisions, which do not wait for it.",
         label="probe",
         value=lambda facts: facts.probe_late_s,
     ),
@@ -79,7 +78,7 @@ COUNTER_METRICS = (
     Metric(
         name="counter_probe_gone_total",
         kind="counter",
-        help="Times that decisions went on without a probe that had not ended.",
+        help="Times that decisions continued without a probe that had not ended.",
         value=_count("probe_gone"),
     ),
     Metric(
@@ -127,7 +126,7 @@ COUNTER_METRICS = (
     Metric(
         name="counter_leases_refused_total",
         kind="counter",
-        help="Leases refused: too many, or one that reaches further than the window.",
+        help="Leases refused: too many, or the lease reaches further than the window.",
         value=_count("leases_refused"),
     ),
     Metric(
@@ -165,13 +164,13 @@ COUNTER_METRICS = (
     Metric(
         name="counter_pending_limit",
         kind="gauge",
-        help="How many may, by --max-pending, before messages are refused.",
+        help="Votes and messages that may wait, by --max-pending, before messages are refused.",
         value=lambda facts: facts.pending_max,
     ),
     Metric(
         name="counter_state_age_seconds",
         kind="gauge",
-        help="Since the state was last written as a whole; the journal has what came after it.",
+        help="Since the whole state was last written; the journal has all changes after it.",
         value=lambda facts: facts.state_age_s,
     ),
     Metric(
@@ -205,4 +204,4 @@ COUNTER_METRICS = (
         value=lambda facts: facts.memory_bytes,
     ),
 )
-"""The table; docs/reference/metrics.md explains it."""
+"""Table of all metrics; docs/reference/metrics.md explains it."""

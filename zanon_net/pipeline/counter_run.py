@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run of a counter: opens what it needs, counts, and closes it."""
+"""Runs a counter: opens its state and transports, counts, and closes them."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ def count(
 ) -> Mapping[str, int]:
     """Counts the votes that come to `place` until it is interrupted; returns the counts.
 
-    Raises ConfigError and MissingExtraError before anything is read, ZanonError.
+    Raises ConfigError and MissingExtraError before anything is read, ZanonError later.
     """
     settings = CounterSettings.of(config)
     with ExitStack() as stack:
@@ -77,7 +77,7 @@ def _open_releases(config: CountConfig) -> ReleaseFolder | None:
         return None
     folder = Path(config.releases)
     if config.state is None and any(folder.glob("*.npy")):
-        raise ConfigError(f"releases: {folder} holds those of another counter; give another folder")
+        raise ConfigError(f"releases: {folder} belongs to another counter; give another folder")
     return ReleaseFolder(folder)
 
 
@@ -90,27 +90,27 @@ def _open_rows(config: CountConfig) -> RowFolder | None:
 
 
 class _Observers:
-    """Prometheus and the service manager."""
+    """Reports to Prometheus and the service manager."""
 
     def __init__(self, metrics: MetricsOutputs, service: ServiceManager) -> None:
         self._metrics, self._service = metrics, service
         self._due = 0.0
 
     def begin(self, facts: Callable[[], CounterFacts]) -> None:
-        """The counter is about to count."""
+        """Starts the reports; the counter is about to count."""
         self.publish(facts)
         self._metrics.start()
         self._service.ready()
 
     def tick(self, facts: Callable[[], CounterFacts]) -> None:
-        """The counter is alive; to be called often."""
+        """Reports that the counter is alive; to be called often."""
         now = time.monotonic()
         self._service.beat(now)
         if now >= self._due and (self._metrics.is_there or self._service.is_there):
             self.publish(facts)
 
     def publish(self, facts: Callable[[], CounterFacts]) -> None:
-        """Gives the metrics of now."""
+        """Publishes the present metrics."""
         self._due = time.monotonic() + REFRESH_S
         now = facts()
         self._metrics.publish(now)

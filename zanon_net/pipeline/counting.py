@@ -1,7 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run that is one of several probes: its votes go to a counter, and what waits for the answers is
-written when they come. The engine makes the messages and reads the answers; here they are moved.
+"""A run that is one of several probes: its votes go to a counter, and its records are written when
+the answers come.
+
+The engine makes the messages and reads the answers; this module moves them.
 """
 
 import logging
@@ -21,32 +23,34 @@ from zanon_net.system.signals import Interruption
 if TYPE_CHECKING:
     from zanon_net.count.client import CountClient
 
-INTERVALS_HELD = 2  # of the counter's answers: how long names and records wait for one at least
+# least wait of names and records for an answer, in intervals of the counter's answers
+INTERVALS_HELD = 2
 WAIT_S = 0.05  # longest wait for an answer before signals and the clock are looked at
 ALIVE_S = 1.0  # between two messages of a probe that reads nothing, as it waits
-SIZE_S = 1.0  # between two looks at how much is unanswered
+SIZE_S = 1.0  # between two looks at the size of unanswered messages
 MUTE_BYTES = 64 << 20  # unanswered messages from which on no more votes are sent
 SPEAK_BYTES = 32 << 20  # and below which they are again
-ABANDON_BYTES = 256 << 20  # of marks of clients, mostly: from which on they are given up
+# unanswered messages, mostly marks of clients, from which on they are dropped
+ABANDON_BYTES = 256 << 20
 
 _log = logging.getLogger("zanon_net")
 
 
 class Interrupted(Protocol):
-    """What tells whether a signal ended the reading."""
+    """A reader that knows if a signal ended the reading."""
 
     @property
     def interrupted(self) -> bool:
-        """Whether it did."""
+        """True if a signal ended the reading."""
 
 
 def begin_counting(
     engine: PacketEngine, config: Config, interruption: Interruption, *, is_live: bool
 ) -> "Counting | None":
-    """Connects a probe with its counter; None for a run that counts by itself.
+    """Connects a probe with its counter; returns None for a run that counts alone.
 
-    Raises ConfigError, UnopenedError, ZanonError when no counter answers or it refuses, or
-    KeyboardInterrupt.
+    Raises ConfigError, UnopenedError, ZanonError if no counter answers or the counter refuses the
+    probe, or KeyboardInterrupt.
     """
     settings = config.count
     if settings.count_at is None:
@@ -81,7 +85,7 @@ def _shards(client: "CountClient", wait_s: float, interruption: Interruption) ->
 
 
 class Counting:
-    """The messages of a probe. All its calls are those of the run's thread."""
+    """Messages of a probe. All calls are made by the run's thread."""
 
     def __init__(
         self,
@@ -98,21 +102,24 @@ class Counting:
         self._wait_s = config.count.wait_s
         self._heard = self._sent = self._looked = time.monotonic()
         self._muted = self._given_up = False
-        self._is_away = False  # the counter: messages were given up, and none has an answer since
+        self._is_away = False  # messages were dropped, and the counter has not answered since
         self._follow_interval()
 
     @property
     def note(self) -> str | None:
-        """Says that answers were waited for longer than --count-hold; None: they were not."""
+        """A line if answers were waited for longer than --count-hold; else None."""
         return None if self._longest_ns == self._given_ns else self._hold_text(self._longest_ns)
 
     def close(self) -> None:
-        """Ends the connection; again is fine."""
+        """Ends the connection. A second call does nothing."""
         self._numbers.close()
 
     def exchange(self, timeout: float = 0.0) -> None:
-        """Sends what is ready, and has the engine do what is answered; waits so long for the first
-        answer. Raises ZanonError where the counter refuses the probe."""
+        """Sends ready messages, and passes answers to the engine. Raises ZanonError if the counter
+        refuses the probe.
+
+        timeout: longest wait for the first answer, in seconds.
+        """
         now, present = time.monotonic(), self._engine.count_probe[0]
         for message in self._sealer.messages(self._engine.count_messages()):
             self._numbers.send(message, present)
@@ -129,7 +136,8 @@ class Counting:
             self._look(now)
 
     def _follow_interval(self) -> None:
-        """Waits for answers at least twice as long as the counter takes between two of them."""
+        """Makes records wait for answers at least twice as long as the counter's interval of
+        answers."""
         hold_ns = max(self._given_ns, INTERVALS_HELD * self._numbers.interval_ns)
         if hold_ns == self._hold_ns:
             return
@@ -154,11 +162,11 @@ class Counting:
     def _take(self, answer: bytes) -> None:
         try:
             self._engine.count_answer(answer)
-        except FormatError as error:  # what it is about stays unanswered, and so suppressed
+        except FormatError as error:  # the votes of the message stay unanswered, and so suppressed
             _log.warning("warning: an answer of the counter is left out: %s", error)
 
     def _look(self, now: float) -> None:
-        """While the counter is away for long, keeps what is to be sent again small."""
+        """Limits the unanswered messages while the counter is away for long."""
         self._looked = now
         unanswered = self._numbers.unanswered_bytes
         if unanswered > ABANDON_BYTES:
@@ -171,12 +179,15 @@ class Counting:
             self._engine.count_mute(muted)
 
     def _abandon(self) -> None:
-        """A counter that lacks marks of clients must not count on under the same number: to it the
-        probe is gone, as if it were killed, and another one begins."""
+        """Drops unanswered messages and starts a new session.
+
+        A counter that lacks marks of clients must not continue with the session. For the counter
+        the session is gone, as if the probe was killed, and a new session begins.
+        """
         if not self._is_away:
             _log.warning(
-                "warning: the counter has not answered for so long that the clients to tell it of"
-                " fill %d MiB; they are given up, and no name is asked for until it answers",
+                "warning: the counter has not answered for so long that the messages about clients"
+                " fill %d MiB; they are dropped, and no name is queried until the counter answers",
                 ABANDON_BYTES >> 20,
             )
         self._is_away = True
@@ -187,21 +198,22 @@ class Counting:
     def _note_counter(self) -> None:
         """Notes that the counter has answered."""
         if self._is_away:
-            _log.log(
-                NOTICE, "the counter answers again; for it this probe is another one from here on"
-            )
+            _log.log(NOTICE, "the counter answers again; this probe has a new session from here on")
         self._is_away = False
 
     def tick(self, drain: Callable[[], None], reader: Interrupted) -> None:
-        """After a batch: exchanges messages, and where answers are missing for too long, waits for
-        them, or gives up on them. drain: takes the engine's output."""
+        """Exchanges messages after a batch.
+
+        If answers are missing for too long, waits for them, or suppresses the votes that they are
+        about. drain: takes the engine's output.
+        """
         self.exchange()
         if not self._must_wait(reader):
             return
         if self._is_live or self._is_over():
             self._engine.give_up(False)
             return
-        self._engine.count_cut()  # the last of what was asked waits for the time to pass
+        self._engine.count_cut()  # the last queries wait for the time to pass
         while self._must_wait(reader):
             self.exchange(WAIT_S)
             drain()
@@ -213,8 +225,11 @@ class Counting:
         return self._engine.asks_too_much and not reader.interrupted
 
     def finish(self, drain: Callable[[], None]) -> None:
-        """After the end of input: asks about all that is left, and waits for the answers until it
-        is over. drain: takes the engine's output."""
+        """Ends the input: queries all remaining votes, and waits for the answers until the wait is
+        over.
+
+        drain: takes the engine's output.
+        """
         self._heard = time.monotonic()
         while True:
             more = self._engine.finish()
@@ -229,7 +244,7 @@ class Counting:
             self._keep_alive()
 
     def _is_over(self) -> bool:
-        """Whether it is no use to wait for answers any longer."""
+        """Returns true if a further wait for answers is useless."""
         silent_s = time.monotonic() - self._heard
         if self._is_live or not self._numbers.is_connected:
             limit_s = self._hold_s
@@ -239,7 +254,7 @@ class Counting:
         return self._given_up
 
     def _keep_alive(self) -> None:
-        """Tells the counter that the probe is there, though it reads nothing."""
+        """Shows the counter that the probe is alive, though it reads nothing."""
         now = time.monotonic()
         if now - self._sent >= ALIVE_S:
             self._engine.count_cut()

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed captures: unpacked in a thread of their own, into a pipe that the core reads.
+"""Unpacks compressed captures in a thread of their own, into a pipe that the core reads.
 
-The unpacked size is bounded, and so is the memory. Where the packed data is damaged or cut, the
-data before that place is used, and the warning names the place.
+The unpacked size is bounded, and so is the memory. If the packed data is damaged or cut, the data
+before that place is used, and the warning names the place.
 """
 
 import bz2
@@ -23,10 +23,11 @@ import zstandard
 MAGIC_BYTES = 13  # the header of a .lzma file, which has no magic number
 RATIO_MAX = 200
 UNBOUNDED_BYTES = 1 << 30
-"""Without --max-bytes, a source may unpack to RATIO_MAX times its size, and always to this size."""
+"""Unpacked size that is always allowed without --max-bytes. A larger source may unpack to RATIO_MAX
+times its size."""
 
 STEP_MIN, STEP_MAX = 256, 1 << 17
-PACKED_STEP = 1 << 13  # packed bytes that a decoder gets together
+PACKED_STEP = 1 << 13  # packed bytes that a decoder gets at a time
 ZSTD_STEP = 1 << 10  # packed bytes, which can be 32 MiB of one repeated byte
 PIPE_BYTES = 1 << 20
 
@@ -64,7 +65,8 @@ class Raw(Protocol):
 
 
 def compression_of(start: bytes) -> str | None:
-    """The compression of a file that starts with these (at least MAGIC_BYTES) bytes, if any."""
+    """Returns the compression of a file that starts with `start` (at least MAGIC_BYTES), or
+    None."""
     for magic, name in _MAGICS.items():
         if start.startswith(magic):
             return name
@@ -123,7 +125,7 @@ class _Decoder(Protocol):
 
     @property
     def unused_data(self) -> bytes:
-        """The packed bytes behind the end."""
+        """The packed bytes after the end."""
         ...
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
@@ -133,7 +135,7 @@ class _Decoder(Protocol):
 
 class _GzipMember:
     """Decoder of a gzip member. The library's own reader waits for further packed bytes before it
-    returns unpacked ones that are there."""
+    returns unpacked bytes."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
@@ -146,7 +148,7 @@ class _GzipMember:
         return not self._rest
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Unpacks at most `max_length` bytes; the packed bytes behind them wait."""
+        """Unpacks at most `max_length` bytes; the packed bytes after them wait."""
         packed = self._rest + data
         # Feeds the last eight bytes apart: a wrong checksum must not cost the data before it.
         size = max(len(packed) - 8, 8)
@@ -158,7 +160,7 @@ class _GzipMember:
 
 
 class _ZstdFrame:
-    """Decoder of a zstd frame. The library's own reader takes a cut frame for a whole one."""
+    """Decoder of a zstd frame. The library's own reader takes a cut frame for a whole frame."""
 
     def __init__(self) -> None:
         self._frame = zstandard.ZstdDecompressor().decompressobj()
@@ -171,7 +173,7 @@ class _ZstdFrame:
         return not self._rest
 
     def decompress(self, data: bytes, _max_length: int) -> bytes:
-        """Unpacks at most ZSTD_STEP bytes; the bytes behind them wait for the next call."""
+        """Unpacks at most ZSTD_STEP bytes; the bytes after them wait for the next call."""
         packed = self._rest + data
         # Feeds the last four bytes apart: a wrong checksum must not cost the data before it.
         size = min(ZSTD_STEP, max(len(packed) - 4, 4))
@@ -183,8 +185,8 @@ class _ZstdFrame:
 
 
 class _Lz4Legacy:
-    """Decoder of a frame in lz4's legacy format (`lz4 -l`): a magic number and blocks that have
-    their size before them. The frame ends with the file, or where a size is a magic number."""
+    """Decoder of a frame in lz4's legacy format (`lz4 -l`): a magic number and blocks, each after
+    its size. The frame ends with the file, or if a size is a magic number."""
 
     def __init__(self) -> None:
         self._packed = bytearray()
@@ -235,11 +237,10 @@ _DECODERS: dict[str, Callable[[], Any]] = {
 
 
 class _Members:
-    """Unpacks streams or frames of one compression that follow one another.
+    """Unpacks streams or frames of one compression that follow each other.
 
-    Between them may be what the formats allow: zeros behind gzip, padding of xz, skippable frames
-    of zstd and lz4.
-    Raises EOFError for a cut stream and ValueError for other bytes behind a stream.
+    The formats allow zeros after gzip, padding of xz, and skippable frames of zstd and lz4 between
+    them. Raises EOFError for a cut stream and ValueError for other bytes after a stream.
     """
 
     def __init__(self, packed: _Counted) -> None:
@@ -276,14 +277,14 @@ class _Members:
             return False
         found = compression_of(self._ahead)
         if found is None or self.compression not in (None, found):
-            raise ValueError("other bytes behind a stream")
+            raise ValueError("other bytes after a stream")
         self.compression = found
         legacy = self._ahead.startswith(_LZ4_LEGACY)
         self._decoder = _Lz4Legacy() if legacy else _DECODERS[found]()
         return True
 
     def _skip(self) -> None:
-        """Skips zeros behind gzip, padding of xz, or skippable frames of zstd and lz4."""
+        """Skips zeros after gzip, padding of xz, or skippable frames of zstd and lz4."""
         while self.compression == "gzip" and self._look(1) and self._ahead[0] == 0:
             self._ahead = self._ahead.lstrip(b"\0")
         if self.compression == "xz":
@@ -316,10 +317,10 @@ class Unpacker:
 
     raw: the packed bytes after `start`; the thread reads and closes it.
     start: the first packed bytes, which identify the compression.
-    max_bytes: most bytes to unpack; None: RATIO_MAX times the bytes read, but UNBOUNDED_BYTES at
-        least.
+    max_bytes: most bytes to unpack; None: RATIO_MAX times the bytes read, and at least
+        UNBOUNDED_BYTES.
 
-    Once `fd` is at its end, `problem` says why it ended early, or `exceeded` that the bound did.
+    At the end of `fd`, `problem` says why it ended early, or `exceeded` that the bound was reached.
     """
 
     def __init__(self, raw: Raw, start: bytes, max_bytes: int | None) -> None:
@@ -342,14 +343,16 @@ class Unpacker:
         return self._packed.bytes
 
     def ends_within(self, most: int) -> bool:
-        """Whether it unpacks to no more than `most` bytes. Takes bytes from the pipe to find out,
-        so only for a stream that nobody reads any more."""
+        """Returns true if the stream unpacks to no more than `most` bytes.
+
+        The check takes bytes from the pipe, so only for a stream that is not read any more.
+        """
         while self.unpacked_bytes <= most and os.read(self.fd, most):
             pass
         return self.unpacked_bytes <= most
 
     def close(self) -> None:
-        """Ends the unpacking, wherever it is."""
+        """Ends the unpacking at any place."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -378,7 +381,7 @@ class Unpacker:
                 close()
 
     def _place(self) -> str:
-        return f"behind byte {self.unpacked_bytes} of what it unpacks to"
+        return f"after byte {self.unpacked_bytes} of the unpacked data"
 
     def _unpack(self) -> None:
         members = _Members(self._packed)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnoses of captures, from an engine's counters alone: what is missing, and what to do."""
+"""Diagnoses of captures, from an engine's counters alone: the problem and the remedy."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ _log = logging.getLogger("zanon_net")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """reason: a word for machines; count: how many frames or flows; text: what, and what to do."""
+    """reason: a word for machines. count: frames or flows. text: the problem and the remedy."""
 
     reason: str
     count: int
@@ -41,7 +41,7 @@ def _snaplen(n: Counters) -> int:
 
 
 def _most(part: int, whole: int) -> int:
-    """`part` if it is at least half of the whole; else 0."""
+    """Returns `part` if it is at least half of the whole; else 0."""
     return part if 2 * part >= whole else 0
 
 
@@ -62,7 +62,7 @@ def _counter(name: str) -> Callable[[Counters], int]:
     return lambda n: n[name]
 
 
-# In the order of the table: (reason, how many, what to do about it).
+# Rows: (reason, count, text with the remedy), in the order of the table.
 _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
     ("empty", lambda n: int(not n["frames"]), "no packet is in it"),
     (

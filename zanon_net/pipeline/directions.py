@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Captures that overlap in time and hold one direction of a link each.
+"""Finds captures that overlap in time and contain one direction of a link each.
 
-Sources are read one after the other, so the packets of the second capture come late, and the
-handshakes that are split between the two captures prove nothing.
+Sources are read one after the other, so the packets of the second capture come late. Handshakes
+that are split between the two captures prove nothing.
 """
 
 import logging
@@ -26,10 +26,10 @@ Counters = Mapping[str, int]
 
 @dataclass(slots=True)
 class Directions:
-    """The sources that were read so far, and the pairs of them that were found to belong together.
+    """The sources that were read so far, and the pairs of them that belong together.
 
-    read: each source that was read, and the latest packet time up to its end, in ns.
-    pairs: the names of the two captures of each pair.
+    read: each source that was read, and the latest packet time up to its end, in ns. pairs: the
+    names of the two captures of each pair.
     """
 
     config: Config
@@ -51,8 +51,8 @@ class Directions:
     def see(self, source: OpenSource, last_ns: int | None, before: Counters, now: Counters) -> None:
         """Takes a source that was read.
 
-        last_ns: the latest packet time so far.
-        before, now: the engine's counters before and after the source was read.
+        last_ns: the latest packet time so far, in ns. before, now: the engine's counters before and
+        after the source was read.
         """
         if last_ns is None:
             return
@@ -74,17 +74,17 @@ class Directions:
                 return
 
     def _is_one_sided(self, source: OpenSource) -> bool:
-        """Returns whether at least half of the TCP flows at the start of a capture have packets of
+        """Returns true if at least half of the TCP flows at the start of a capture have packets of
         one side only."""
         try:
             counters = _sample(source, self.config)
-        except ZanonError:  # such as a file that is gone by now
+        except ZanonError:  # such as a file that was removed meanwhile
             return False
         return 0 < counters["flows_tcp"] <= 2 * counters["flows_one_sided"]
 
 
 def _came_late(source: OpenSource, before: Counters, now: Counters) -> bool:
-    """Returns whether most frames of a source are older than frames of earlier sources."""
+    """Returns true if most frames of a source are older than frames of earlier sources."""
     late = sum(now[name] - before[name] for name in ("clock_late", "clock_rejected"))
     return 2 * late > source.frames or now["clock_rebased"] > before["clock_rebased"]
 

@@ -11,11 +11,11 @@ from zanon_net.pipeline.facts import times_in_words
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """The doubtful events of a run.
+    """Doubtful events of a run.
 
-    questions, unanswered: hashed questions to the counter of all probes, and those of them that it
-        did not answer in time. names: names that were suppressed because of that.
-    clock_steps: how often a step of the clock made the run forget all users.
+    questions: hashed queries to the counter of all probes. unanswered: queries that it did not
+    answer in time. names: names that were suppressed because of missing answers. clock_steps: how
+    often a step of the clock made the run forget all users.
     """
 
     questions: int
@@ -25,7 +25,8 @@ class Doubts:
 
     @classmethod
     def of(cls, counters: Mapping[str, int], table: Mapping[str, int]) -> Self:
-        """The events of an engine with these counters. table: the counters of its z-table."""
+        """Returns the events of an engine with these counters. table: the counters of its
+        z-table."""
         return cls(
             questions=counters["questions"],
             unanswered=counters["questions_unanswered"],
@@ -39,7 +40,7 @@ class Doubts:
         return self.unanswered != 0 or self.names != 0
 
     def unanswered_text(self) -> str | None:
-        """A sentence about missing answers; None if every answer came."""
+        """Returns a sentence about missing answers; None if every answer came."""
         if not self.lost_decisions:
             return None
         return (
@@ -48,7 +49,7 @@ class Doubts:
         )
 
     def clock_text(self) -> str | None:
-        """A sentence about steps of the clock; None if there was no step."""
+        """Returns a sentence about steps of the clock; None if there was no step."""
         if not self.clock_steps:
             return None
         return (
@@ -57,5 +58,5 @@ class Doubts:
         )
 
     def texts(self) -> list[str]:
-        """All sentences."""
+        """Returns all sentences."""
         return [text for text in (self.unanswered_text(), self.clock_text()) if text is not None]

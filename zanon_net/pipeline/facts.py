@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about each source of a run: how much was read of it, and how much was lost."""
+"""Facts about each source of a run: the packets read and the packets lost."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ INTERFACE = "interface"
 class Drops:
     """Packets that passed the interface and are in no log.
 
-    ring: the ring was full, because the run read too slowly.
-    interface: lost before the system could hand them to any program.
-    us: a table of ours was full, or they were left in the ring at the end.
+    ring: the ring was full, because the run read too slowly. interface: lost before the system
+    could pass them to any program. us: a table of zanon_net was full, or they were left in the ring
+    at the end.
     """
 
     ring: int = 0
@@ -27,11 +27,11 @@ class Drops:
 
     @classmethod
     def of_counters(cls, counters: Mapping[str, int]) -> "Drops":
-        """Packets for which the tables of an engine with these counters were full."""
+        """Returns the packets for which the tables of an engine with these counters were full."""
         return cls(us=counters["drop_flow_table_full"] + counters["drop_fragment_evicted"])
 
     def plus(self, others: Iterable["Drops"]) -> "Drops":
-        """The sum of all."""
+        """Returns the sum of these drops and others."""
         every = [self, *others]
         return Drops(
             sum(drops.ring for drops in every),
@@ -41,23 +41,23 @@ class Drops:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """All lost packets."""
         return self.ring + self.interface + self.us
 
     def text(self) -> str:
-        """For people."""
+        """Returns the counts as text."""
         return f"{self.ring:,} by the ring, {self.interface:,} by the interface, {self.us:,} by us"
 
     def to_dict(self) -> dict[str, int]:
-        """For the manifest."""
+        """Returns the counts for the manifest."""
         return {"ring": self.ring, "interface": self.interface, "us": self.us}
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What interfaces lost of the packets that came to them.
+    """Loss of packets that came to the interfaces.
 
-    drops: the packets lost. offered: those and the packets that were read.
+    drops: the packets lost. offered: the packets lost and the packets read.
     """
 
     drops: Drops
@@ -65,8 +65,8 @@ class Loss:
 
     @classmethod
     def of(cls, sources: Iterable[Mapping[str, Any]], drops: Drops) -> "Loss | None":
-        """The loss of a run with these sources, as its manifest has them; None where none was lost,
-        or where they are captures."""
+        """Returns the loss of a run with these sources, as its manifest has them; None without a
+        loss or for captures."""
         interfaces = [source for source in sources if source["format"] == INTERFACE]
         if not interfaces or drops.total == 0:
             return None
@@ -78,7 +78,7 @@ class Loss:
         return 100 * self.drops.total / max(self.offered, self.drops.total)
 
     def text(self) -> str:
-        """For people: how much, where, and what to do."""
+        """Describes the loss for people: count, place, and remedy."""
         advice = "; give --ring more memory, or use --workers" if self.drops.ring else ""
         share = f"{self.percent:.1f}" if self.percent >= 0.1 else "less than 0.1"
         return (
@@ -89,29 +89,30 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """How often an interface was away while it was to be read, and for how many seconds in all."""
+    """Number of times that an interface was away while it was to be read, and their length in
+    seconds."""
 
     count: int = 0
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """For the manifest."""
+        """Returns the counts for the manifest."""
         return {"count": self.count, "seconds": round(self.seconds, 3)}
 
 
 def absences(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """For people, a line for each of these sources, as the manifest has them, that was away."""
+    """Returns a line for each of these sources, as the manifest has them, that was away."""
     away = [(one["name"], one["away"]) for one in sources if one.get("away", {}).get("count")]
     return [
         f"interface {name} was away {times_in_words(facts['count'])}, for {facts['seconds']:,.1f} s"
-        " in all: of the packets of that time, only those that the system counted are among the"
-        " lost ones"
+        " in all; of that time, only packets that the system counted are among the"
+        " lost packets"
         for name, facts in away
     ]
 
 
 def times_in_words(count: int) -> str:
-    """How often, for people."""
+    """Returns the number of times as text."""
     return "once" if count == 1 else f"{count:,} times"
 
 
@@ -128,15 +129,15 @@ class Facts(Protocol):
 
     @property
     def warning(self) -> str | None:
-        """Why it ended early."""
+        """The reason why it ended early, or None."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The source as the manifest has it."""
+        """Returns the source as the manifest has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """The facts about one capture; `name` is the last part of its path, no more."""
+    """Facts about one capture. `name` is only the last part of its path."""
 
     name: str
     format: str
@@ -147,7 +148,7 @@ class SourceFacts:
     warning: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The source as the manifest has it."""
+        """Returns the source as the manifest has it."""
         return {
             "name": self.name,
             "format": self.format,

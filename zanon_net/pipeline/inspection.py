@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The content of captures, in counts: the whole packet path runs and writes nothing."""
+"""Counts the content of captures: the whole packet path runs and writes nothing."""
 
 import os
 from collections import Counter
@@ -27,7 +27,7 @@ Row = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The captures' facts; `config` is what their names were measured with."""
+    """The captures' facts. `config` has the settings with which their names were measured."""
 
     facts: Sequence[SourceFacts]
     totals: Totals
@@ -35,7 +35,7 @@ class Inspection:
     interrupted: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, for `--json`."""
+        """Returns all facts, for `--json`."""
         totals = self.totals
         return {
             "sources": [facts.to_dict() for facts in self.facts],
@@ -56,9 +56,9 @@ class Inspection:
         }
 
     def table(self, width: int = 80, *, each: bool = False) -> str:
-        """The facts as a table for people, of so many columns.
+        """Returns the facts as a table for people, `width` columns wide.
 
-        each: of several sources, the facts about each come behind those about all.
+        each: with several sources, the facts about each source follow the facts about all sources.
         """
         advice = [("hint", f"{hint.count:,}", hint.text) for hint in diagnose(self.totals.counters)]
         rows = [*self._about_sources(), *self._about_names(), *advice]
@@ -99,7 +99,7 @@ class Inspection:
 
 
 def _about_files(files: Sequence[SourceFacts]) -> list[Row]:
-    """The facts that a file has, of several together."""
+    """Returns the facts about files, summed over several files."""
     link_types: Counter[int] = Counter()
     for facts in files:
         link_types.update(facts.link_types)

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The interfaces of a run, which go away and come back while it reads them.
+"""Watches the interfaces of a run, which go away and come back while it reads them.
 
-An interface that is removed takes its ring with it: what comes back under its name is another one,
-which has to be opened. One that is only down keeps its ring, and goes on by itself when it is up.
+An interface that is removed takes its ring with it. An interface that appears under its name is a
+different interface, which has to be opened. An interface that is only down keeps its ring, and
+continues when it is up.
 """
 
 import logging
@@ -19,43 +20,44 @@ from zanon_net.pipeline.link_counters import LinkState, read_link_state
 from zanon_net.pipeline.live_interfaces import InterfaceFacts, LiveInterfaces
 from zanon_net.system.log_levels import NOTICE
 
-LOOK_S = 0.2  # between two looks: who is down for less may not be noticed
-RETRY_S = 1.0  # between two attempts to open one that is up again
-DOWN_S = 10.0  # one that is down for less flaps, and is not lost
-REPORT_S = 10.0  # between two reports of one that flaps
+LOOK_S = 0.2  # between two looks; a shorter absence may not be noticed
+RETRY_S = 1.0  # between two attempts to open an interface that is up again
+DOWN_S = 10.0  # an interface that is down for less flaps, and is not lost
+REPORT_S = 10.0  # between two reports of an interface that flaps
 UNKNOWN = LinkState(0, True, 0)
-"""Where the system gives no state: to open the interface shows whether it is up."""
+"""State if the system gives no state: only opening the interface shows whether it is up."""
 
 _log = logging.getLogger("zanon_net")
 
 
 class Presence:
-    """Whether an interface is there, and how often and for how long it was not.
+    """Presence of an interface, and the number and length of its absences.
 
-    link: its state when it was last there. reason: why it is not there; None: it is. is_lost: that
-    ends the run, whatever comes after.
+    link: its state when it was last present. reason: the reason for its absence, or None if it is
+    present. is_lost: true if its loss ends the run, whatever comes after.
     """
 
     def __init__(self, name: str, link: LinkState | None) -> None:
         self.name, self.link = name, link
         self.reason: str | None = None
         self.is_lost = False
-        self.since_ns: int | None = None  # by the system's clock; None: it is there
+        self.since_ns: int | None = None  # by the system's clock; None: it is present
         self._since: float | None = None  # monotonic
-        self._before = Away()  # without the absence that lasts
-        self._reported: str | None = None  # the reason, where this absence was reported
+        self._before = Away()  # without the present absence
+        self._reported: str | None = None  # the reason, if this absence was reported
         self._quiet_until = 0.0
         self.retry_at = 0.0
-        self.problem = ""  # why it could not be opened again
+        self.problem = ""  # the reason why it could not be opened again
 
     def has(self, link: LinkState | None) -> TypeGuard[LinkState]:
-        """Whether this is a later state of the interface that is read, and not of another one."""
+        """Returns true if this is a later state of the same interface, not of a different
+        interface."""
         if link is None or self.link is None:
             return False
         return link.index == self.link.index or self.link is UNKNOWN
 
     def leave(self, reason: str, now: float) -> bool:
-        """Notes that it is not there. Returns whether that, or a new reason, is to be reported."""
+        """Notes its absence. Returns true if the absence, or a new reason, is to be reported."""
         if self._since is None:
             self._since, self.since_ns = now, time.time_ns()
         self.reason = reason
@@ -66,12 +68,12 @@ class Presence:
         return True
 
     def lose(self, reason: str) -> str:
-        """Notes that it is lost, which ends the run. Returns that for people."""
+        """Notes that it is lost, which ends the run. Returns a text about it."""
         self.reason, self.is_lost = reason, True
         return f"interface {self.name} {reason}"
 
     def come_back(self, now: float) -> bool:
-        """Notes that it is there. Returns whether its absence was reported."""
+        """Notes its return. Returns true if its absence was reported."""
         was_reported = self._reported is not None
         self._before = self.away(now)
         self._since = self.since_ns = self.reason = self._reported = None
@@ -79,20 +81,20 @@ class Presence:
         return was_reported
 
     def seconds(self, now: float) -> float:
-        """For how long it is not there by now."""
+        """Returns the length of its present absence so far, in seconds."""
         return 0.0 if self._since is None else now - self._since
 
     def away(self, now: float) -> Away:
-        """How often and for how long it was not there."""
+        """Returns the number and length of its absences."""
         if self._since is None:
             return self._before
         return Away(self._before.count + 1, self._before.seconds + self.seconds(now))
 
 
 class InterfaceWatch:
-    """Looks after them by the rule of `on_lost`: fail, wait or end.
+    """Watches interfaces by the rule of `on_lost`: fail, wait or end.
 
-    lost: those by whose loss the run has to end, for people.
+    lost: texts about interfaces whose loss ends the run.
     """
 
     def __init__(
@@ -109,11 +111,12 @@ class InterfaceWatch:
 
     @property
     def failure(self) -> str | None:
-        """Why the run failed; None where it did not."""
+        """The reason why the run failed; None if it did not fail."""
         return "; ".join(self.lost) or None if self._on_lost == "fail" else None
 
     def look(self, now: float) -> None:
-        """Looks at each of them if that is due; call it often, it is cheap. now: monotonic."""
+        """Looks at each interface if a look is due; cheap enough to be called often. now:
+        monotonic, in seconds."""
         if now < self._due:
             return
         self._due = now + LOOK_S
@@ -131,14 +134,15 @@ class InterfaceWatch:
         for i, one in enumerate(self._presences):
             link = self._link(one.name)
             if not self._interfaces.gone(i) and one.has(link) and link.is_up:
-                self._welcome(one, self._end)  # it is up since the last look
+                self._welcome(one, self._end)  # it came up since the last look
 
     def presence(self) -> dict[str, int | None]:
-        """Since when each is away, in ns since the epoch; None: it is there. Names are UTF-8."""
+        """Returns when each interface went away, in ns since the epoch; None if it is present.
+        Names are UTF-8."""
         return {readable(one.name): one.since_ns for one in self._presences}
 
     def facts(self) -> list[InterfaceFacts]:
-        """The facts about each so far."""
+        """Returns the facts about each interface so far."""
         now = time.monotonic() if self._end is None else self._end
         return [
             replace(facts, away=one.away(now), warning=one.reason or facts.warning)
@@ -198,10 +202,11 @@ class InterfaceWatch:
 
 
 def missed_by(before: LinkState | None, now: LinkState) -> int:
-    """Frames that passed an interface before it was opened again, as far as that is known.
+    """Returns the frames that passed an interface before it was opened again, as far as they are
+    known.
 
-    Its counter begins anew with a new interface. One that only was away, in another namespace, has
-    its old index, and of what it counted there nobody knows how much was read here.
+    Its counter restarts with a new interface. An interface that was in another namespace has its
+    old index. The number of its frames that were read there is unknown.
     """
     if before is None or before is UNKNOWN or before.index == now.index:
         return 0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Network interfaces: their names, and their losses as the system counts them."""
+"""Network interfaces: their names, and the losses that the system counts."""
 
 import errno
 import os
@@ -27,7 +27,10 @@ BACKLOG_WRAPS = 1 << 32
 
 def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Returns the names of the sources that are interfaces; a file of the same name takes
-    precedence. Of a source that is another name of an interface, that is the interface's name."""
+    precedence.
+
+    A source that is an alternative name of an interface is replaced by the interface's name.
+    """
     known = {name for _index, name in socket.if_nameindex()} | {ANY}
     texts = [str(item) for item in sources]
     found = [(text, text if text in known else interface_named(text)) for text in texts]
@@ -35,29 +38,31 @@ def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 def interface_named(other: str) -> str | None:
-    """Returns the name of the interface with this other name; None if there is none."""
+    """Returns the name of the interface with this alternative name; None if there is no such
+    interface."""
     may_be = other not in ("", STDIN) and "/" not in other and "\0" not in other
     return read_interface_name(other) if may_be else None
 
 
 def no_such(name: str) -> str:
-    """The message about a name of neither a file nor an interface."""
+    """Returns the message about a name of neither a file nor an interface."""
     known = [known for _index, known in socket.if_nameindex()]
     return f"No such file or directory, and no network interface{did_you_mean(name, known)}"
 
 
 def refuse_output(name: str, sources: Sequence[str | os.PathLike[str]]) -> None:
-    """Refuses an interface to send to that is none, or is surely a mistake.
+    """Refuses an output interface that does not exist, or is surely a mistake.
 
-    name: the interface's own. sources: those of the run. Raises CaptureError for one that is not
-    there, ConfigError.
+    name: the interface's own name. sources: the sources of the run. Raises CaptureError if the
+    interface does not exist, and ConfigError.
     """
     known = {name: index for index, name in socket.if_nameindex()}
     if name == ANY:
         raise ConfigError(f"--to: packets leave through one interface, not through {ANY}; name it")
     if name not in known:
         problem = f"--to: there is no interface {shown(name)}{did_you_mean(name, known)}"
-        raise CaptureError(errno.ENODEV, problem)  # it may come, as those to read may
+        # it may appear later, as an interface to read may
+        raise CaptureError(errno.ENODEV, problem)
     for source in interfaces_of(sources):
         if source == ANY:
             raise ConfigError(
@@ -73,31 +78,33 @@ def refuse_output(name: str, sources: Sequence[str | os.PathLike[str]]) -> None:
 
 
 def _below(name: str) -> int | None:
-    """The index of the interface below one, or at the other end of its cable."""
+    """Returns the index of the interface below an interface, or at the other end of its cable."""
     with suppress(OSError):
         return read_link_below(name)
     return None
 
 
 class SystemCounters:
-    """Where the counts of losses come from: the system."""
+    """Reads the system's counts of lost frames."""
 
     def links(self, interface: str | None) -> Mapping[str, LinkCounters]:
-        """The counters of an interface, or of all, by name. Raises OSError."""
+        """Returns the counters of an interface, or of all, by name. Raises OSError."""
         return read_links(interface)
 
     def backlog(self) -> Mapping[int, int]:
-        """Frames that a full backlog dropped, by processor. Raises OSError."""
+        """Returns the frames that a full backlog dropped, by processor. Raises OSError."""
         return read_backlog(SOFTNET_STAT.read_text())
 
 
 class Losses:
-    """Frames that an interface lost since this object was made: no program could see them.
+    """Counts frames that an interface lost since this object was made, before any program could see
+    them.
 
-    These are the frames that its card lost, and those for which the system's backlog was full. The
-    system counts the latter for each processor, together with those of other interfaces, and for
-    each interface, together with frames that it does not handle and that were read: a frame counts
-    when both have counted it. Where the system has no count, it is 0.
+    These are the frames that its card lost, and the frames for which the system's backlog was full.
+    The system counts the latter twice. Per processor, it counts them together with frames of other
+    interfaces. Per interface, it counts them together with frames that it does not handle and that
+    were read. A frame counts if both counters have counted it. Without a count of the system, the
+    loss is 0.
     """
 
     def __init__(self, interface: str, system: SystemCounters | None = None) -> None:
@@ -105,15 +112,17 @@ class Losses:
         self._system = system or SystemCounters()
         self._links: dict[str, LinkCounters] = {}
         self._backlog: dict[int, int] = {}
-        self._unmatched = (0, 0)  # frames of the last look that only one of the two had counted
+        # frames of the last look that only one of the two counters had counted
+        self._unmatched = (0, 0)
         self.count = 0
         self.refresh()
 
     def refresh(self) -> int:
-        """The count up to now; an interface that came back with new counters goes on from there.
+        """Returns the count up to now; for an interface with restarted counters, the count
+        continues.
 
         Losses from before the first look at an interface do not count: while `any` is read,
-        interfaces come, go, and get other names.
+        interfaces appear, disappear, and are renamed.
         """
         with suppress(OSError, ValueError):
             missed, dropped = self._link_growth(self._system.links(self._interface))
@@ -138,8 +147,11 @@ class Losses:
         return grown
 
     def _match(self, dropped: int, full: int) -> int:
-        """Frames that both have counted by now. They are read one after the other, so that one may
-        have counted a frame at the last look already."""
+        """Returns the frames that both counters have counted by now.
+
+        The counters are read one after the other, so one of them may have counted a frame at the
+        last look.
+        """
         early_dropped, early_full = self._unmatched
         both = min(dropped + early_dropped, full + early_full)
         self._unmatched = (
@@ -150,5 +162,5 @@ class Losses:
 
 
 def _grown(before: int, now: int) -> int:
-    """By how much a counter has grown, which may have begun anew."""
+    """Returns the growth of a counter, which may have restarted."""
     return now - before if now >= before else now

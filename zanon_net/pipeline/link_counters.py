@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The system's counters of frames that interfaces received and no program saw: Linux, rtnetlink(7).
+"""System counters of frames that interfaces received and no program saw: Linux, rtnetlink(7).
 
-/proc/net/dev adds up two counters that must be told apart. `rx_missed_errors` are frames that the
-card lost. `rx_dropped` are frames that the system did not deliver to a protocol: those of its own
-input queue, the backlog, when that was full, which nobody saw, and those of protocols that it does
-not handle, which programs that capture have read. Frames refused for their length are there, too.
+/proc/net/dev adds up two counters that must be kept apart. `rx_missed_errors` counts frames that
+the card lost. `rx_dropped` counts frames that the system did not deliver to a protocol. Some of
+them were dropped because the system's input queue, the backlog, was full, and no program saw them.
+Others are of protocols that the system does not handle, and capturing programs have read them.
+Frames refused for their length are counted there, too.
 """
 
 import errno
@@ -45,7 +46,8 @@ class LinkCounters:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """index: another one under the same name is another interface. received: frames so far."""
+    """index: number of the interface; a different index under one name is a different interface.
+    received: frames so far."""
 
     index: int
     is_up: bool
@@ -53,7 +55,7 @@ class LinkState:
 
 
 def read_link_state(interface: str) -> LinkState | None:
-    """The state of an interface; None where there is none. Raises OSError."""
+    """Returns the state of an interface; None if it does not exist. Raises OSError."""
     try:
         for message in _links(interface):
             _family, _type, index, flags, _change = _LINK.unpack_from(message)
@@ -66,7 +68,7 @@ def read_link_state(interface: str) -> LinkState | None:
 
 
 def read_links(interface: str | None) -> dict[str, LinkCounters]:
-    """The counters of an interface, or of all, by name. Raises OSError."""
+    """Returns the counters of an interface, or of all, by name. Raises OSError."""
     links: dict[str, LinkCounters] = {}
     for message in _links(interface):
         links |= _counters(message)
@@ -74,9 +76,10 @@ def read_links(interface: str | None) -> dict[str, LinkCounters]:
 
 
 def read_link_below(interface: str) -> int | None:
-    """The index of the interface below one of a VLAN, or at the other end of a virtual cable.
+    """Returns the index of the interface below a VLAN interface, or at the other end of a virtual
+    cable.
 
-    None where there is none, or it is not of this network namespace. Raises OSError.
+    None if it does not exist, or is not in this network namespace. Raises OSError.
     """
     for message in _links(interface):
         found = _attributes(message)
@@ -86,9 +89,10 @@ def read_link_below(interface: str) -> int | None:
 
 
 def read_interface_name(other: str) -> str | None:
-    """Returns the name of the interface that `other` is another name of (`ip link property add`).
+    """Returns the name of the interface with the alternative name `other` (`ip link property add`).
 
-    None: there is no such interface, or the system does not know. Other names have up to 127 bytes.
+    None if there is no such interface, or the system does not know. Alternative names have up to
+    127 bytes.
     """
     if not 0 < len(os.fsencode(other)) <= _OTHER_NAME_BYTES:
         return None
@@ -99,8 +103,10 @@ def read_interface_name(other: str) -> str | None:
 
 
 def _links(interface: str | None, kind: int = _NAME) -> Iterator[bytes]:
-    """A message about each interface, or about the one with this name, an attribute of the kind.
-    Raises OSError."""
+    """Yields a message about each interface, or about the interface with this name.
+
+    kind: the attribute that has the name. Raises OSError.
+    """
     asked = b"" if interface is None else _attribute(kind, os.fsencode(interface) + b"\0")
     flags = _REQUEST | (_DUMP if interface is None else 0)
     body = _LINK.pack(0, 0, 0, 0, 0) + asked
@@ -124,7 +130,7 @@ def _attribute(kind: int, value: bytes) -> bytes:
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """(type, content) of each netlink message."""
+    """Yields (type, content) of each netlink message."""
     while len(data) >= _HEADER.size:
         length, kind, *_rest = _HEADER.unpack_from(data)
         if length < _HEADER.size:
@@ -134,7 +140,7 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _attributes(message: bytes) -> dict[int, bytes]:
-    """The attributes of a message about a link, by their numbers."""
+    """Returns the attributes of a message about a link, by their numbers."""
     found: dict[int, bytes] = {}
     data = message[_LINK.size :]
     while len(data) >= _ATTRIBUTE.size:
@@ -147,13 +153,15 @@ def _attributes(message: bytes) -> dict[int, bytes]:
 
 
 def _stats(found: Mapping[int, bytes]) -> tuple[int, ...] | None:
-    """The system's counters among the attributes of a link; None where it gives none."""
+    """Returns the system's counters among the attributes of a link; None if the system gives no
+    counters."""
     stats = found.get(_STATS64, b"")
     return _STATS.unpack_from(stats) if len(stats) >= _STATS.size else None
 
 
 def _counters(message: bytes) -> dict[str, LinkCounters]:
-    """The counters in a message about a link, by its name; none where the system gives none."""
+    """Returns the counters in a message about a link, by its name; empty if the system gives no
+    counters."""
     found = _attributes(message)
     stats = _stats(found)
     if _NAME not in found or stats is None:
@@ -163,8 +171,10 @@ def _counters(message: bytes) -> dict[str, LinkCounters]:
 
 
 def read_backlog(text: str) -> Mapping[int, int]:
-    """Frames that a full backlog dropped, of all interfaces, by processor: from the text of
-    /proc/net/softnet_stat."""
+    """Returns the frames of all interfaces that a full backlog dropped, by processor.
+
+    text: content of /proc/net/softnet_stat.
+    """
     dropped = {}
     for number, line in enumerate(text.splitlines()):
         columns = [int(column, 16) for column in line.split()]

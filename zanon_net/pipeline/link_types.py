@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The registry's names of link types."""
+"""Names of link types in the registry."""
 
 from collections.abc import Mapping
 
@@ -58,10 +58,10 @@ LINK_TYPES = {
 
 
 def by_link_type(frames: Mapping[int, int]) -> dict[str, int]:
-    """Frames by the names of their link types, in the order of the numbers."""
+    """Returns frames by the names of their link types, in the order of the numbers."""
     return {link_type_name(number): n for number, n in sorted(frames.items())}
 
 
 def link_type_name(number: int) -> str:
-    """The registry's name of a LINKTYPE, or its number where it is not a common one."""
+    """Returns the registry's name of a LINKTYPE, or its number if it is not a common one."""
     return LINK_TYPES.get(number, f"LINKTYPE_{number}")

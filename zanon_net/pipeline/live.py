@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run's packets from network interfaces, until a signal or the loss of an interface ends it."""
+"""Reads a run's packets from network interfaces, until a signal or the loss of an interface ends
+it."""
 
 import logging
 import time
@@ -18,7 +19,7 @@ from zanon_net.system.log_levels import NOTICE
 
 BATCH_FRAMES = 16384
 WAIT_MS = 100  # longest wait of the core, and so of a signal, a status line or an idle flow
-DRAIN_S = 0.3  # longer than a frame is held back for its turn (ZN_LIVE_HOLD_MS)
+DRAIN_S = 0.3  # longer than a frame waits for its turn (ZN_LIVE_HOLD_MS)
 DRAIN_MAX_S = 10.0  # frames of rings that take longer to empty are counted as lost
 HOUSEKEEPING_S = 1.0
 WARNING_S = 10.0  # between two warnings of one kind, and no less than between status lines
@@ -31,14 +32,14 @@ class Wishes(Protocol):
 
     @property
     def requested(self) -> bool:
-        """Whether the reading is to end."""
+        """True if the reading is to end."""
 
     def take_rotation(self) -> bool:
-        """Whether new files were requested since the last call."""
+        """Returns true if new files were requested since the last call."""
 
 
 class GrowthWarnings:
-    """Warns while a number that should be 0 grows: at its first value, then at times."""
+    """Warns while a number that should be 0 grows: at its first value, and then repeatedly."""
 
     def __init__(self, config: Config) -> None:
         self._interval_s = max(WARNING_S, config.live.status_s or 0.0)
@@ -46,7 +47,7 @@ class GrowthWarnings:
         self._before = 0
 
     def see(self, number: int, text: str | None, now: float) -> None:
-        """Warns with `text` if the number has grown since the last warning and one is due."""
+        """Warns with `text` if the number has grown since the last warning and a warning is due."""
         if number <= self._before or (self._due is not None and now < self._due):
             return
         self._due, self._before = now + self._interval_s, number
@@ -94,20 +95,20 @@ class LiveReader:
         self.started: Callable[[], None] | None = None  # called when the first packet was read
 
     def take_rotation(self) -> bool:
-        """Whether a signal requested new files since the last call."""
+        """Returns true if a signal requested new files since the last call."""
         return self._wishes.take_rotation()
 
     def facts(self) -> list[InterfaceFacts]:
-        """The facts about each interface so far."""
+        """Returns the facts about each interface so far."""
         return self._watch.facts()
 
     def presence(self) -> dict[str, int | None]:
-        """Since when each interface is away, in ns since the epoch; None: it is there."""
+        """Returns when each interface went away, in ns since the epoch; None if it is present."""
         return self._watch.presence()
 
     @property
     def failure(self) -> str | None:
-        """Why the reading ended, if a lost interface ended it and must not."""
+        """The reason for the end of the reading, if a lost interface ended it and must not."""
         return self._watch.failure
 
     def note(self) -> str | None:
@@ -120,7 +121,7 @@ class LiveReader:
         return Drops.of_counters(self._engine.stats).plus(lost)
 
     def loss(self) -> Loss | None:
-        """The loss so far; None where there is none."""
+        """Returns the loss so far; None if no packet was lost."""
         return Loss.of([facts.to_dict() for facts in self.facts()], self.drops())
 
     def batches(self) -> Iterator[None]:
@@ -138,7 +139,7 @@ class LiveReader:
                 self._engine.idle(int((now - last) * 1e9))
                 self._warnings.see(self.loss(), now)  # reads narrow counters before they wrap
             yield
-        _log.info("reading what is left in the rings")
+        _log.info("reading the frames that are left in the rings")
         yield from self._drain()
         self._watch.finish()
 
@@ -152,14 +153,14 @@ class LiveReader:
                 self._learn()
                 yield
             if last - began > DRAIN_MAX_S:
-                while self._batch(0, 0):  # frames that were held back and are due
+                while self._batch(0, 0):  # frames that had to wait and are due
                     self._learn()
                     yield
                 self._interfaces.left_unread()
                 return
 
     def _batch(self, frames: int = BATCH_FRAMES, wait_ms: int = WAIT_MS) -> bool:
-        """Reads the frames that are there; returns whether there were any."""
+        """Reads the frames that are there; returns true if a frame was read."""
         live = self._interfaces.live
         some = live.run(self._engine, frames, wait_ms) > 0
         while self._hooks.see(self._engine):

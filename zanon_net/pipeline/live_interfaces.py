@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Network interfaces that are open, and the facts about each."""
+"""Open network interfaces, and the facts about each."""
 
 import errno
 from collections import Counter
@@ -21,15 +21,15 @@ from zanon_net.pipeline.privileges import explain_missing
 from zanon_net.system.capabilities import capture_in_force
 
 COUNTS = ("bytes", "frames", "received", "dropped")
-"""What the core counts of an interface from when it was opened on."""
+"""Counts of the core about an interface since it was opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterfaceFacts:
     """Counts of the frames that an interface delivered and lost.
 
-    received: frames that passed the filter, also those that found the ring full; of `any` also the
-    second copy of each frame on the loopback interface, which is then left out.
+    received: frames that passed the filter, including frames that found the ring full. For `any`,
+    also the second copy of each frame on the loopback interface, which is then left out.
     """
 
     name: str
@@ -42,7 +42,7 @@ class InterfaceFacts:
     away: Away = field(default_factory=Away)
 
     def to_dict(self) -> dict[str, Any]:
-        """The interface as the manifest has it."""
+        """Returns the interface as the manifest has it."""
         return {
             "name": self.name,
             "format": INTERFACE,
@@ -87,13 +87,13 @@ class LiveInterfaces:
         self._losses = [Losses(name) for name in names]
 
     def gone(self, i: int) -> bool:
-        """Whether the i-th interface is gone, and all that it brought before is read."""
+        """Returns true if the i-th interface is gone, and all of its earlier frames are read."""
         return self.live.gone(i)
 
     def reopen(self, i: int, missed: int) -> None:
-        """Opens the i-th interface again, which is gone.
+        """Opens the i-th interface, which is gone, again.
 
-        missed: frames that passed it since it is back. Raises ZanonError: it is still gone.
+        missed: frames that passed it since it is back. Raises ZanonError if it is still gone.
         """
         known = self.live.facts()[i]
         with capture_in_force() if self._keeps_capture else nullcontext():
@@ -102,7 +102,8 @@ class LiveInterfaces:
         self._former_types[i][known["link_type"]] += known["frames"]
 
     def stop(self) -> None:
-        """Lets no more frames in; what an interface loses from now on is no loss of the run's."""
+        """Lets no more frames in. Frames that an interface loses from now on do not count as lost
+        by the run."""
         for losses in self._losses:
             losses.refresh()
         self.live.stop()
@@ -117,7 +118,7 @@ class LiveInterfaces:
         self._last = self.facts()
 
     def facts(self) -> list[InterfaceFacts]:
-        """The facts about each interface so far."""
+        """Returns the facts about each interface so far."""
         if self._last is not None:
             return self._last
         return [self._facts_of(i, known) for i, known in enumerate(self.live.facts())]
@@ -140,12 +141,12 @@ class LiveInterfaces:
         )
 
     def close(self) -> None:
-        """Closes them; again is fine."""
+        """Closes the interfaces. A second call does nothing."""
         self.live.close()
 
 
 def refuse_live_settings(config: Config) -> None:
-    """Raises ConfigError for a setting that says nothing about captures."""
+    """Raises ConfigError for a setting that has no effect on captures."""
     for name in ("ring", "snaplen", "promiscuous", "fail_on_loss", "on_lost"):
         if getattr(config.live, name) != RUN[name].default:
             raise ConfigError(f"{name}: is for network interfaces; leave it out for captures")
@@ -154,11 +155,11 @@ def refuse_live_settings(config: Config) -> None:
 def open_interfaces(names: Sequence[str], others: int, config: Config) -> LiveInterfaces:
     """Opens interfaces.
 
-    others: the number of sources that are none. Raises ConfigError when there are any, or when the
-    settings do not say who is a user; CaptureError or CapacityError.
+    others: the number of sources that are not interfaces. Raises ConfigError if there are any, or
+    if the settings do not define the users' networks; CaptureError or CapacityError.
     """
     if others:
-        raise ConfigError(f"{names[0]} is a network interface and cannot be read beside captures")
+        raise ConfigError(f"{names[0]} is a network interface and cannot be read with captures")
     if len(set(names)) < len(names):
         raise ConfigError("give each interface once")
     if ANY in names and len(names) > 1:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest of a run: all that machines can read about it, in counts."""
+"""Manifest of a run: all that machines can read about it, in counts."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,15 +27,18 @@ Z_EQUALS_1 = "z = 1: every name is released, also one that a single user visited
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a run, or where it is.
+    """The end of a run, or its present state.
 
-    files: {"file", "bytes", "records"} of each that appears. written: records in them, by output.
-    error: why the run ended early, None where it did not. drops: packets lost before that.
-    was_cut: there was no room for more, and the last files were cut to whole records.
-    sent: the packets that were to leave through an interface; None where none were.
-    disk: what became of the output on its disk. running: it has not come yet, and all this is the
-    state so far. waited: how long answers of a counter were waited for, if longer than was asked.
-    captures: what to do about captures that do not belong one after the other.
+    files: {"file", "bytes", "records"} of each file that appears.
+    written: records in them, by output.
+    error: the reason why the run ended early, or None.
+    drops: packets lost before the end.
+    was_cut: true if there was no space for more, and the last files were cut to whole records.
+    sent: the packets that were to leave through an interface; None if the output is no interface.
+    disk: the state of the output on the disk.
+    running: true if the run has not ended, and all fields are the state so far.
+    waited: time that answers of a counter were waited for, if longer than the setting.
+    captures: advice about captures that do not belong one after the other.
     """
 
     files: Sequence[Mapping[str, Any]]
@@ -51,7 +54,8 @@ class Ending:
     captures: str | None = None
 
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
-        """Accounts for the records of closed flows: of each format, written, left_out and lost."""
+        """Returns the fates of the records of closed flows: of each format, written, left_out and
+        lost."""
         records, midstream = counters["records"], counters["records_midstream"]
         formats: dict[str, tuple[int, int]] = {}
         for name in ("csv", "jsonl", "parquet", "tstat"):
@@ -74,17 +78,18 @@ class Ending:
         }
 
     def _rest(self, records: int, lost: int) -> dict[str, int]:
-        """Records that are in no file that has appeared. lost: those that were not written."""
+        """Returns the records that are in no file that has appeared. lost: records that were not
+        written."""
         return {"lost": lost, "unfinished": records - lost} if self.running else {"lost": records}
 
 
 def build_manifest(
     config: Config, totals: Totals, sources: Iterable[Facts], ending: Ending
 ) -> dict[str, Any]:
-    """The manifest of a run.
+    """Returns the manifest of a run.
 
-    The same input, settings and key file give the same manifest: nothing in it depends on how long
-    the run took.
+    The same input, settings and key file give the same manifest: it does not depend on the duration
+    of the run.
     """
     listed = list(sources)
     described = [source.to_dict() for source in listed]
@@ -145,7 +150,7 @@ PSEUDONYMS_KEEP = {
     "crypto-pan": "the prefixes of addresses, by which pseudonyms of two epochs can be joined",
     "random": "nothing: no network can be told from another",
 }
-"""What is kept of addresses, which is what the choice costs."""
+"""Structure of addresses that each kind of pseudonyms keeps, and so discloses."""
 
 
 def _pseudonyms(config: Config, totals: Totals) -> dict[str, Any]:
@@ -178,9 +183,9 @@ def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:
 
 
 def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
-    """The manifest as it is written: ASCII, two spaces a level.
+    """Returns the manifest as it is written: ASCII, two spaces a level.
 
-    Paths in it are readable, as strict readers of JSON reject half surrogate pairs.
+    Paths in it are readable, because strict readers of JSON reject half surrogate pairs.
     """
     written = json.loads(readable(json.dumps(manifest, ensure_ascii=False)))
     return (json.dumps(written, indent=2) + "\n").encode("ascii")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every metric of a run, in one table: names, labels and values for Prometheus.
 
-Whoever reads metrics learns counts, and no rare visit from them: no label comes from the traffic,
-and values have three digits. The times among them come from settings and the clock.
+Metrics disclose counts, and no rare visit: no label comes from the traffic, and values have three
+digits. The times among them come from settings and the clock.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,17 +20,17 @@ DIGITS = 3
 MINUTE_NS = 60_000_000_000
 
 Value = float | Mapping[str, float] | None
-"""A number; one for each value of the label; or None where there is none yet."""
+"""A number; one number for each value of the label; or None if there is no number yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The state of a run at one time; its metrics come from it.
+    """State of a run at one time, from which its metrics are computed.
 
-    drops: packets lost so far. z: now. rotate_ns: the length of an epoch. output: (bytes, records)
-    that were handed on so far, by format. The rates are over the time since the snapshot before.
-    ztable_bytes: memory of the z-table. disk: what became of the output there. interfaces: whether
-    each that is read is there.
+    drops: packets lost so far. z: present z. rotate_ns: length of an epoch in ns. output: (bytes,
+    records) passed on so far, by format. packets_per_s, bits_per_s: rates since the previous
+    snapshot. ztable_bytes: memory of the z-table. disk: state of the output on the disk.
+    interfaces: true for each interface that is present.
     """
 
     totals: Totals
@@ -48,7 +48,10 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A row. name: behind `zanon_`. kind: counter, gauge, info, time (s since the Unix epoch)."""
+    """A metric.
+
+    name: the name after `zanon_`. kind: counter, gauge, info, time (s since the Unix epoch).
+    """
 
     name: str
     kind: str
@@ -62,7 +65,7 @@ class Metric:
         return f"zanon_{self.name}"
 
     def samples(self, snapshot: Any) -> list[tuple[Sequence[str], float]]:
-        """(values of the labels, number of three digits) at a snapshot."""
+        """Returns (values of the labels, number of three digits) at a snapshot."""
         value = self.value(snapshot)
         if value is None:
             return []
@@ -74,7 +77,7 @@ class Metric:
 
 
 def rounded(number: float) -> float:
-    """The number with its first DIGITS digits; rounded counters still never decrease."""
+    """Returns the number with its first DIGITS digits; rounded counters still never decrease."""
     return float(f"{number:.{DIGITS}g}")
 
 
@@ -87,7 +90,7 @@ def _table(counter: str) -> Callable[[Snapshot], Value]:
 
 
 def _group(group: str, prefix: str) -> Callable[[Snapshot], dict[str, float]]:
-    """The counters of a group by their names without the prefix."""
+    """Returns the counters of a group by their names without the prefix."""
     return lambda snapshot: {
         name.removeprefix(prefix): snapshot.totals.counters[name]
         for name, member_of, _text in STAT_INFO
@@ -106,7 +109,10 @@ def _open_flows(snapshot: Snapshot) -> Value:
 
 
 def _epoch_start(snapshot: Snapshot) -> Value:
-    """In s, down to the minute: a shorter epoch would tell when the last packet came."""
+    """Returns the start of the epoch in s, down to the minute.
+
+    The start of a shorter epoch would disclose the time of the last packet.
+    """
     if snapshot.totals.time_range_ns is None:
         return None
     last_ns = snapshot.totals.time_range_ns[1]
@@ -162,7 +168,7 @@ METRICS = (
     Metric(
         name="interface_up",
         kind="gauge",
-        help="1: the interface is read; 0: it is away. None of captures.",
+        help="1: the interface is read; 0: it is away. Without captures.",
         label="interface",
         value=lambda snapshot: snapshot.interfaces,
     ),
@@ -226,7 +232,7 @@ METRICS = (
     Metric(
         name="clock_jumps_total",
         kind="counter",
-        help="Times that the clock of the packets jumped, and the z-table began anew.",
+        help="Times that the clock of the packets jumped, and the z-table was emptied.",
         value=_table("clock_jumps"),
     ),
     Metric(
@@ -256,7 +262,7 @@ METRICS = (
     Metric(
         name="output_bytes_total",
         kind="counter",
-        help="Bytes of these records before compression, by format; none of Parquet's.",
+        help="Bytes of these records before compression, by format, without Parquet.",
         label="format",
         value=lambda snapshot: {name: n for name, (n, _records) in snapshot.output.items()},
     ),
@@ -292,4 +298,4 @@ METRICS = (
         value=lambda snapshot: float(snapshot.disk.waits),
     ),
 )
-"""The table; docs/reference/metrics.md explains it."""
+"""Table of all metrics; docs/reference/metrics.md explains it."""

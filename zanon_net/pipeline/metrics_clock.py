@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshots of a run that its metrics come from: one every ten seconds, by the run's loop."""
+"""Takes the snapshots of a run for its metrics every ten seconds, in the run's loop."""
 
 import time
 from collections import Counter
@@ -16,7 +16,8 @@ from zanon_net.pipeline.totals import Totals
 from zanon_net.pipeline.window_hooks import WindowHooks
 
 REFRESH_S = 10.0
-"""No less, but for the last one: by shorter steps a reader could tell single flows."""
+"""Least time between two snapshots, except before the last: shorter steps would disclose single
+flows."""
 
 
 class OutputCounts:
@@ -39,7 +40,7 @@ class OutputCounts:
             self._records[FORMAT_OF[output]] += rows
 
     def by_format(self) -> dict[str, tuple[int, int]]:
-        """(bytes, records) of each format that is written."""
+        """Returns (bytes, records) of each format that is written."""
         return {name: (self._bytes[name], self._records[name]) for name in self._formats}
 
 
@@ -63,13 +64,13 @@ class MetricsClock:
         self._packets = self._octets = self._lost = 0
 
     def tick(self, now: float) -> None:
-        """Makes a snapshot if one is due; call it often, it is cheap."""
+        """Makes a snapshot if one is due; cheap enough to be called often."""
         if now >= self._due:
             self._due = now + REFRESH_S
             self.take(now)
 
     def take(self, now: float) -> None:
-        """Makes a snapshot, also where none is due: the last one."""
+        """Makes a snapshot even if none is due: the last one."""
         totals, drops = Totals.of(self._engine), self._drops()
         packets, octets = totals.counters["frames"], totals.counters["bytes_wire"]
         seconds = max(now - self._before, 1e-9)

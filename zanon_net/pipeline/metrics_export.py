@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where metrics leave a run: an HTTP server for Prometheus, a file for node_exporter.
+"""Exports metrics of a run: an HTTP server for Prometheus, a file for node_exporter.
 
 Both get the snapshots that the run's own loop takes; the server's thread touches nothing else of
 the run.
@@ -30,8 +30,8 @@ from zanon_net.pipeline.metrics import METRICS, Metric, rounded
 from zanon_net.system.file_errors import explained
 from zanon_net.system.signals import signals_blocked
 
-CLIENT_TIMEOUT_S = 5.0  # for a client to ask and to hear the answer
-CLIENTS_MAX = 8  # that are answered at once
+CLIENT_TIMEOUT_S = 5.0  # for a client to send its request and to read the answer
+CLIENTS_MAX = 8  # that are answered at a time
 QUEUE_MAX = 128  # connections that wait to be accepted
 POLL_S = 0.1  # the longest that the end of a run waits for the server
 OURS = b"# HELP zanon_"  # the first bytes of a file of metrics
@@ -48,14 +48,14 @@ _log = logging.getLogger("zanon_net")
 
 
 class MetricsCollector(Collector):
-    """The metrics that are given out: those of the last snapshot, and how old they are."""
+    """The metrics that are exported: the metrics of the last snapshot, and their age."""
 
     def __init__(self, metrics: Sequence[Metric] = METRICS) -> None:
         self._metrics = metrics
         self._latest: tuple[float, Sequence[Family]] = (time.monotonic(), ())
 
     def take(self, snapshot: Any) -> None:
-        """Replaces the metrics at once, for whichever thread reads them."""
+        """Replaces the metrics at once, for every thread that reads them."""
         self._latest = (time.monotonic(), [_family(metric, snapshot) for metric in self._metrics])
 
     def collect(self) -> Iterable[Family]:
@@ -75,12 +75,13 @@ def _family(metric: Metric, snapshot: Any) -> Family:
 
 
 class MetricsServer(HTTPServer):
-    """Listens from now on, and answers once it is started: each client in a thread of its own.
+    """Server that listens from its creation, and answers after start(): each client in a thread of
+    its own.
 
-    At most CLIENTS_MAX clients are answered at once. One more ends the connection of the client
-    that is there for the longest time, so that clients who ask slowly keep out no other client.
+    At most CLIENTS_MAX clients are answered at once. A further client ends the connection of the
+    oldest client, so that slow clients keep out no other client.
 
-    Raises ZanonError where it cannot listen.
+    Raises ZanonError if it cannot listen.
     """
 
     allow_reuse_port = False  # two runs on one port would take turns
@@ -100,11 +101,12 @@ class MetricsServer(HTTPServer):
         self.timeout = POLL_S  # of handle_request
         self._thread: Thread | None = None
         self._changed = Condition()  # guards _clients
-        self._clients: dict[socket.socket, float] = {}  # those being answered, and since when
+        # clients that are answered, and the time of their arrival
+        self._clients: dict[socket.socket, float] = {}
         self._is_closing = False
 
     def server_bind(self) -> None:
-        """See HTTPServer, which would look its own name up, and wait for an answer."""
+        """See HTTPServer, whose method would look its own name up, and wait for an answer."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", self.server_address[1]
 
@@ -127,7 +129,7 @@ class MetricsServer(HTTPServer):
         return len(self._clients) < CLIENTS_MAX
 
     def _answer(self, request: Any, client_address: Any) -> None:
-        with suppress(Exception):  # nothing is said of a client that went away
+        with suppress(Exception):  # a client that went away is not reported
             self.finish_request(request, client_address)
         self._end(request)
 
@@ -150,14 +152,14 @@ class MetricsServer(HTTPServer):
             self._end_slow(time.monotonic() - CLIENT_TIMEOUT_S)
 
     def _end_slow(self, since: float) -> None:
-        """Ends the connections of clients that are there since then, or for longer."""
+        """Ends the connections of clients that arrived then or before."""
         with self._changed:
             for client, began in self._clients.items():
                 if began <= since:
                     _cut_off(client)
 
     def close(self) -> None:
-        """Ends it, and cuts off clients that are slow; again is fine."""
+        """Ends the server, and cuts off slow clients. A second call does nothing."""
         self._is_closing = True
         if self._thread is not None:
             self._thread.join()
@@ -181,9 +183,9 @@ _HANDLING: dict[str, Any] = {
 
 
 class MetricsFile:
-    """The file, which readers find whole at any time. It replaces no file but one of metrics.
+    """File that readers find whole at any time. It replaces only a file of metrics.
 
-    Raises ConfigError where there is another.
+    Raises ConfigError if there is another file.
     """
 
     def __init__(self, path: str | os.PathLike[str], registry: CollectorRegistry) -> None:
@@ -196,7 +198,7 @@ class MetricsFile:
     def _refuse_another(self) -> None:
         begin = b""
         if self._path.is_file():
-            with suppress(OSError), self._path.open("rb") as there:  # to write it will fail, too
+            with suppress(OSError), self._path.open("rb") as there:  # writing will then fail, too
                 begin = there.read(len(OURS))
         if begin not in (b"", OURS):
             raise ConfigError(
@@ -204,7 +206,8 @@ class MetricsFile:
             )
 
     def write(self) -> None:
-        """Replaces it. Raises OutputError the first time; later it warns, and the run goes on."""
+        """Replaces the file. Raises OutputError the first time; later it warns, and the run
+        continues."""
         try:
             with explained("write", self._path):
                 self._replace(generate_latest(self._registry))
@@ -213,14 +216,14 @@ class MetricsFile:
             if not self._written:
                 raise
             if not self._fails:
-                _log.warning("warning: %s; the run goes on", error)
+                _log.warning("warning: %s; the run continues", error)
             self._fails = True
 
     def _replace(self, content: bytes) -> None:
         partial = self._path.with_name(f".{self._path.name}.partial")  # node_exporter skips it
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            partial.unlink(missing_ok=True)  # of a run that was killed
+            partial.unlink(missing_ok=True)  # left by a run that was killed
             with os.fdopen(os.open(partial, flags, FILE_MODE), "wb") as file:
                 os.fchmod(file.fileno(), FILE_MODE)
                 file.write(content)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where metrics go, whichever table they are of: a server, a file, both or neither."""
+"""Outputs of metrics, for any table of metrics: a server, a file, both or neither."""
 
 import os
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class MetricsOutputs:
-    """Listens, or opens the file, at once. Raises ZanonError where it cannot, or where the library
-    of the metrics is missing."""
+    """Listens, or opens the file, at once. Raises ZanonError if that fails, or if the library of
+    the metrics is missing."""
 
     def __init__(
         self, metrics: Sequence[Metric], address: str | None, path: str | os.PathLike[str] | None
@@ -51,11 +51,11 @@ class MetricsOutputs:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is one."""
+        """True if metrics are exported."""
         return self._collector is not None
 
     def start(self) -> None:
-        """Answers from now on."""
+        """Starts to answer."""
         if self._server is not None:
             self._server.start()
 
@@ -67,6 +67,6 @@ class MetricsOutputs:
             self._file.write()
 
     def close(self) -> None:
-        """Ends the server; again is fine."""
+        """Ends the server. A second call does nothing."""
         if self._server is not None:
             self._server.close()

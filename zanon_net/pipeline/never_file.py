@@ -18,7 +18,7 @@ _log = logging.getLogger("zanon_net")
 class NeverFile:
     """Gives an engine the suffixes of the file each time that a signal requests it.
 
-    A file that cannot be read, or holds no suffix, leaves the list as it is, with a warning.
+    If the file cannot be read or has no suffix, the list stays as it is, with a warning.
     """
 
     def __init__(self, engine: PacketEngine, config: Config, interruption: Interruption) -> None:
@@ -43,7 +43,8 @@ class NeverFile:
         _log.log(NOTICE, "never: %s was read again: %d suffixes", self._path, self._suffixes)
 
     def facts(self) -> dict[str, Any]:
-        """The manifest's entry of a list that was read again; empty if the list did not change."""
+        """Returns the manifest's entry of a list that was read again; empty if the list did not
+        change."""
         if not self._times:
             return {}
         return {"never_reread": {"times": self._times, "suffixes": self._suffixes}}

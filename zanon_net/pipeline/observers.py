@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that watch a run while it goes on: Prometheus, node_exporter, the service manager."""
+"""Programs that watch a run while it is active: Prometheus, node_exporter, the service manager."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,10 +18,10 @@ from zanon_net.system.service import ServiceManager
 
 
 class Observers:
-    """Tells them about one run; where there are none, nothing is done for them.
+    """Reports one run to its observers; costs nothing without observers.
 
-    Made while the process has the rights to listen. Raises ZanonError where it cannot, or where
-    the library of the metrics is missing.
+    It must be made while the process has the rights to listen. Raises ZanonError if listening
+    fails, or if the library of the metrics is missing.
     """
 
     def __init__(self, settings: LiveSettings, service: ServiceManager | None = None) -> None:
@@ -37,7 +37,8 @@ class Observers:
         disk: Callable[[], DiskFacts],
         presence: Callable[[], Mapping[str, int | None]] = dict,
     ) -> None:
-        """The run is about to read, with everything open. Raises OutputError."""
+        """Starts the reports; the run is about to read, with everything open. Raises
+        OutputError."""
         if self._service is not None or self._metrics.is_there:
             self._clock = MetricsClock(engine, drops, hooks, self._publish, disk, presence)
             self._clock.tick(time.monotonic())
@@ -51,7 +52,7 @@ class Observers:
             self._clock.output.add(parts)
 
     def tick(self) -> None:
-        """The run is alive; to be called after each batch."""
+        """Reports that the run is alive; to be called after each batch."""
         if self._clock is not None:
             now = time.monotonic()
             self._clock.tick(now)
@@ -59,17 +60,17 @@ class Observers:
                 self._service.beat(now)
 
     def stopping(self) -> None:
-        """The run reads no more, and writes what is left."""
+        """Reports that the run reads no more, and writes its remaining output."""
         if self._service is not None:
             self._service.stopping()
 
     def finish(self) -> None:
-        """The run is over, and the last metrics are those of its manifest."""
+        """Reports the end of the run with the metrics of its manifest."""
         if self._clock is not None:
             self._clock.take(time.monotonic())
 
     def close(self) -> None:
-        """Ends the server; again is fine."""
+        """Ends the server. A second call does nothing."""
         self._metrics.close()
 
     def _publish(self, snapshot: Snapshot) -> None:
@@ -79,7 +80,8 @@ class Observers:
 
 
 def _status(snapshot: Snapshot) -> str:
-    """A line that every user of the system may read, so that it has three digits, too."""
+    """Returns a status line. Every user of the system may read it, so its values have three digits,
+    too."""
     packets, lost = snapshot.totals.counters["frames"], snapshot.drops.total
     away = "".join(f", interface {name} away" for name, up in snapshot.interfaces.items() if not up)
     return (

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The fates of the frames that a run with packets read: each has one, and a counter.
+"""Fates of the frames that a run with packets read: each has one, and a counter.
 
-frames = passed + masked + the sum of dropped, of the packets themselves and of each view of them.
-Dropped are frames of which no packet could be read (the counters drop_*), and packets that did not
-leave (packets_dropped_*). Each fragment counts for itself. Some counters only say why: drop_flow_*
-of packets that are in packets_dropped_no_flow, and drop_fragment_* of fragments that are in
-packets_dropped_fragment.
+frames = passed + masked + the sum of dropped, for the packets themselves and for each view of them.
+Dropped frames are frames of which no packet could be read (the counters drop_*), and packets that
+did not leave (packets_dropped_*). Each fragment counts as a frame. Some counters only give a
+reason: drop_flow_* counts packets that are in packets_dropped_no_flow, and drop_fragment_* counts
+fragments that are in packets_dropped_fragment.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ _PREFIX_OF_TEXT = "not emitted: "
 
 
 def dropped(counters: Mapping[str, int]) -> dict[str, int]:
-    """Frames that did not leave, by reason."""
+    """Returns the frames that did not leave, by reason."""
     return {
         name.removeprefix(prefix): counters[name]
         for prefix in (_NOT_DECODED, _NOT_EMITTED)
@@ -37,7 +37,7 @@ def dropped(counters: Mapping[str, int]) -> dict[str, int]:
 
 
 def dropped_lines(counters: Mapping[str, int]) -> list[tuple[str, int]]:
-    """(text, count) of each reason that no counter of drop_* has, if it is not zero."""
+    """Returns (text, count) of each reason without a drop_* counter, if the count is not zero."""
     return [
         (text.removeprefix(_PREFIX_OF_TEXT), counters[name])
         for name, _group, text in STAT_INFO
@@ -46,12 +46,12 @@ def dropped_lines(counters: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def of_view(counters: Mapping[str, int], view: Mapping[str, int]) -> dict[str, int]:
-    """The counters of a run as they would be if its packets were those of a view."""
+    """Returns the counters of a run as if its packets were the packets of a view."""
     return {**counters, **{name: view[name] for name, group, _ in STAT_INFO if group == "packet"}}
 
 
 def manifest_of(totals: Totals, views: Sequence[PacketView]) -> dict[str, Any]:
-    """The fates and what packets hold, as the manifest has them."""
+    """Returns the fates, and the fields of packets, as the manifest has them."""
     return {
         "frames": totals.counters["frames"],
         **_left(totals.counters),
@@ -97,10 +97,10 @@ def _left(counters: Mapping[str, int]) -> dict[str, Any]:
 def check(
     counters: Mapping[str, int], written: Mapping[str, int], names: Iterable[str] = OUTPUTS
 ) -> None:
-    """Raises OutputError where a frame has no fate, or several, before its output appears.
+    """Raises OutputError if a frame has no fate, or several, before its output appears.
 
     counters: of an engine that has finished, or of a view of it. written: frames in each output, by
-    the core's names; without one of `names` there is nothing to check.
+    the core's names; without an output of `names` nothing is checked.
     """
     outputs = [name for name in names if name in written]
     if not outputs:
@@ -123,7 +123,7 @@ def check(
 def check_views(
     counters: Mapping[str, int], views: Sequence[Mapping[str, int]], written: Mapping[str, int]
 ) -> None:
-    """Does the same for each view. views: their counters."""
+    """Checks each view as `refuse_unaccounted` does. views: their counters."""
     for number, view in enumerate(views, start=1):
         names = [f"view{number}_{output}" for output in OUTPUTS]
         check(of_view(counters, view), written, names)

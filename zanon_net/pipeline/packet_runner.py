@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run from captures or interfaces to one file of anonymized packets, or to an interface."""
+"""Runs captures or interfaces to one file of anonymized packets, or to an interface."""
 
 import errno
 import logging
@@ -41,7 +41,7 @@ from zanon_net.system.streams import STDIN, Source, check_sources
 
 ON_STDOUT = "pcapng"
 TO_INTERFACE = "pcap"
-NAMED = "name it .pcap or .pcapng, also with .gz or .zst behind that, or - for standard output"
+NAMED = "name it .pcap or .pcapng, also with .gz or .zst after that, or - for standard output"
 
 _log = logging.getLogger("zanon_net")
 
@@ -56,14 +56,15 @@ class PacketFile:
 
     @property
     def ending(self) -> str:
-        """How the name of the file ends, but for capitals."""
+        """The end of the file's name, in lower case."""
         return f".{self.format}{SUFFIXES[self.compression]}"
 
     @classmethod
     def named(cls, out: Source, wanted: str | None) -> "PacketFile":
-        """The file of this name. wanted: the format, None for that of the name.
+        """Returns the file of this name. wanted: the format; None: the format that the name ends
+        with.
 
-        Raises ConfigError where the name tells no format, or another one.
+        Raises ConfigError if the name has no ending of a format, or the ending of another format.
         """
         if wanted is not None and wanted not in PACKET_FORMATS:
             raise ConfigError(f"format: must be {' or '.join(PACKET_FORMATS)}")
@@ -78,8 +79,8 @@ class PacketFile:
         known = [found for ending, found in endings.items() if path.name.lower().endswith(ending)]
         if not known:
             is_link = bool(interfaces_of([out]))
-            what = "is a network interface, no file" if is_link else "tells no format of packets"
-            raise ConfigError(f"{out or 'an output without a name'} {what}; {NAMED}")
+            what = "is a network interface, no file" if is_link else "names no packet format"
+            raise ConfigError(f"{out or 'an empty name'} {what}; {NAMED}")
         ((name, compression),) = known
         if wanted not in (None, name):
             raise ConfigError(f"format: {path.name} is named {name}; leave the format out")
@@ -102,18 +103,18 @@ def packets(
     **settings: Any,
 ) -> Report:
     """Turns captures, or the traffic of network interfaces, into one capture of packets that may be
-    shared: built anew, names and addresses by the rules of `run`.
+    shared: new packets, with names and addresses by the rules of `run`.
 
     source: as `run` takes it.
-    out: a new file, which ends in .pcap or .pcapng, also with .gz or .zst behind that; beside it a
-        manifest appears, OUT.manifest.json, and the file of each view, such as out.strict.pcapng.
-        Or "-" for standard output.
+    out: a new file, which ends in .pcap or .pcapng, also with .gz or .zst after that; or "-" for
+        standard output. Next to the file appear its manifest, OUT.manifest.json, and the file of
+        each view, such as out.strict.pcapng.
     to: an Ethernet interface, instead of `out`: packets are sent through it as they are ready.
-    config: the settings; the defaults when None. Those of logs have no meaning here.
+    config: the settings; the defaults if None. Settings of logs have no effect here.
     format: "pcap" or "pcapng", for standard output; None: pcapng.
-    dry_run: everything is done and counted, and nothing written.
+    dry_run: if true, everything is done and counted, and nothing is written.
     progress, on_status, interruption, started, service: as `run` takes them.
-    settings: single settings over those of config, such as z=10 or payload="cut".
+    settings: single settings, which override config, such as z=10 or payload="cut".
 
     Returns the Report. Raises ConfigError, CaptureError, FormatError, CapacityError or OutputError
     as `run` does; after any error there is no file.
@@ -157,7 +158,8 @@ def _sink_opener(
     config: Config,
     dry_run: bool,
 ) -> Callable[[pwd.struct_passwd | None, ExitStack], Callable[[Plan], Sink]]:
-    """What opens the sink: the interface while the process may, all else as `user`."""
+    """Returns the opener of the sink: an interface is opened while the process may, a file as
+    `user`."""
 
     def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
         sink = None if to is None else _open_interface(to, sources, stack)
@@ -176,7 +178,7 @@ def _sink_opener(
 
 
 def _check_interface(to: str, sources: Sequence[Source], config: Config, form: str | None) -> None:
-    """Raises ConfigError where packets must not leave through this interface."""
+    """Raises ConfigError if packets must not leave through this interface."""
     check_sources(sources)
     if form is not None:
         raise ConfigError("format: is for files; leave it out with --to")
@@ -187,7 +189,7 @@ def _check_interface(to: str, sources: Sequence[Source], config: Config, form: s
         )
     if config.views:
         raise ConfigError(
-            "view: a view needs a file of its own, beside OUT; leave it out with --to"
+            "view: a view needs a file of its own, next to OUT; leave it out with --to"
         )
     if config.packets.payload == "cut":
         raise ConfigError(
@@ -198,7 +200,8 @@ def _check_interface(to: str, sources: Sequence[Source], config: Config, form: s
 
 
 def _open_interface(to: str, sources: Sequence[Source], stack: ExitStack) -> InterfaceSink:
-    """Opens it, while the process may; `stack` closes it. Raises ConfigError or CaptureError."""
+    """Opens the interface, while the process may; `stack` closes it. Raises ConfigError or
+    CaptureError."""
     try:
         sink = InterfaceSink(to, waits=not interfaces_of(sources))
     except CaptureError as error:
@@ -212,14 +215,14 @@ def _open_interface(to: str, sources: Sequence[Source], stack: ExitStack) -> Int
 
 
 def _check(file: PacketFile, sources: Sequence[Source], config: Config) -> None:
-    """Raises ConfigError where a file is taken, or would be read, before anything is."""
+    """Raises ConfigError if a file is taken, or would be read, before any source is opened."""
     check_sources(sources)
     views = config.views
     popularity = config.output.popularity
     check_out("-" if file.path is None else None, sources, popularity)
     if file.path is None:
         if views:
-            raise ConfigError("view: a view needs a file of its own, beside OUT; name a file")
+            raise ConfigError("view: a view needs a file of its own, next to OUT; name a file")
         return
     others = [view_path(file.path, file.ending, view.name) for view in views]
     for path in (file.path, *others):
@@ -236,8 +239,8 @@ def _check(file: PacketFile, sources: Sequence[Source], config: Config) -> None:
 
 
 def _refuse_source(path: Path, source: Path) -> None:
-    """Raises ConfigError where `path` is the source, or would lie in it."""
-    with explained("write", path):  # the working folder may be gone
+    """Raises ConfigError if `path` is the source, or would lie in it."""
+    with explained("write", path):  # the working folder may have been removed
         real, read = Path(os.path.realpath(path)), Path(os.path.realpath(source))
         if real == read or (path.exists() and source.exists() and path.samefile(source)):
             raise ConfigError(f"{path} is also a source; choose another file to write")

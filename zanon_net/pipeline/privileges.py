@@ -21,7 +21,8 @@ from zanon_net.system.hardening import forbid_core_dumps, gain_no_privileges
 
 
 def find_user(name: str) -> pwd.struct_passwd:
-    """The user to go on as. Raises ConfigError when that cannot be done."""
+    """Returns the user to continue as. Raises ConfigError if the process cannot become that
+    user."""
     try:
         user = pwd.getpwnam(name)
     except (KeyError, ValueError):
@@ -34,9 +35,9 @@ def find_user(name: str) -> pwd.struct_passwd:
 
 
 def load_libraries(config: Config) -> None:
-    """Imports libraries that a run would import later, as a user who may not be able to read them.
+    """Imports libraries that a run would import later, when its user may not be able to read them.
 
-    Raises ZanonError where one is missing.
+    Raises ZanonError if a library is missing.
     """
     if "parquet" in config.output.format:
         parquet()
@@ -51,7 +52,8 @@ def go_on_as(
     *,
     keeps_capture: bool = False,
 ) -> str | os.PathLike[str]:
-    """Becomes `user`, for whom the folder `out` is made if it does not exist; returns the output.
+    """Becomes `user`, after making the folder `out` for the user if it does not exist; returns the
+    output.
 
     out: as `run` takes it. `stack` removes the folder if it stayed empty. keeps_capture, and
     raises: as `become`.
@@ -73,9 +75,9 @@ def _remove_empty(folder: Path) -> None:
 
 
 def become(user: pwd.struct_passwd, *, keeps_capture: bool = False) -> None:
-    """Goes on as `user`, with its groups and without a way back. Raises ZanonError.
+    """Continues as `user`, with its groups and without a way back. Raises ZanonError.
 
-    keeps_capture: the right to capture stays at hand, see `capabilities`.
+    keeps_capture: if true, the right to capture stays permitted, see `capabilities`.
     """
     if keeps_capture:
         _keep(keep_over_change_of_user)
@@ -90,7 +92,7 @@ def become(user: pwd.struct_passwd, *, keeps_capture: bool = False) -> None:
     with suppress(OSError):
         os.setuid(0)
     if 0 in (*os.getresuid(), *os.getresgid()):
-        raise ZanonError(f"cannot become {user.pw_name}: root's rights could be had again")
+        raise ZanonError(f"cannot become {user.pw_name}: root's rights could be regained")
     gain_no_privileges()
     forbid_core_dumps()  # a change of user makes the process dumpable again
 
@@ -108,7 +110,7 @@ def _keep(step: Callable[[], None]) -> None:
 
 
 def explain_missing(error: CaptureError) -> CaptureError:
-    """Adds to `error`, which is about a missing capability, what to do about it."""
+    """Adds the remedy to `error`, which is about a missing capability."""
     program = Path(sys.executable).resolve()
     advice = (
         "run it as root (sudo zanon-net run ... --drop-to USER), or let every program of this"

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The connections of a probe under its numbers: the present one, and the one before.
+"""Connections of a probe under its sessions: the present session, and the previous one.
 
-A probe whose clock was set back goes on under another number, whose messages begin at 1; the first
-says that the counter may lack marks of clients, so that it suppresses what they would. The one
-before ends once the counter has heard of its successor in every shard: so there is no time in which
-the counter decides without the probe. Where that cannot be, as its connection is lost, or as the
-counter refuses a message of it that is of the future, it is left alone: the counter takes it for a
-probe that is gone, and suppresses what it may have had to say of clients. So it does with a number
-that was given up, as the counter did not answer for too long.
+If its clock is set back, a probe starts a new session, whose messages begin at 1. The first message
+says that the counter may lack marks of clients, so that the counter suppresses names that they
+would suppress. The previous session ends when every shard of the counter has heard of its
+successor, so the counter never decides without the probe. If the connection is lost, or the counter
+refuses a message that is ahead of time, the previous session is left alone. The counter then treats
+it as an ended probe without its last marks, and suppresses what they may have affected. A session
+that was abandoned because the counter did not answer for too long is treated in the same way.
 """
 
 import logging
@@ -26,9 +26,10 @@ _log = logging.getLogger("zanon_net")
 
 
 class ProbeNumbers:
-    """Sends each message under the number that it has, and gives the answers to the present one.
+    """Sends each message under its session, and gives the answers to the present session.
 
-    client: of the first one. patience_s: how long the end of one may take; it may change.
+    client: the client of the first session. patience_s: longest time for the end of a session, in
+    s; it may change.
     """
 
     def __init__(self, client: "CountClient", *, shards: int, patience_s: float) -> None:
@@ -44,18 +45,18 @@ class ProbeNumbers:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a counter at the moment, as far as can be known."""
+        """True if a counter is connected at the moment, as far as is known."""
         return self._client.is_connected
 
     @property
     def interval_ns(self) -> int:
-        """Time between two answers, as the counter said last."""
+        """Time between two answers, as the counter last reported it."""
         return self._client.interval_ns
 
     def send(self, message: bytes, present: int) -> None:
-        """Sends the next message. present: the probe's number by now.
+        """Sends the next message. present: the probe's present session.
 
-        Raises ZanonError where the counter refuses this probe.
+        Raises ZanonError if the counter refuses this probe.
         """
         header = votes_header(message)
         if header.probe != self._client.hello.probe:
@@ -66,8 +67,8 @@ class ProbeNumbers:
             self._client.send(message)
 
     def receive(self, timeout: float) -> list[bytes]:
-        """The answers that came; waits for the first. Raises ZanonError where the counter refuses
-        this probe."""
+        """Returns the answers that came; waits for the first. Raises ZanonError if the counter
+        refuses this probe."""
         answers = self._client.receive(timeout)
         if self._former is not None:
             self._former.go_on(answers)
@@ -76,13 +77,15 @@ class ProbeNumbers:
         return answers
 
     def close(self) -> None:
-        """Ends the connections; again is fine."""
+        """Ends the connections. A second call does nothing."""
         self._leave_former()
         self._client.close()
 
     def abandon(self, present: int) -> None:
-        """Forgets all messages that have no answer, and what waits for its turn. present: the
-        probe's number from now on; the same where no message follows."""
+        """Forgets all messages without an answer, and all messages that wait for their turn.
+
+        present: the probe's session from now on; the old session if no message follows.
+        """
         self._leave_former()
         self._last = []
         self._client.abandon()
@@ -91,7 +94,7 @@ class ProbeNumbers:
 
     def _renew(self, number: int) -> None:
         _log.warning(
-            "warning: the packets' clock was set back; for the counter this probe is another one"
+            "warning: the packets' clock was set back; for the counter this probe has a new session"
             " from here on"
         )
         self._leave_former()
@@ -107,7 +110,11 @@ class ProbeNumbers:
 
 
 class _Former:
-    """A number that ends. last: its last messages, of each shard. until: when it is left alone."""
+    """A session that ends.
+
+    last: its last messages, for each shard. until: time at which it is left alone, monotonic, in
+    seconds.
+    """
 
     def __init__(self, client: "CountClient", last: list[bytes], shards: int, until: float) -> None:
         self._client, self._last, self._until = client, last, until
@@ -120,21 +127,21 @@ class _Former:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, or cannot."""
+        """True if the session has ended, or cannot end."""
         can_end = self._client.is_connected and not self._is_refused
         return not self.unanswered_bytes or not can_end or time.monotonic() > self._until
 
     def go_on(self, answers: Iterable[bytes]) -> None:
-        """Ends it when its successor has an answer of every shard."""
+        """Ends the session if its successor has an answer of every shard."""
         self._unheard.difference_update(answers_header(answer).shard for answer in answers)
         try:
             if not self._unheard:
                 while self._last:
                     self._client.send(self._last.pop(0))
-            self._client.receive(0.0)  # nobody waits for what it is told
+            self._client.receive(0.0)  # the answer is not needed
         except ZanonError:
             self._is_refused = True
 
     def close(self) -> None:
-        """Ends the connection; again is fine."""
+        """Ends the connection. A second call does nothing."""
         self._client.close()

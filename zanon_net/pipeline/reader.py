@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets of captures for an engine, batch by batch, until their end or a signal."""
+"""Reads packets of captures for an engine, batch by batch, until their end or a signal."""
 
 import errno
 import logging
@@ -22,13 +22,13 @@ from zanon_net.system.signals import Interruption, StopReading
 from zanon_net.system.streams import Source
 
 BATCH_FRAMES = 65536
-SIZED_FRAMES = 16384  # with --split-size, as the size of files is looked at after each batch
+SIZED_FRAMES = 16384  # with --split-size, because the size of files is checked after each batch
 UNPACKED_FRAMES = 2048  # of compressed sources, which are slow: the progress moves more often
-FRAMES_ALONE = 256  # frames that are read one by one until one of them is a packet
+FRAMES_ALONE = 256  # frames that are read one by one until a frame is a packet
 Progress = Callable[[int, int, int], None]
-"""Called after each batch: bytes read, bytes in all (0: not known), packets."""
+"""Function called after each batch: bytes read, bytes in all (0: not known), packets."""
 Started = Callable[[int, int], None]
-"""Called with the first packet: flows and bytes that the flow table holds at most."""
+"""Function called with the first packet: flows and bytes that the flow table holds at most."""
 
 _log = logging.getLogger("zanon_net")
 
@@ -51,7 +51,7 @@ def open_all(
 class Reader:
     """Feeds one engine from several sources, one after the other, batch by batch."""
 
-    failure = None  # that of a capture is raised
+    failure = None  # the error of a capture is raised
 
     def __init__(
         self,
@@ -74,20 +74,20 @@ class Reader:
         self.started: Callable[[], None] | None = None  # called when the first packet was read
 
     def take_rotation(self) -> bool:
-        """Whether a signal requested new files since the last call."""
+        """Returns true if a signal requested new files since the last call."""
         return self._interruption.take_rotation()
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal ended the reading."""
+        """True if a signal ended the reading."""
         return self._interruption.requested
 
     def facts(self) -> list[SourceFacts]:
-        """The facts about each source so far."""
+        """Returns the facts about each source so far."""
         return [source.facts() for source in self._sources]
 
     def presence(self) -> dict[str, int | None]:
-        """See LiveReader: there are no interfaces."""
+        """See LiveReader. There are no interfaces."""
         return {}
 
     def drops(self) -> Drops:
@@ -95,12 +95,12 @@ class Reader:
         return Drops.of_counters(self._engine.stats)
 
     def note(self) -> str | None:
-        """Advice about captures that overlap in time, or None."""
+        """Returns advice about captures that overlap in time, or None."""
         return None if self._directions is None else self._directions.note()
 
     def batches(self) -> Iterator[None]:
-        """Yields after each batch, when the engine holds output to take, and while a stream is
-        silent some five times a second."""
+        """Yields after each batch when the engine has output to take, and about five times a second
+        while a stream is silent."""
         for source in takewhile(lambda _source: not self.interrupted, self._sources):
             _log.info("reading %s", source.name)
             before = self._engine.stats
@@ -133,18 +133,19 @@ class Reader:
             self._progress(sum(done), total, sum(source.frames for source in self._sources))
 
     def _batch(self, source: OpenSource) -> bool:
-        """Reads one batch; returns whether there may be more."""
+        """Reads one batch; returns true if there may be more."""
         # Reads the first packet alone: the engine's time range is then its time.
         alone = self.first_ns is None and source.frames < FRAMES_ALONE
         before, more = self._frames(), True
         try:
             with self._interruption.reading():
                 frames = 1 if alone else self._frames_of_call(source)
-                # A pause of a stream is a batch without frames: what is due meanwhile is done.
+                # A pause of a stream is a batch without frames, so that due work is done meanwhile.
                 more = self._engine.run(source.capture, frames, pauses=True) != 0
         except StopReading:
             pass
-        except CaptureError as error:  # any signal ends a wait, also one without a handler of ours
+        # any signal ends a wait, even a signal without a handler of zanon_net
+        except CaptureError as error:
             if error.errno != errno.EINTR:
                 raise
         self._end_call(source, before)
@@ -157,7 +158,7 @@ class Reader:
         return UNPACKED_FRAMES if source.is_unpacked else self._batch_frames
 
     def _take_read(self, source: OpenSource) -> bool:
-        """Feeds frames that were read ahead; returns whether there were any."""
+        """Feeds frames that were read ahead; returns true if there were any."""
         before = self._frames()
         more = self._engine.run(source.capture, 0) > 0
         self._end_call(source, before)
@@ -171,7 +172,7 @@ class Reader:
         self._left = (self._left - frames) % self._batch_frames or self._batch_frames
 
     def _frames(self) -> int:
-        """Frames read so far from all sources, also in a call that a signal ended."""
+        """Returns the frames read so far from all sources, including a call that a signal ended."""
         stats = self._engine.stats
         return stats["frames"] + stats["frames_filtered"]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a run, for the program that started it and for people: counts, no names."""
+"""Report of a run, for the program that started it and for people: counts, no names."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,11 +23,11 @@ from zanon_net.pipeline.totals import Totals
 class Report:
     """The result of `run` and of `packets`.
 
-    manifest: as written beside the logs; docs/reference/output.md has its keys.
+    manifest: as written next to the logs; docs/reference/output.md has its keys.
     out: the folder, or the file of packets; None for standard output.
     totals: the engine's counters, which the manifest has by group.
-    seconds: of wall time from the first batch to the last byte handed to the system.
-    is_file: whether `out` is a file.
+    seconds: wall time from the first batch to the last byte passed to the system.
+    is_file: true if `out` is a file.
     """
 
     manifest: Mapping[str, Any]
@@ -49,13 +49,15 @@ class Report:
 
     @property
     def failure(self) -> str | None:
-        """Why the reading ended too early, though all that had been read is written; None where it
-        did not: an interface was lost."""
+        """The reason why the reading ended too early, because an interface was lost; else None.
+
+        All packets that had been read are written.
+        """
         return None if self.manifest["error"] is None else str(self.manifest["error"])
 
     @property
     def loss(self) -> Loss | None:
-        """The packets that interfaces lost; None where none was."""
+        """The packets that interfaces lost; None if no packet was lost."""
         return Loss.of(self.manifest["sources"], Drops(**self.manifest["capture_drops"]))
 
     @property
@@ -65,7 +67,8 @@ class Report:
 
     @property
     def sent(self) -> Sent | None:
-        """The packets that were to leave through an interface; None where none were."""
+        """The packets that were to leave through an interface; None if the output is no
+        interface."""
         facts = self.manifest.get("packets", {}).get("interface")
         return None if facts is None else Sent.of(facts)
 
@@ -76,7 +79,7 @@ class Report:
 
     @property
     def files(self) -> list[Path]:
-        """The paths of what was written, sorted; none where it went to standard output."""
+        """The paths of the files that were written, sorted; empty for standard output."""
         if self.out is None:
             return []
         folder = self.out.parent if self.is_file else self.out
@@ -88,7 +91,7 @@ class Report:
         log: tcp_complete, tcp_nocomplete or udp_complete; of Parquet, all of TCP or UDP.
         into: "pandas", "polars" or "arrow".
 
-        Raises ConfigError when the run wrote neither Tstat's logs nor Parquet into a folder.
+        Raises ConfigError if the run wrote neither Tstat's logs nor Parquet into a folder.
         """
         protocol = log.partition("_")[0]
         named = re.compile(rf"{protocol}\b.*\.parquet")
@@ -101,7 +104,7 @@ class Report:
         raise ConfigError("a run that wrote neither Tstat's logs nor Parquet has nothing to read")
 
     def _repr_html_(self) -> str:
-        """The summary for notebooks."""
+        """Returns the summary for notebooks."""
         rows = (
             f"<tr><th>{escape(title)}</th><td>{escape(text)}</td></tr>"
             for title, text in self._rows()
@@ -110,11 +113,11 @@ class Report:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal ended the reading."""
+        """True if a signal ended the reading."""
         return bool(self.manifest["interrupted"])
 
     def speed(self) -> dict[str, float]:
-        """Seconds, packets/s, Gbit/s on the wire and bytes of memory touched."""
+        """Returns seconds, packets/s, Gbit/s on the wire and bytes of memory touched."""
         seconds = max(self.seconds, 1e-9)
         read = self.totals.counters
         return {
@@ -125,7 +128,8 @@ class Report:
         }
 
     def summary(self, width: int = 80) -> str:
-        """The summary table for people, of so many columns: a handful of lines of counts."""
+        """Returns the summary table for people, `width` columns wide: a handful of lines of
+        counts."""
         return table(self._rows(), width)
 
     def _rows(self) -> Iterable[tuple[str, str]]:

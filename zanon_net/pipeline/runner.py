@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run from captures to logs: opens, reads in batches, writes; an error leaves no output."""
+"""Runs captures to logs: opens, reads in batches, writes; an error leaves no output."""
 
 import logging
 import os
@@ -64,10 +64,10 @@ def run(
 ) -> Report:
     """Turns captures, or the traffic of network interfaces, into anonymized logs.
 
-    source: a capture's path, a folder of captures, "-" for standard input, or several of them; they
+    source: a capture's path, a folder of captures, "-" for standard input, or several of them. They
         are read in the order of their first packets' times, and unpacked if compressed. Or one or
         more interfaces, which are read until interrupted.
-    config: the settings; the defaults when None.
+    config: the settings; the defaults if None.
     out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
     progress: called after each batch; see Progress.
     on_status: called every `config.live.status`, if that is set.
@@ -75,15 +75,15 @@ def run(
         reading.
     started: called when the first packet was read; see Started.
     service: the service manager that waits for this run, such as systemd; see ServiceManager.
-    settings: single settings over those of config, such as z=10 or window="30m".
+    settings: single settings, which override config, such as z=10 or window="30m".
 
     Returns the Report, whose `failure` says if a lost interface ended the run.
 
     Raises ConfigError, CaptureError (a source cannot be read), FormatError (it is no capture),
     CapacityError or OutputError, each a ZanonError. After any error only whole files have their
-    final names: none, unless the output was rotated before, or there was no room for more of it.
-    Then, or if the output could not be written, the manifest lists the files and counts the records
-    lost.
+    final names: the files of finished parts, and the last part if there was no space for more.
+    Then, or if the output could not be written, the manifest lists the files and counts the lost
+    records.
     """
     config = (config or Config()).replace(**settings)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
@@ -109,8 +109,8 @@ def run(
 
 
 SinkFor = Callable[[pwd.struct_passwd | None, ExitStack], Callable[[Plan], Sink]]
-"""Takes the user to go on as, whom it becomes, and the stack of the run; returns the opener of the
-sink."""
+"""Function that takes the user whom the run becomes, and the stack of the run; returns the opener
+of the sink."""
 
 
 def run_into(
@@ -158,7 +158,7 @@ def run_into(
 
 
 def disk_rules(config: Config, interruption: Interruption, *, is_live: bool) -> DiskRules:
-    """The rules of what a run leaves on its disk."""
+    """Returns the rules for a run's use of its disk."""
     return DiskRules(
         keep_ns=int(config.output.keep or 0),
         max_bytes=int(config.output.max_disk or 0),
@@ -169,7 +169,7 @@ def disk_rules(config: Config, interruption: Interruption, *, is_live: bool) -> 
 
 
 def plan_of(engine: PacketEngine, config: Config, disk: DiskRules | None = None) -> Plan:
-    """The plan of the files that a run of the engine writes."""
+    """Returns the plan of the files that a run of the engine writes."""
     views = config.view_outputs
     outputs = (*config.output.outputs, *views)
     return Plan(
@@ -196,7 +196,7 @@ def run_reader(
     counting: Counting | None = None,
     never: NeverFile | None = None,
 ) -> Report:
-    """Reads to the end, and writes. Raises what `run` raises."""
+    """Reads to the end, and writes. Raises the errors of `run`."""
     config, began = hooks.config, time.monotonic()
 
     def manifest(error: str | None = None, *, running: bool = False) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def _status_clock(
     interval_s: float | None,
     notify: Callable[[Status], None] | None,
 ) -> StatusClock | None:
-    """Tells the status from time to time; None: nobody wants it."""
+    """Returns a clock that reports the status at intervals; None without a function to notify."""
     if notify is None or interval_s is None:
         return None
     return StatusClock(engine, reader.drops, interval_s, notify, lambda: sink.sent, reader.presence)
@@ -277,9 +277,9 @@ def _finish(
     observers: Observers,
     counting: Counting | None,
 ) -> None:
-    """Ends all flows, nothing more being read, and moves what is left to the sink."""
+    """Ends all flows after the last read, and moves the remaining output to the sink."""
     observers.stopping()
-    if isinstance(reader, Reader):  # of an interface no packet, or an early end, is no error
+    if isinstance(reader, Reader):  # for an interface, no packet or an early end is no error
         _refuse_unreadable(reader.facts())
     if counting is not None:
         counting.finish(partial(_drain, engine, sink, observers))
@@ -291,8 +291,8 @@ def _finish(
 
 
 def _drain(engine: PacketEngine, sink: Sink, observers: Observers) -> None:
-    """Moves output from the engine to the sink until no record waits; a Parquet table that does not
-    fill a row group stays."""
+    """Moves output from the engine to the sink until no record waits. Rows of a Parquet table that
+    do not fill a row group stay."""
     _move(engine, sink, observers, rows=ROW_GROUP_ROWS)
     while engine.waiting:
         engine.flush()
@@ -300,7 +300,7 @@ def _drain(engine: PacketEngine, sink: Sink, observers: Observers) -> None:
 
 
 def _move(engine: PacketEngine, sink: Sink, observers: Observers, **limits: int) -> None:
-    """Moves output from the engine to the sink; limits: as `drain` takes them."""
+    """Moves output from the engine to the sink. limits: as `drain` takes them."""
     parts, tables = engine.drain(**limits)
     observers.count(parts)
     sink.take(parts, tables)
@@ -309,7 +309,7 @@ def _move(engine: PacketEngine, sink: Sink, observers: Observers, **limits: int)
 def _rotate(
     reader: Reader | LiveReader, engine: PacketEngine, sink: Sink, observers: Observers
 ) -> None:
-    """Ends a part where a signal asked for it, or where a file is large."""
+    """Ends a part if a signal requested it, or if a file is large."""
     times = engine.time_range_ns
     if reader.first_ns is not None and times and (sink.is_large or reader.take_rotation()):
         _move(engine, sink, observers)
@@ -317,7 +317,7 @@ def _rotate(
 
 
 def _refuse_unreadable(facts: Sequence[Facts]) -> None:
-    """Raises FormatError when no packet could be read and a source has a warning."""
+    """Raises FormatError if no packet could be read and a source has a warning."""
     nothing_read = not any(source.frames for source in facts)
     for source in facts:
         if nothing_read and source.warning is not None:

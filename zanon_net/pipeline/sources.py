@@ -27,7 +27,7 @@ from zanon_net.system.streams import (
     refuse_stdout,
 )
 
-HEADER_BYTES_MAX = 1 << 12  # more than is looked at before a file is refused as no capture
+HEADER_BYTES_MAX = 1 << 12  # more than is read before a file is refused as no capture
 
 _log = logging.getLogger("zanon_net")
 
@@ -59,12 +59,12 @@ class OpenSource:
 
     @property
     def is_open(self) -> bool:
-        """Whether its capture is open."""
+        """True if its capture is open."""
         return self._capture is not None
 
     @property
     def is_unpacked(self) -> bool:
-        """Whether its capture is being unpacked."""
+        """True if its capture is being unpacked."""
         return self._unpacker is not None
 
     @property
@@ -76,7 +76,8 @@ class OpenSource:
         return self._capture
 
     def open(self) -> None:
-        """Opens it and reads its header. Raises ConfigError, CaptureError or FormatError."""
+        """Opens the source and reads its header. Raises ConfigError, CaptureError or
+        FormatError."""
         try:
             with ExitStack() as stack:
                 self._capture = self._open(stack)
@@ -130,15 +131,15 @@ class OpenSource:
         return capture
 
     def check(self) -> None:
-        """Raises CapacityError when its capture reached the bound on its unpacked size."""
+        """Raises CapacityError if its capture reached the bound on its unpacked size."""
         if (unpacker := self._ended_unpacker()) is not None:
             _refuse_exceeded(self.name, unpacker)
 
     def _ended_unpacker(self) -> Unpacker | None:
-        """The unpacker, if its capture was read to the end of what it unpacked.
+        """Returns the unpacker if its capture was read to the end of the unpacked data.
 
-        What it met behind a record that ended the capture is no matter: whether it came so far
-        before it was stopped differs from run to run.
+        Data after a record that ended the capture is ignored: the unpacker may or may not have
+        reached it before it was stopped.
         """
         saw_end = self._capture is not None and self._capture.saw_end
         return self._unpacker if saw_end else None
@@ -157,14 +158,14 @@ class OpenSource:
         return OpenSource(self._path, self._config)
 
     def close(self) -> None:
-        """Closes it; its facts stay."""
+        """Closes the source; its facts stay."""
         if self._capture is not None:
             self._facts = self.facts()
             self._stack.close()
             self._capture = None
 
     def progress(self) -> tuple[int, int]:
-        """(bytes of the file read, bytes in all); 0 where unknown."""
+        """Returns (bytes of the file read, bytes in all); 0 if unknown."""
         if self._unpacker is not None:
             return self._unpacker.packed_bytes, self._total
         if self._capture is None:
@@ -172,7 +173,7 @@ class OpenSource:
         return self._capture.bytes_read, self._total
 
     def facts(self) -> SourceFacts:
-        """The facts so far."""
+        """Returns the facts so far."""
         if self._capture is None:
             if self._facts is None:
                 return SourceFacts(self.name, "", None, {}, 0, 0, None)
@@ -197,7 +198,8 @@ def _refuse_exceeded(name: str, unpacker: Unpacker) -> None:
 
 
 def _first_bytes(fd: int, name: str) -> bytes:
-    """The first bytes of a file, whose offset stays; closes `fd` if they cannot be read."""
+    """Returns the first bytes of a file and keeps its offset. Closes `fd` if they cannot be
+    read."""
     try:
         return os.pread(fd, MAGIC_BYTES, 0)
     except OSError as error:
@@ -231,7 +233,7 @@ def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) ->
             opened += _open_folder(Path(source), config, stack)
         else:
             opened.append(_open_one(source, config, stack))
-            if opened[-1].is_file and len(sources) > 1:  # not all of them are open at a time
+            if opened[-1].is_file and len(sources) > 1:  # not all sources are open at a time
                 opened[-1].look()
     if len(opened) > 1:
         for item in opened:
@@ -251,11 +253,12 @@ def _open_one(source: Source, config: Config, stack: ExitStack) -> OpenSource:
 
 
 def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSource]:
-    """The captures in a folder, closed again."""
+    """Returns the captures in a folder, closed again."""
     try:
         entries = sorted(folder.iterdir())
         files = [path for path in entries if path.is_file()]
-        nowhere = [path for path in entries if not path.exists()]  # links, as to a missing disk
+        # links, such as links to a missing disk
+        nowhere = [path for path in entries if not path.exists()]
     except OSError as error:
         raise CaptureError(error.errno, f"{folder} cannot be read: {error.strerror}") from None
     for path in nowhere:

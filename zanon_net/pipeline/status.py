@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a run while it goes on: one snapshot an interval. Counts only, no names."""
+"""State of an active run: one snapshot an interval. Counts only, no names."""
 
 import json
 import time
@@ -16,11 +16,11 @@ from zanon_net.pipeline.totals import Totals
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A run at one moment; rates are over the time since the snapshot before.
+    """A run at one moment; rates are over the time since the previous snapshot.
 
-    time_ns: that moment by the system's clock, ns since the epoch. seconds: since the run began.
-    sent: the packets that were to leave through an interface; None where none are.
-    away: the interfaces that are away, and since when, in ns since the epoch.
+    time_ns: the moment by the system's clock, ns since the epoch. seconds: since the run began.
+    sent: the packets that were to leave through an interface; None if the output is no interface.
+    away: the interfaces that are away, and the time when they went away, in ns since the epoch.
     """
 
     time_ns: int
@@ -44,7 +44,7 @@ class Status:
         return self.released / self.decided if self.decided else 0.0
 
     def rows(self) -> list[tuple[str, str]]:
-        """(title, text) of every figure, for a table."""
+        """Returns (title, text) of every figure, for a table."""
         return [
             ("running", f"{self.seconds:,.0f} s"),
             ("packets", f"{self.packets:,} ({self.packets_per_s:,.0f}/s)"),
@@ -64,11 +64,11 @@ class Status:
         return _timestamp(self.time_ns)
 
     def line(self) -> str:
-        """The time and all figures in one line."""
+        """Returns the time and all figures in one line."""
         return ", ".join([self.time, *(f"{title} {text}" for title, text in self.rows())])
 
     def to_json(self) -> str:
-        """The time and all figures as an object of JSON in one line."""
+        """Returns the time and all figures as an object of JSON in one line."""
         return json.dumps(
             {
                 "time": self.time,
@@ -90,7 +90,7 @@ class Status:
 
 
 def _timestamp(time_ns: int) -> str:
-    """In UTC, as RFC 3339 has it, down to seconds."""
+    """Returns the time in UTC in the form of RFC 3339, down to seconds."""
     return f"{iso_time(time_ns)[:19]}Z"
 
 
@@ -114,7 +114,7 @@ class StatusClock:
         self._packets = self._bytes = 0
 
     def tick(self) -> None:
-        """Makes a snapshot if one is due; call it often, it is cheap."""
+        """Makes a snapshot if one is due; cheap enough to be called often."""
         now = time.monotonic()
         if now >= self._due:
             self._due += self._interval_s * ((now - self._due) // self._interval_s + 1)

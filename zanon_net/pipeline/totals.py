@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""An engine's counters, by their groups."""
+"""Counters of an engine, by their groups."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ _NAMES_SEEN_IN = "names seen in "  # the start of the texts of these counters
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """An engine's counters at the end of its input.
+    """Counters of an engine at the end of its input.
 
-    views: the counters of what left in each view of the packets. packet_blocks: the blocks that
-    addresses of packets lie in. hold_bytes_max: the most bytes that packets took while they waited.
+    views: the packet counters of each view. packet_blocks: the blocks that addresses of packets lie
+    in. hold_bytes_max: the most bytes that waiting packets took.
     """
 
     counters: Mapping[str, int]
@@ -34,7 +34,7 @@ class Totals:
 
     @classmethod
     def of(cls, engine: PacketEngine) -> "Totals":
-        """The totals of `engine`, which has finished."""
+        """Returns the totals of `engine`, which has finished."""
         return cls(
             counters=dict(engine.stats),
             views=engine.view_stats,
@@ -50,7 +50,8 @@ class Totals:
         )
 
     def group(self, group: str) -> dict[str, int]:
-        """The counters of one group, in their order; renamed ones also by their old names."""
+        """Returns the counters of one group, in their order; renamed counters also by their old
+        names."""
         return {
             either: self.counters[name]
             for name, member_of, _text in STAT_INFO
@@ -59,7 +60,7 @@ class Totals:
         }
 
     def lines(self, group: str) -> list[tuple[str, int]]:
-        """(text, count) of each counter of a group that is not zero."""
+        """Returns (text, count) of each counter of a group that is not zero."""
         return [
             (text, self.counters[name.lower()])
             for name, member_of, text in STAT_INFO
@@ -67,7 +68,7 @@ class Totals:
         ]
 
     def names(self) -> dict[str, int]:
-        """Names seen by source, "TLS" and so on, without repetitions in a flow."""
+        """Returns the names seen by source, "TLS" and so on, without repetitions in a flow."""
         return {
             text.removeprefix(_NAMES_SEEN_IN): self.counters[name.lower()]
             for name, _group, text in STAT_INFO
@@ -76,12 +77,12 @@ class Totals:
 
     @property
     def decided(self) -> int:
-        """Names that were released or suppressed, for whatever reason; without those of DNS that
+        """Names that were released or suppressed, for any reason; without the names of DNS that
         were decided apart."""
         return self.counters["released"] + sum(self.group("suppressed").values())
 
     def decisions(self) -> dict[str, Any]:
-        """The decisions on names, and the z-table's counters, as the manifest has them."""
+        """Returns the decisions on names, and the z-table's counters, as the manifest has them."""
         table = ("late", "late_deep", "clock_jumps", "evicted")
         return {
             **self.group("decision"),

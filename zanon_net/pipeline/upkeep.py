@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can be read of a run while it goes on: its records so far, and its manifest so far."""
+"""Keeps the records and the manifest of an active run readable."""
 
 import time
 from collections.abc import Callable
@@ -10,15 +10,16 @@ from zanon_net.output.sink import Sink
 
 STATE_S = 60.0  # between two states of a run without --status
 TEND_S = 2.0  # between two looks at old parts, and at a full disk
-STATE_SHARE = 0.01  # of the time that states may take; the one of a year lists many files
+STATE_SHARE = 0.01  # of the time that states may take, because the state of a year lists many files
 
 
 class Upkeep:
-    """Flushes a sink's buffers, and keeps its state: at the start, with each part, and at times.
+    """Flushes a sink's buffers, and keeps its state: at the start, with each part, and at
+    intervals.
 
     manifest: makes the manifest of the run so far.
-    is_live: the sources are interfaces. Compressors hold nothing back then; of captures the same
-        input has to give the same bytes, however long it takes.
+    is_live: true if the sources are interfaces. Compressors then delay no bytes. For captures, the
+        same input has to give the same bytes, however long it takes.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class Upkeep:
         self._keep_state()
 
     def tick(self) -> None:
-        """Does what is due; call it often, it is cheap. Raises OutputError."""
+        """Does the work that is due; cheap enough to be called often. Raises OutputError."""
         now = time.monotonic()
         if now >= self._flush_due:
             self._sink.flush(blocks=self._is_live)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a probe attaches to its votes: nothing, or observations that no counter opens alone."""
+"""Attachments of a probe's votes: none, or observations that no counter opens alone."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -23,10 +23,10 @@ _ANY_EPOCH_NS = 3_600_000_000_000
 
 
 class VoteSealer(Protocol):
-    """Makes the messages to be sent out of what an engine gives."""
+    """Makes the messages to be sent from the messages of an engine."""
 
     def messages(self, ready: Iterable[bytes]) -> Iterator[bytes]:
-        """Yields them."""
+        """Yields the messages."""
 
 
 class NothingAttached:
@@ -66,7 +66,7 @@ class SharedRows:
 
 
 def sealer_of(config: Config) -> VoteSealer:
-    """The sealer of a run's mode. Raises ConfigError or UnopenedError for a key file."""
+    """Returns the sealer of a run's mode. Raises ConfigError or UnopenedError for a key file."""
     count = config.count
     if count.count_mode == "sealed":
         assert count.reader_key is not None, "the mode was checked"
@@ -86,7 +86,7 @@ def sealer_of(config: Config) -> VoteSealer:
 
 
 def read_reader_key(path: Path) -> bytes:
-    """The public key of a reader, out of its file. Raises ConfigError or UnopenedError."""
+    """Reads the public key of a reader from its file. Raises ConfigError or UnopenedError."""
     try:
         with path.open("rb") as file:
             pem = file.read(PEM_BYTES_MAX)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The work of a run at the end of each window: keep its counts, set z for the next."""
+"""Work of a run at the end of each window: keep its counts, set z for the next."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def controller(anonymity: ZParams) -> "ZController":
-    """The controller of a z that follows the stream. Raises MissingExtraError."""
+    """Returns the controller of a z that follows the stream. Raises MissingExtraError."""
     from zanon_net.pipeline.adaptive_z import (
-        ZController,  # late: it imports NumPy, which other runs do without
+        ZController,  # late: it imports NumPy, which other runs do not need
     )
 
     return ZController(anonymity)
@@ -42,7 +42,7 @@ class WindowHooks:
         return self._z
 
     def see(self, engine: PacketEngine) -> bool:
-        """Takes the window that the engine has closed; returns whether there was one."""
+        """Takes the window that the engine has closed; returns true if there was one."""
         closed = engine.window()
         if closed is None:
             return False
@@ -55,7 +55,7 @@ class WindowHooks:
         return True
 
     def publish(self) -> None:
-        """Writes the popularity file, where one was asked for. Raises ZanonError."""
+        """Writes the popularity file, if one was requested. Raises ZanonError."""
         if self._file is not None:
             self._file.publish()
 
@@ -65,7 +65,7 @@ class WindowHooks:
             self._file.discard()
 
     def facts(self) -> dict[str, Any]:
-        """The changes of z for the manifest; empty for a z that is fixed."""
+        """Returns the changes of z for the manifest; empty for a fixed z."""
         if self._controller is None:
             return {}
         return self._controller.facts()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Capabilities of a process that is not root's.
 
-CAP_NET_RAW is what capturing needs. CAP_IPC_LOCK locks keys in memory beyond the usual limit.
+Capturing needs CAP_NET_RAW. CAP_IPC_LOCK locks keys in memory beyond the usual limit.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 _CAP_NET_RAW, _CAP_IPC_LOCK = 1 << 13, 1 << 14
-_VERSION = 0x20080522  # of both structures, capset(2)
+_VERSION = 0x20080522  # of both structures of capset(2)
 _PR_SET_KEEPCAPS = 8
 
 
@@ -20,14 +20,16 @@ class _Header(ctypes.Structure):
 
 
 class _Half(ctypes.Structure):
-    """Half of each set, of 32 capabilities."""
+    """Half of each capability set: 32 capabilities."""
 
     _fields_ = tuple((name, ctypes.c_uint32) for name in ("effective", "permitted", "inheritable"))
 
 
 def use_permitted() -> None:
-    """Puts both capabilities in force if the thread is permitted to. The file of a program can
-    permit a capability, as in a container, without being refused where the capability is missing.
+    """Puts both capabilities in force if the thread is permitted to.
+
+    The file of a program can permit a capability, as in a container, without being refused if the
+    capability is missing.
 
     Raises OSError, or AttributeError on a system without capabilities.
     """
@@ -58,7 +60,8 @@ def leave_capture(*, in_force: bool = False) -> None:
 
 @contextmanager
 def capture_in_force() -> Iterator[None]:
-    """Inside, the capability that `leave_capture` left is in force; without it nothing happens."""
+    """Puts the capability that `leave_capture` left in force inside the block; without it does
+    nothing."""
     with suppress(OSError):
         leave_capture(in_force=True)
     try:
