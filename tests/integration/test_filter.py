@@ -132,7 +132,7 @@ def test_rows_that_cannot_be_read(capsys: Captured) -> None:
     assert len(warnings) == 2
     assert warnings[0] == (
         "zanon-net: warning: rows.csv: line 6: not as many columns as the header; the row is"
-        " dropped, as any other like it"
+        " dropped, like all that cannot be read"
     )
     assert warnings[1] == "zanon-net: warning: 3 rows could not be read and were dropped"
     assert "dropped     2  not as many columns as the header" in said.err

@@ -60,8 +60,8 @@ def test_levels_of_fixed() -> None:
         ({"suppress": True}, "^suppress: must be a number from 0 to 1"),
         ({"levels": {"q": 1}}, "^levels: are for the method fixed"),
         ({"method": "fixed", "levels": {"z": 1}}, "^levels: 'z' is not among"),
-        ({"method": "fixed", "levels": {"q": 3}}, "^levels: that of 'q' must be .* 0 to 2"),
-        ({"method": "fixed", "levels": {"q": True}}, "^levels: that of 'q' must be"),
+        ({"method": "fixed", "levels": {"q": 3}}, "^levels: 'q' needs a .* 0 to 2"),
+        ({"method": "fixed", "levels": {"q": True}}, "^levels: 'q' needs a"),
     ],
 )
 def test_options_that_are_refused(options: dict[str, Any], problem: str) -> None:

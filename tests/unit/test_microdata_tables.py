@@ -193,7 +193,7 @@ def test_categories_and_views() -> None:
 
 
 def test_an_object_that_is_no_table() -> None:
-    with pytest.raises(ConfigError, match="a int is no table that Arrow can read"):
+    with pytest.raises(ConfigError, match="a int is not a table that Arrow can read"):
         as_table(5, ["a"])
 
 

@@ -120,13 +120,13 @@ def test_a_state_is_checked() -> None:
     publisher = open_publisher()
     publisher.feed(table_of(rows_of(5)))
     state = publisher.state(with_plan=False)
-    with pytest.raises(FormatError, match="no state of a publisher"):
+    with pytest.raises(FormatError, match="not a state of a publisher"):
         md.Publisher.restore(state[:-1] + bytes([state[-1] ^ 1]), plan_of())
-    with pytest.raises(FormatError, match="no state of a publisher"):
+    with pytest.raises(FormatError, match="not a state of a publisher"):
         md.Publisher.restore(b"", plan_of())
-    with pytest.raises(ConfigError, match="plan: is not that of the state"):
+    with pytest.raises(ConfigError, match="plan: differs from the plan of the state"):
         md.Publisher.restore(state, plan_of(k=2))
-    with pytest.raises(ConfigError, match="plan: the state has none"):
+    with pytest.raises(ConfigError, match="plan: the state has no plan"):
         md.Publisher.restore(state)
 
 

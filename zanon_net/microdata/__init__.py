@@ -4,20 +4,20 @@
 
 `from zanon_net import microdata as md`:
 
-- `Hierarchy`: how values of a column are generalized, from a file; `Round`, `Prefix`, `Intervals`,
+- `Hierarchy`: the generalization of a column's values, from a file; `Round`, `Prefix`, `Intervals`,
   `Dates` and `Flat` make one of a column's values.
-- `Plan`: the columns of a release and what holds for each of its classes.
-- `anonymize(table, plan)`: a table generalized until each class has what the plan asks for.
-- `check(table, plan)`: what holds in a table. `risk(original, released, plan)`: how often somebody
-  who knows a person's quasi-identifiers finds the person's row, or sensitive value.
+- `Plan`: the columns of a release and the requirements of each class.
+- `anonymize(table, plan)`: generalizes a table until each class meets the plan's requirements.
+- `check(table, plan)`: measures the classes of a table. `risk(original, released, plan)`: how often
+  an attacker who knows a person's quasi-identifiers finds the person's row, or sensitive value.
 
-Tables are what pyarrow, pandas, polars and DuckDB have, by Arrow's PyCapsule interface. Needs
+Tables are objects of pyarrow, pandas, polars and DuckDB, by Arrow's PyCapsule interface. Needs
 pyarrow: `pip install 'zanon-net[table]'`.
 """
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # typing's own, without the time that importing it takes
+TYPE_CHECKING = False  # typing's own, without the time of importing typing
 if TYPE_CHECKING:
     from zanon_net.microdata.anonymizing import AnonymizeReport, Result, anonymize
     from zanon_net.microdata.attack import RiskReport, risk
@@ -44,8 +44,8 @@ __all__ = [
     "risk",
 ]
 
-# The public names of each module. No module may have the name of one of them: importing it would
-# put the module in the name's place.
+# The public names of each module. No module may have the name of a public name: importing the
+# module would replace the name.
 _PLACES = {
     "anonymizing": "AnonymizeReport Result anonymize",
     "attack": "RiskReport risk",
@@ -57,7 +57,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> object:
-    """Imports a public name at its first use: NumPy and pyarrow take long to import."""
+    """Imports a public name at its first use, because NumPy and pyarrow take long to import."""
     for place, names in _PLACES.items():
         if name in names.split():
             return getattr(import_module(f"zanon_net.microdata.{place}"), name)
@@ -65,5 +65,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Returns the public names."""
     return sorted(__all__)

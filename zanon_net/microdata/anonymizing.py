@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A table generalized until each of its classes has what a plan asks for.
+"""Generalizes a table until each of its classes meets the requirements of a plan.
 
-`anonymize` is the Python of `zanon-net table anonymize`. How the levels are chosen is in `topdown`
-and `lattice`; whatever they chose, the gate (csrc/release/tuple_gate.h) counts the classes of the
-columns to be written again, and rows that it refuses are dropped.
+`anonymize` is the Python of `zanon-net table anonymize`. `topdown` and `lattice` choose the levels.
+After them, the gate (csrc/release/tuple_gate.h) counts the classes of the columns to be written
+again, and rows that it refuses are dropped.
 """
 
 import re
@@ -43,23 +43,24 @@ from zanon_net.microdata.plan import Plan
 from zanon_net.microdata.tables import as_released
 from zanon_net.microdata.topdown import top_down
 
-RANGE_MAX = 1 << 14  # of whole numbers that get intervals of their own accord
+RANGE_MAX = 1 << 14  # whole numbers that get intervals without a recoding
 _WHOLE = re.compile("-?[1-9][0-9]{0,15}|0")
 
 METHODS = ("topdown", "lattice", "fixed")
 REASONS = {"unknown": "a value that its hierarchy does not have", **FAULT_TEXTS}
-"""Why a row was suppressed, for people."""
+"""The reason why a row was suppressed, for people."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnonymizeReport:
-    """What became of a table's rows.
+    """Results of anonymizing a table.
 
-    method, levels: how it was generalized; the levels of the quasi-identifiers, where each column
-        has one.
-    rows_in, rows_out: rows read and written. suppressed: the others, by REASONS.
-    refused: those of them that the gate dropped, as nothing before it had seen a reason to.
-    loss: of each column, 0 to 1, a suppressed row counting 1.
+    method: the method of generalization. levels: the levels of the quasi-identifiers, if each
+        column has one level.
+    rows_in, rows_out: rows read and written.
+    suppressed: rows that were not written, by REASONS. refused: suppressed rows that the gate
+        dropped, because nothing before it had seen a reason to.
+    loss: of each column, 0 to 1; a suppressed row counts 1.
     """
 
     method: str
@@ -79,11 +80,12 @@ class AnonymizeReport:
 
     @cached_property
     def classes(self) -> Mapping[str, Any]:
-        """What `check` finds in the table written, measured when it is first asked for."""
+        """Facts that `check` finds in the table written, measured at the first use."""
         return self._classes()
 
     def to_dict(self) -> dict[str, Any]:
-        """The report for programs: counts, shares and names of columns, no value of the table."""
+        """Returns the report for programs: counts, shares and names of columns, no value of the
+        table."""
         return {
             "method": self.method,
             "levels": None if self.levels is None else dict(self.levels),
@@ -96,7 +98,7 @@ class AnonymizeReport:
         }
 
     def summary(self, width: int = 80) -> str:
-        """The report for people, in lines of so many columns."""
+        """Returns the report for people, in lines of `width` columns."""
         return text_table(self._lines(), width)
 
     def __str__(self) -> str:
@@ -137,21 +139,22 @@ def anonymize(
     suppress: float = 0.0,
     levels: Mapping[str, int] | None = None,
 ) -> Result:
-    """A table generalized so that each class has what the plan asks for.
+    """Generalizes a table so that each class meets the requirements of the plan.
 
     table: pyarrow's, or one that `arrow.as_table` takes: of pandas, polars, DuckDB and others.
-    plan: its columns, how they are generalized, and what each class must have. A quasi-identifier
+    plan: its columns, their generalization, and the requirements of each class. A quasi-identifier
         without a recoding has its whole numbers as intervals of doubling width, or all its values
         below one root, `*`.
     method: "topdown" splits classes along the hierarchies and suppresses no row. "lattice" takes
-        one level a column, those with the least loss, and suppresses the rows of classes that fail,
-        at most a share of `suppress`. "fixed" does the same with the levels given.
+        one level a column, with the least loss, and suppresses the rows of classes that fail, at
+        most a share of `suppress`. "fixed" suppresses like "lattice", with the levels given.
     suppress: 0 to 1.
-    levels: of quasi-identifiers, for "fixed": 0, the values themselves, where none is given.
+    levels: of quasi-identifiers, for "fixed". A column without a level gets 0, the values
+        themselves.
 
-    Raises ConfigError where no release can be what the plan asks for, or none of this method with
-    so few suppressed rows, for a column that is not there, and for a value that its hierarchy does
-    not have (unless plan.unknown says otherwise).
+    Raises ConfigError if no release can meet the plan, or no release of this method with so few
+    suppressed rows. Raises it also for a missing column, and for a value that its hierarchy lacks
+    (unless plan.unknown allows it).
     """
     return anonymize_rows(
         as_table(table, plan.read_columns),
@@ -170,7 +173,7 @@ def anonymize_rows(
     suppress: float = 0.0,
     levels: Mapping[str, int] | None = None,
 ) -> Result:
-    """As `anonymize`, of a table that `as_table` or `read_table` returned."""
+    """Anonymizes a table that `as_table` or `read_table` returned, as `anonymize` does."""
     _check_options(method, suppress)
     work = Work.of(empty_as_missing(rows), plan)
     chosen = work.chosen_levels(levels, method)
@@ -203,7 +206,7 @@ def _is_share(value: object) -> bool:
 class Work:
     """A table with the hierarchies of its columns, and its rows as tuples of their nodes.
 
-    table: the rows whose values are known. unknown: how many others were left out.
+    table: the rows whose values are known. unknown: the number of rows that were left out.
     """
 
     table: Any
@@ -215,7 +218,8 @@ class Work:
 
     @classmethod
     def of(cls, table: Any, plan: Plan) -> "Work":
-        """Raises ConfigError for unknown values, and where the plan asks for more than there is."""
+        """Raises ConfigError for unknown values, and if the plan requires more than the table
+        has."""
         hierarchies = {name: hierarchy_of(table, plan, name) for name in plan.quasi_columns}
         codes = {name: h.codes(table.column(name)) for name, h in hierarchies.items()}
         known = np.ones(len(table), np.bool_)
@@ -239,12 +243,12 @@ class Work:
         judge = Judge(plan.rule, tuples, asked, users)
         if len(table) and not judge.good(np.zeros(len(tuples), np.int64), 1)[0]:
             check_feasible(table, plan)
-            raise ConfigError("the table as a whole is not what is asked for")
+            raise ConfigError("the table as a whole does not meet the requirements")
         return cls(table, plan, hierarchies, tuples, judge, unknown)
 
     @property
     def rows(self) -> int:
-        """Rows whose values are known."""
+        """Number of rows whose values are known."""
         return len(self.tuples.of_row)
 
     @property
@@ -253,7 +257,7 @@ class Work:
         return list(self.hierarchies.values())
 
     def chosen_levels(self, levels: Mapping[str, int] | None, method: str) -> Levels | None:
-        """The level of each column for the method "fixed". Raises ConfigError."""
+        """Returns the level of each column for the method "fixed". Raises ConfigError."""
         if method != "fixed":
             if levels:
                 reject("levels", "are for the method fixed; the others choose them")
@@ -266,12 +270,12 @@ class Work:
             top = self.hierarchies[name].levels - 1
             number = as_int(level)
             if number is None or not 0 <= number <= top:
-                reject("levels", f"that of {shown(name)} must be a whole number from 0 to {top}")
+                reject("levels", f"{shown(name)} needs a whole number from 0 to {top}")
         return tuple(levels.get(name, 0) for name in self.hierarchies)
 
 
 def hierarchy_of(table: Any, plan: Plan, name: str) -> Any:
-    """The hierarchy of a quasi-identifier: the plan's, or what its type suggests."""
+    """Returns the hierarchy of a quasi-identifier: the plan's, or the default of its type."""
     recoding, column = plan.recodings[name], table.column(name)
     if recoding is None:
         recoding = Round(1) if _are_whole(column) else Flat()
@@ -282,7 +286,8 @@ def hierarchy_of(table: Any, plan: Plan, name: str) -> Any:
 
 
 def _are_whole(column: Any) -> bool:
-    """Whether all values are whole numbers, written as such, not too far apart for a range."""
+    """Returns true if all values are whole numbers, written as such, not too far apart for a
+    range."""
     listed = [text for text in texts(encoded(column)[1]).to_pylist() if text is not None]
     if not listed or not all(map(_WHOLE.fullmatch, listed)):
         return False
@@ -301,7 +306,7 @@ def _refuse_unknown(name: str, missing: Bools) -> None:
 
 
 def _numbers(column: Any) -> Numbers:
-    """A column as codes, and how many there are, one more for missing values."""
+    """Returns a column as codes, and the number of codes, including a code for missing values."""
     codes, values = encoded(column)
     filled = compute().fill_null(codes, len(values)).to_numpy()
     return filled.astype(np.int64), len(values) + 1
@@ -311,26 +316,27 @@ def _numbers(column: Any) -> Numbers:
 
 
 def _full_domain(work: Work, suppress: float, levels: Levels | None) -> Recoded:
-    """The table with one level a column. Raises ConfigError where too many rows would be lost."""
+    """Returns the table with one level a column. Raises ConfigError if too many rows would be
+    lost."""
     most = int(np.floor(suppress * work.rows + 1e-9))
     lattice = Lattice(work.tuples, work.trees, work.judge)
     if levels is None:
         recoded = least_loss(lattice, most, monotone=work.judge.is_monotone)
         if recoded is None:
-            raise ConfigError("no levels are coarse enough for what is asked")
+            raise ConfigError("no levels are coarse enough for the requirements")
         return recoded
     recoded = lattice.at(levels)
     if recoded.suppressed > most:
         share = recoded.suppressed / work.rows
         raise ZanonError(
             f"{recoded.suppressed:,} of {work.rows:,} rows ({share:.2%}) are in classes that do not"
-            f" have what is asked for, more than {suppress:.2%}; take coarser values or levels, or"
+            f" meet the requirements, more than {suppress:.2%}; take coarser values or levels, or"
             " suppress more"
         )
     return recoded
 
 
-# ---- what is written ----------------------------------------------------------------------------
+# ---- the output ----------------------------------------------------------------------------------
 
 
 def _written(
@@ -369,8 +375,8 @@ def _written(
 
 
 def _released(work: Work, nodes: Ints, kept: Bools) -> tuple[Any, Ints | None, Ints]:
-    """(the rows to be written in the order of their bytes; the user of each; its place among the
-    rows read)."""
+    """Returns (rows to be written, in the order of their bytes; the user of each; its place among
+    the rows read)."""
     pa, plan = arrow(), work.plan
     rows = np.flatnonzero(kept)
     columns: dict[str, tuple[Numbers, Any]] = {}
@@ -382,7 +388,7 @@ def _released(work: Work, nodes: Ints, kept: Bools) -> tuple[Any, Ints | None, I
         numbers = compute().fill_null(codes, len(values)).to_numpy()[rows].astype(np.int64)
         padded = pa.concat_arrays([values, pa.nulls(1, values.type)])
         columns[name] = (numbers, len(padded)), padded
-    # Only distinct rows are made into texts and sorted.
+    # Only distinct rows are converted to text and sorted.
     number, first = joint_numbers([numbers for numbers, _values in columns.values()], len(rows))
     distinct = pa.table(
         {
@@ -407,7 +413,7 @@ def _released(work: Work, nodes: Ints, kept: Bools) -> tuple[Any, Ints | None, I
 
 
 def _gate(released: Any, users: Ints | None, plan: Plan) -> Any:
-    """What the gate says on each row, from the very columns that are written."""
+    """Returns the gate's decision on each row, from the columns that are written."""
     gate = TupleGate(plan.rule, len(plan.sensitive_columns))
 
     def column(name: str) -> tuple[list[bytes | None], Any]:
@@ -425,7 +431,10 @@ def _gate(released: Any, users: Ints | None, plan: Plan) -> Any:
 
 
 def _losses(work: Work, nodes: Ints, rows: int) -> dict[str, float]:
-    """The loss of each column. nodes: of each row written; rows: all, those suppressed losing 1."""
+    """Returns the loss of each column.
+
+    nodes: of each row written. rows: number of all rows; the loss of suppressed rows is 1.
+    """
     return {
         name: float((h.loss[node].sum() + rows - len(node)) / max(1, rows))
         for (name, h), node in zip(work.hierarchies.items(), nodes, strict=True)
@@ -447,10 +456,10 @@ def _class_facts(
 def loss_curve(
     rows: Any, plan: Plan, numbers: Sequence[int], *, method: str, suppress: float = 0.0
 ) -> list[tuple[int, float]]:
-    """(k, mean loss) of the table for each k of `numbers` that it has users for.
+    """Returns (k, mean loss) of the table for each k of `numbers` that it has users for.
 
     rows: as of `anonymize_rows`. The plan's other requirements stay. Nothing is written, so the
-    gate has no part. Raises ConfigError as `anonymize` does.
+    gate is not used. Raises ConfigError as `anonymize` does.
     """
     work = Work.of(empty_as_missing(rows), replace(plan, k=1))
     found = []

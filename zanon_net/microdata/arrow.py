@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of other libraries as pyarrow's, and columns as codes of their distinct values."""
+"""Converts tables of other libraries to pyarrow's, and columns to codes of their distinct
+values."""
 
 import importlib
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,7 @@ NULLS_LAST = "at_end"
 
 
 def arrow() -> Any:
-    """pyarrow, or a MissingExtraError that says how to get it."""
+    """Returns pyarrow, or raises a MissingExtraError that says how to install it."""
     try:
         return importlib.import_module("pyarrow")
     except ImportError:
@@ -24,7 +25,8 @@ def arrow() -> Any:
 
 
 def compute() -> Any:
-    """The module pyarrow.compute, or a MissingExtraError that says how to get it."""
+    """Returns the module pyarrow.compute, or raises a MissingExtraError that says how to install
+    it."""
     arrow()
     return importlib.import_module("pyarrow.compute")
 
@@ -32,16 +34,17 @@ def compute() -> Any:
 def as_table(
     source: Any, columns: Iterable[str], name: str = "the table", *, encode: bool = True
 ) -> Any:
-    """Columns of a table of any library as a pyarrow.Table, texts with one dictionary a column.
+    """Returns columns of a table of any library as a pyarrow.Table, texts with one dictionary a
+    column.
 
-    source: pyarrow's Table or RecordBatch; what exports Arrow data by __arrow_c_stream__ or
-        __arrow_c_array__, such as DataFrames of pandas and polars and relations of DuckDB; or a
+    source: pyarrow's Table or RecordBatch; an object that exports Arrow data by __arrow_c_stream__
+        or __arrow_c_array__, such as DataFrames of pandas and polars and relations of DuckDB; or a
         mapping from names to lists.
-    name: what errors call it.
+    name: the name of the table in errors.
     encode: False leaves texts without a dictionary as they are, which takes less time.
 
-    Raises ConfigError for another object, a column that is not there or is there twice, and for one
-    of lists or structs.
+    Raises ConfigError for another object, for a column that is missing or is there twice, and for a
+    column of lists or structs.
     """
     pa = arrow()
     try:
@@ -53,12 +56,12 @@ def as_table(
                 source = pa.table(source)
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
         kind = type(source).__name__
-        raise ConfigError(f"{name}: a {kind} is no table that Arrow can read") from None
+        raise ConfigError(f"{name}: a {kind} is not a table that Arrow can read") from None
     return select(source, columns, name, encode=encode)
 
 
 def select(table: Any, columns: Iterable[str], name: str, *, encode: bool = True) -> Any:
-    """The columns of a pyarrow.Table, as `as_table` returns them. Raises ConfigError."""
+    """Returns the columns of a pyarrow.Table, as `as_table` does. Raises ConfigError."""
     pa, wanted = arrow(), list(columns)
     check_names(table.column_names, wanted, name)
     plain = {column: _plain(table.column(column), column, name) for column in wanted}
@@ -82,7 +85,7 @@ def check_names(present: Sequence[str], wanted: Iterable[str], name: str) -> Non
 
 
 def _plain(column: Any, label: str, name: str) -> Any:
-    """A column without types that few functions of Arrow take; its texts have one dictionary."""
+    """Converts types that few functions of Arrow take; texts of the column get one dictionary."""
     pa, types = arrow(), arrow().types
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -116,7 +119,8 @@ def _is_words(kind: Any) -> bool:
 
 
 def _as_dictionary(column: Any) -> Any:
-    """A column of texts as dictionary<int32, string>, with one dictionary of distinct texts."""
+    """Returns a column of texts as dictionary<int32, string>, with one dictionary of distinct
+    texts."""
     pa = arrow()
     wanted = pa.dictionary(pa.int32(), pa.string())
     if column.type == wanted:
@@ -133,8 +137,10 @@ def _as_dictionary(column: Any) -> Any:
 
 
 def encoded(column: Any) -> tuple[Any, Any]:
-    """(codes, values) of a column of `as_table`: int32 with nulls for missing values, and the
-    distinct values that they are indices of, as Arrow arrays."""
+    """Returns (codes, values) of a column of `as_table`, as Arrow arrays.
+
+    The codes are int32 indices into the distinct values, with nulls for missing values.
+    """
     pa = arrow()
     if not _is_words(column.type):
         column = column.dictionary_encode().unify_dictionaries()
@@ -147,7 +153,7 @@ def encoded(column: Any) -> tuple[Any, Any]:
 
 
 def texts(column: Any) -> Any:
-    """An Arrow array as texts, as the text formats have its values; nulls stay."""
+    """Returns an Arrow array as texts, in the form of the text formats; nulls stay."""
     pa = arrow()
     if _is_words(column.type):
         column = column.cast(column.type.value_type)
@@ -155,13 +161,13 @@ def texts(column: Any) -> Any:
         return column.cast(pa.string())
     try:
         column.validate(full=True)
-    except pa.ArrowInvalid:  # whose text, or Python's own error of it, could quote a value
+    except pa.ArrowInvalid:  # its text, or Python's own error about it, could quote a value
         raise ConfigError("a text in the table is not UTF-8") from None
     return column
 
 
 def empty_as_missing(table: Any) -> Any:
-    """The table with each empty text as a missing value, as CSV has both."""
+    """Returns the table with each empty text as a missing value, as in CSV."""
     pa = arrow()
     for i, name in enumerate(table.column_names):
         column = table.column(i)
@@ -176,7 +182,7 @@ def empty_as_missing(table: Any) -> Any:
 
 
 def _without(piece: Any, code: int) -> Any:
-    """A dictionary array with nulls instead of one of its codes."""
+    """Returns a dictionary array with nulls instead of one of its codes."""
     pa, pc = arrow(), compute()
     indices = pc.if_else(pc.equal(piece.indices, code), None, piece.indices)
     return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), piece.dictionary)

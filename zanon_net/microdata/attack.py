@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody who knows people's quasi-identifiers learns from a release: `risk`.
+"""`risk`: the knowledge that an attacker who knows people's quasi-identifiers gains from a release.
 
 The attack is section 4.4 of "Real-Time Stream Data Anonymization via Dynamic Reconfiguration with
 l-Diversity-Enhanced SUHDSA" (Sensors 2026, 26(1), 95). For each row of the original, the target,
 the attacker ranks the released rows whose written values all contain the target's, the least
-general first. re-ID@K is how often the target's own row is among the first K; attribute disclosure
-how often the most frequent sensitive value of the best class is the target's.
+general first. re-ID@K is how often the target's own row is among the first K. Attribute disclosure
+is how often the most frequent sensitive value of the best class is the target's.
 
-Nothing here is sampled. Rows of equal rank are in every order equally often, and which released row
-is the target's is known by its content: it is one of those that contain the target and have its
-sensitive values, each equally likely. Both are sums, not draws.
+The attack does not sample. Rows of equal rank are in every order equally often. The target's
+released row is known by its content: it is a row that contains the target and has its sensitive
+values, and all such rows are equally likely. Both results are sums, not draws.
 """
 
 import re
@@ -67,7 +67,7 @@ class _Values:
 
     @classmethod
     def of(cls, raw: Sequence[str | None]) -> "_Values":
-        """The distinct raw values, which are the leaves, and a root above them."""
+        """Returns the distinct raw values, which are the leaves, and a root above them."""
         leaves = len(raw)
         root = np.full(leaves + 1, leaves, np.int64)
         return cls(
@@ -82,8 +82,8 @@ class _Values:
 class _Column:
     """A quasi-identifier of both tables by the nodes of its hierarchy.
 
-    target: the leaf of each original row; the root where the hierarchy does not have the value.
-    written: the node of each released row; below 0, one number a text, where no node is written so.
+    target: the leaf of each original row; the root if the hierarchy lacks the value. written: the
+    node of each released row; below 0, a number for each text, if no node is written so.
     """
 
     hierarchy: Any
@@ -91,7 +91,8 @@ class _Column:
     written: Ints
 
     def losses(self, written: Ints) -> Floats:
-        """The loss of each of some entries of `written`; what is no node loses nothing."""
+        """Returns the loss of each of some entries of `written`. A text that is no node has no
+        loss."""
         loss = np.asarray(self.hierarchy.loss, np.float64)
         return np.where(written < 0, 0.0, loss[np.maximum(written, 0)])
 
@@ -110,7 +111,7 @@ def _column(original: Any, released: Any, hierarchy: Any) -> _Column:
     leaf = np.where(leaf < 0, root, leaf)
     rows = compute().fill_null(codes, len(values)).to_numpy()
     node_of: dict[str | None, int] = {}
-    for node, label in enumerate(hierarchy.labels):  # the highest one of a label is the last
+    for node, label in enumerate(hierarchy.labels):  # the highest node of a label is the last
         node_of[label] = node
     codes, values = encoded(released)
     written = enumerate([*texts(values).to_pylist(), None], start=1)
@@ -120,11 +121,15 @@ def _column(original: Any, released: Any, hierarchy: Any) -> _Column:
 
 
 def _of_whole_numbers(original: Any, released: Any, exact: _Column) -> _Column:
-    """A column of which nothing is known, written otherwise than it came: as `anonymize` writes
-    whole numbers of which nothing is known, if that explains more of it."""
+    """Returns a column without a known recoding whose released values differ from the original
+    values.
+
+    The result is the column as `anonymize` writes whole numbers without a recoding, if that
+    explains more of it; else `exact`.
+    """
     try:
         ranges = _column(original, released, Round(1).hierarchy(original))
-    except ConfigError:  # they are no whole numbers, or too far apart
+    except ConfigError:  # not whole numbers, or too far apart
         return exact
     return ranges if (ranges.written < 0).sum() < (exact.written < 0).sum() else exact
 
@@ -133,9 +138,11 @@ def _of_whole_numbers(original: Any, released: Any, exact: _Column) -> _Column:
 class _Targets:
     """The distinct combinations of the original's rows.
 
-    leaves: of each column. sensitive: of each sensitive column, as the released table's numbers it,
-    -1 for a value that it does not have; joint: of all of them together. rows: how many originals
-    are so. since, until: the first and the last time at which the target's row may have left.
+    leaves: of each column.
+    sensitive: of each sensitive column, as the released table numbers it, -1 for a value that it
+        lacks. joint: of all sensitive columns together.
+    rows: number of originals with the combination.
+    since, until: the first and the last time at which the target's row may have left.
     """
 
     leaves: list[Ints]
@@ -148,8 +155,8 @@ class _Targets:
 
 @dataclass(frozen=True)
 class _Released:
-    """The classes of the released table: nodes of each column, mean loss, when they left, rows; the
-    values of each sensitive column, and of all together as one."""
+    """The classes of the released table: nodes of each column, mean loss, time of release, rows;
+    the values of each sensitive column, and of all together as one."""
 
     nodes: list[Ints]
     generality: Floats
@@ -160,7 +167,7 @@ class _Released:
 
 
 def _counts(column: Sensitive, class_of: Ints, value: Ints) -> Ints:
-    """The count of a value in a class, for each pair; 0 where it does not occur."""
+    """Returns the count of a value in a class, for each pair; 0 if it does not occur."""
     width = max(1, column.values)
     keys = column.class_of * width + column.value
     order = np.argsort(keys)
@@ -179,8 +186,11 @@ class _Pairs:
 
 
 def _contained(targets: _Targets, released: _Released, columns: Sequence[_Column]) -> _Pairs:
-    """The classes that contain each target: for each combination of levels that is written, the
-    targets' ancestors at these levels are looked up among the classes of that combination."""
+    """Returns the classes that contain each target.
+
+    For each combination of levels that is written, the targets' ancestors at these levels are
+    looked up among the classes of that combination.
+    """
     usable = np.ones(len(released.rows), np.bool_)
     for nodes in released.nodes:
         usable &= nodes >= 0
@@ -221,14 +231,15 @@ def _contained(targets: _Targets, released: _Released, columns: Sequence[_Column
 
 @dataclass(frozen=True)
 class _Attack:
-    """Results over targets: how many, by what they are found; see the module."""
+    """Results over targets: their number, by the features that the attacker uses; see the
+    module."""
 
     targets: int
     re_id: dict[int, float]
     attribute: dict[str, dict[str, float]]
 
     def to_dict(self) -> dict[str, Any]:
-        """As a report has it."""
+        """Returns the results as a report has them."""
         ids = {f"re_id_{k}": value for k, value in self.re_id.items()}
         return {"targets": self.targets, **ids, "attribute": self.attribute}
 
@@ -280,8 +291,11 @@ def _disclosure(
     number: int,
     matched: Any,
 ) -> dict[str, float]:
-    """How often the most frequent value of the best class is the target's, and that of the whole,
-    over the targets that a class contains."""
+    """Returns how often the most frequent value of the best class is the target's, and how often
+    the most frequent value of the whole is.
+
+    Only targets that a class contains count.
+    """
     value, released = targets.sensitive[number], pairs.released
     largest = column.largest
     modes = np.bincount(column.class_of, column.count == largest[column.class_of], column.classes)
@@ -297,8 +311,11 @@ def _disclosure(
 
 
 def _numbered(original: Any, released: Any) -> tuple[Numbers, Ints]:
-    """A sensitive column: (numbers of the released values, those of the original's: -1 for one that
-    the release does not have)."""
+    """Returns a sensitive column as (numbers of the released values, numbers of the original
+    values).
+
+    The number is -1 for an original value that the release lacks.
+    """
     codes, values = encoded(released)
     number = {text: i for i, text in enumerate(sorted(texts(values).to_pylist()))}
     place = np.array([*(number[text] for text in texts(values).to_pylist()), len(number)], np.int64)
@@ -318,7 +335,7 @@ def _numbered(original: Any, released: Any) -> tuple[Numbers, Ints]:
 
 
 def _shifted(nodes: Ints) -> Numbers:
-    """Numbers that may be below 0 as ones from 0 on."""
+    """Returns numbers that may be below 0 as numbers from 0 on."""
     least = int(nodes.min())
     return nodes - least, int(nodes.max()) - least + 1
 
@@ -333,7 +350,7 @@ class _Tables:
     target_rows: int
 
     def released(self, time: Ints) -> _Released:
-        """The classes of the rows that are written the same and left at the same time."""
+        """Returns the classes of the rows with equal written values that left at the same time."""
         written = [column.written for column in self.columns]
         keys = [_shifted(nodes) for nodes in written]
         times, stamp = np.unique(time, return_inverse=True)
@@ -362,7 +379,7 @@ class _Tables:
         )
 
     def targets(self, since: Ints, until: Ints) -> _Targets:
-        """The distinct targets."""
+        """Returns the distinct targets."""
         keys = [(column.target, len(column.hierarchy.labels)) for column in self.columns]
         known = [(of + 1, numbers[1] + 1) for _name, numbers, of in self.sensitive]
         times, stamp = np.unique(since, return_inverse=True)
@@ -378,7 +395,8 @@ class _Tables:
         )
 
     def _joint_of(self, sensitive: Sequence[Ints], targets: int) -> Ints:
-        """The sensitive values of targets together, numbered as `released` numbers its own."""
+        """Returns the sensitive values of targets together, numbered as `released` numbers its
+        own."""
         there = [numbers for _name, numbers, _of in self.sensitive]
         together = [
             (np.concatenate([numbers + 1, of + 1]), values + 1)
@@ -394,16 +412,17 @@ class _Tables:
 
 @dataclass(frozen=True)
 class RiskReport:
-    """What an attacker learns from a release. facts: as `to_dict` has them."""
+    """Result of an attack on a release. facts: the entries of `to_dict`."""
 
     facts: Mapping[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """The report for programs: counts, shares and names of columns, no value of a table."""
+        """Returns the report for programs: counts, shares and names of columns, no value of a
+        table."""
         return dict(self.facts)
 
     def summary(self, width: int = 80) -> str:
-        """The report for people, in lines of so many columns."""
+        """Returns the report for people, in lines of `width` columns."""
         return text_table(self._lines(), width)
 
     def __str__(self) -> str:
@@ -442,21 +461,21 @@ def risk(
     delay: int | str | None = None,
     time_unit: str = "iso",
 ) -> RiskReport:
-    """What somebody who knows the quasi-identifiers of the original's rows learns from a release.
+    """Measures the knowledge that an attacker who knows the quasi-identifiers gains from a release.
 
-    original, released: tables, as `check` takes them. The released one has the plan's quasi and
+    original, released: tables, as `check` takes them. The released table has the plan's quasi and
         sensitive columns.
-    plan: the columns, and how each quasi-identifier was generalized, which says what a written
-        value contains. Without a Hierarchy, Round or the like a written value contains itself
-        alone, "*" all. What it requires is not looked at.
-    time, delay: for a stream, the column of the time in both tables, and for how long a row may
-        have been held back, as a text such as "60s" or in ns: the attack is then also made in what
-        was released from the target's time on and no later than that.
+    plan: the columns, and the generalization of each quasi-identifier, which says which values a
+        written value contains. Without a Hierarchy, Round or the like a written value contains
+        itself alone, and "*" contains all. The plan's requirements are ignored.
+    time, delay: for a stream, the column of the time in both tables, and the longest delay of a
+        row, as a text such as "60s" or in ns. The attack is then also made on rows that were
+        released within the delay of the target's time.
     time_unit: of times that are no timestamps of Arrow: "iso" for texts, "s", "ms", "us" or "ns"
         for numbers.
 
-    Raises ConfigError for a column that is not there, FormatError for a table without rows or a
-    time that cannot be read.
+    Raises ConfigError for a missing column, FormatError for a table without rows or a time that
+    cannot be read.
     """
     columns = (*plan.quasi_columns, *plan.sensitive_columns, *(() if time is None else (time,)))
     return risk_of_rows(
@@ -478,7 +497,8 @@ def risk_of_rows(
     delay: int | None = None,
     time_unit: str = "iso",
 ) -> RiskReport:
-    """As `risk`, of tables that `as_table` or `read_table` returned. delay: in ns."""
+    """Measures the risk of tables that `as_table` or `read_table` returned, as `risk` does. delay:
+    in ns."""
     if not len(original) or not len(released):
         raise FormatError("there is nothing to compare: one of the tables has no row")
     if (time is None) != (delay is None):
@@ -514,7 +534,7 @@ def risk_of_rows(
 
 
 def _times(column: Any, name: str, unit: str) -> Ints:
-    """A column of times in ns since 1970."""
+    """Returns a column of times in ns since 1970."""
     pa = arrow()
     if column.null_count:
         raise FormatError(f"column {name!r} lacks a time")
@@ -532,7 +552,8 @@ def _times(column: Any, name: str, unit: str) -> Ints:
 
 
 def _timestamp(text: str, unit: str) -> int:
-    """A time in ns since 1970; UTC where it has no offset. Raises ValueError, ArithmeticError."""
+    """Returns a time in ns since 1970; UTC if it has no offset. Raises ValueError,
+    ArithmeticError."""
     if unit != "iso":
         return int(Decimal(text) * UNITS_NS[unit])
     match = _FRACTION.fullmatch(text)
@@ -549,7 +570,7 @@ def _facts(
 ) -> dict[str, Any]:
     whole = Classes(classes.rows, classes.rows, classes.sensitive)
     named = dict(zip(plan.quasi_columns, tables.columns, strict=True))
-    left_out = max(0, tables.target_rows - tables.released_rows)  # each loses all of it
+    left_out = max(0, tables.target_rows - tables.released_rows)  # each missing row loses all of it
     loss = {
         name: float(
             (column.losses(column.written).sum() + left_out) / (tables.released_rows + left_out)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What holds in a table: `check`, and the part on classes of any report."""
+"""`check`, which measures the classes of a table, and the part on classes of any report."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ from zanon_net.microdata.measures import FAULTS, Classes, Sensitive, column_loss
 from zanon_net.microdata.plan import KINDS, Plan
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-RECURSIVE_MAX = 8  # most l for which a report says which c holds
+RECURSIVE_MAX = 8  # largest l for which a report gives the c of recursive diversity
 FAULT_TEXTS = {
     "users": "fewer than k users",
     "diversity": "too few sensitive values, or too uneven ones",
     "share": "one value has too large a share",
     "distance": "too far from the whole",
 }
-"""What a class lacks, for people."""
+"""The requirement that a class fails, for people."""
 SHARE_LINE = "most {max:.1%}, mean {mean:.1%}, {whole:.1%} of the whole"
 ENTROPY_LINE = "least {min:.2f}, mean {mean:.2f}, {whole:.2f} bits of the whole"
 
 
 def class_facts(classes: Classes) -> dict[str, Any]:
-    """Counts of the classes and their sizes, and the risk that follows from sizes alone."""
+    """Returns counts of the classes and their sizes, and the risk that follows from sizes alone."""
     users, rows = classes.users, int(classes.rows.sum())
     sizes = np.sort(users)
     return {
@@ -49,15 +49,18 @@ def class_facts(classes: Classes) -> dict[str, Any]:
 
 
 def _quantile(ordered: Any, q: float) -> int:
-    """The smallest size that a share q of the classes does not exceed."""
+    """Returns the smallest size that a share q of the classes does not exceed."""
     if not len(ordered):
         return 0
     return int(ordered[max(0, int(np.ceil(q * len(ordered))) - 1)])
 
 
 def diversity_facts(column: Sensitive) -> dict[str, Any]:
-    """How diverse the values of a sensitive column are: the worst class, the mean over users, and
-    the same of the whole, which is what somebody knows who knows no class."""
+    """Returns the diversity of a sensitive column's values: of the worst class, the mean over
+    users, and of the whole.
+
+    The diversity of the whole is the knowledge of an attacker who knows no class.
+    """
     whole, entropy, total = column.whole, column.entropy, column.total
     if not column.classes:
         return {"values": column.values}
@@ -87,8 +90,8 @@ def diversity_facts(column: Sensitive) -> dict[str, Any]:
 
 
 def _recursive(column: Sensitive) -> dict[str, float]:
-    """For each l that all classes have values for: recursive (c, l)-diversity holds for each c
-    above this one."""
+    """Returns for each l that all classes have values for the c above which recursive (c,
+    l)-diversity holds."""
     found = {}
     for l in range(2, min(int(column.distinct.min()), RECURSIVE_MAX) + 1):  # noqa: E741
         found[str(l)] = float((column.largest / column.tail(l)).max())
@@ -97,16 +100,16 @@ def _recursive(column: Sensitive) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What holds in a table.
+    """Measures of a table's classes.
 
-    facts: as `to_dict` has them. holds: whether all that the plan asks for does.
+    facts: the entries of `to_dict`. holds: true if the table meets all requirements of the plan.
     """
 
     facts: Mapping[str, Any]
 
     @property
     def holds(self) -> bool:
-        """Whether all that was asked for holds; true where nothing was."""
+        """True if the table meets all requirements; true without any requirement."""
         return bool(self.facts["holds"])
 
     @property
@@ -115,11 +118,12 @@ class CheckReport:
         return int(self.facts["k"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The report for programs: counts, shares and names of columns, no value of the table."""
+        """Returns the report for programs: counts, shares and names of columns, no value of the
+        table."""
         return dict(self.facts)
 
     def summary(self, width: int = 80) -> str:
-        """The report for people, in lines of so many columns."""
+        """Returns the report for people, in lines of `width` columns."""
         return text_table(self._lines(), width)
 
     def __str__(self) -> str:
@@ -154,7 +158,7 @@ def _asked(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def class_lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The lines on classes of a report."""
+    """Yields the lines on classes of a report."""
     users = "" if facts["users"] is None else f" of {facts['users']:,} users"
     yield "rows", f"{facts['rows']:,}{users} in {facts['classes']:,} classes"
     yield "k", f"{facts['k']:,}"
@@ -168,7 +172,7 @@ def class_lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def diversity_lines(name: str, column: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The lines of a report on a sensitive column."""
+    """Yields the lines of a report on a sensitive column."""
     if "l" not in column:
         return
     yield name, f"{column['values']:,} values"
@@ -183,7 +187,7 @@ def diversity_lines(name: str, column: Mapping[str, Any]) -> Iterator[tuple[str,
 
 
 def loss_lines(loss: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """The lines of a report on what generalization lost."""
+    """Yields the lines of a report on the loss by generalization."""
     if loss and loss["columns"]:
         columns = ", ".join(f"{name} {value:.3f}" for name, value in loss["columns"].items())
         mean = "" if loss["mean"] is None else f"{loss['mean']:.3f}: "
@@ -191,7 +195,7 @@ def loss_lines(loss: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
 
 
 def html_table(lines: Iterator[tuple[str, str]]) -> str:
-    """Lines of a report as a table of HTML, for notebooks."""
+    """Returns lines of a report as a table of HTML, for notebooks."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(text)}</td></tr>"
         for name, text in lines
@@ -200,7 +204,7 @@ def html_table(lines: Iterator[tuple[str, str]]) -> str:
 
 
 def required_of(plan: Plan) -> dict[str, Any]:
-    """What a plan asks for, by the names of its fields; empty: nothing."""
+    """Returns the requirements of a plan, by the names of its fields; empty if there are none."""
     asked: dict[str, Any] = {"k": plan.k} if plan.k > 1 else {}
     if plan.l > 1 or plan.l_kind.startswith("recursive"):
         asked |= {"l": plan.l, "l_kind": plan.l_kind}
@@ -211,10 +215,10 @@ def required_of(plan: Plan) -> dict[str, Any]:
 def report_classes(
     classes: Classes, plan: Plan, *, users: int | None = None, hierarchies: Mapping[str, Any]
 ) -> CheckReport:
-    """The report on classes.
+    """Returns the report on classes.
 
-    users: distinct ones in the table, where the plan has a user column. hierarchies: of the
-        columns whose loss is known.
+    users: distinct users in the table, if the plan has a user column. hierarchies: of the columns
+    whose loss is known.
     """
     rows = int(classes.rows.sum())
     faults = classes.faults(plan.rule)
@@ -237,7 +241,7 @@ def report_classes(
 
 
 def notes_on(classes: Classes, plan: Plan) -> Iterator[str]:
-    """What somebody should know about a requirement before trusting it."""
+    """Yields warnings about a requirement that a reader should know before trusting it."""
     if plan.l > 1 and KINDS[int(plan.rule["kind"])] == "distinct":
         for column in classes.sensitive:
             rare = np.sort(column.whole[column.whole > 0])[:-1]
@@ -260,20 +264,20 @@ def _loss_of(classes: Classes, plan: Plan, hierarchies: Mapping[str, Any]) -> di
 
 
 def check(table: Any, plan: Plan) -> CheckReport:
-    """What holds in a table.
+    """Measures the classes of a table.
 
     table: pyarrow's, or one that `arrow.as_table` takes: of pandas, polars, DuckDB and others.
-    plan: its columns, and what shall hold; passed columns are not looked at. Loss is measured for
-        the columns whose Hierarchy, or other recoding that needs no raw values, is in `quasi`.
+    plan: its columns, and its requirements; passed columns are ignored. Loss is measured for the
+        columns whose Hierarchy, or other recoding that needs no raw values, is in `quasi`.
 
-    Raises ConfigError for a column that is not there.
+    Raises ConfigError for a missing column.
     """
     wanted = [name for name in plan.read_columns if name not in plan.passed]
     return check_rows(as_table(table, wanted, encode=False), plan)
 
 
 def check_rows(table: Any, plan: Plan) -> CheckReport:
-    """As `check`, of a table that `as_table` or `read_table` returned."""
+    """Measures a table that `as_table` or `read_table` returned, as `check` does."""
     classes = measure(table, plan)
     users = None
     if plan.user is not None:
@@ -282,10 +286,10 @@ def check_rows(table: Any, plan: Plan) -> CheckReport:
 
 
 def known_hierarchies(plan: Plan, original: Any = None) -> dict[str, Any]:
-    """The hierarchies of a plan's columns that have one.
+    """Returns the hierarchies of a plan's columns that have a hierarchy.
 
-    original: the raw table, from which a recoding takes its range; without it only those that
-        need none are there.
+    original: the raw table, from which a recoding takes its range. Without it, only recodings that
+    need no range are returned.
     """
     found = {}
     for name, recoding in plan.recodings.items():

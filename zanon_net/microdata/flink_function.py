@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Publisher for each key of a keyed stream, in the shape of Flink's KeyedProcessFunction.
 
-Nothing here imports Flink. What a function gets from it is used by name alone, as PyFlink has it: a
+The module does not import Flink. A function uses Flink's objects by the names of PyFlink alone: a
 runtime context with get_state, a value state with value() and update(), a context with
-get_current_key() and timer_service(), a timer service with register_event_time_timer. So the same
-object runs in a job, and in a program or test that has these four.
+get_current_key() and timer_service(), a timer service with register_event_time_timer. So the
+function runs in a job, and in a program or test that has these four objects.
 """
 
 from collections.abc import Iterator
@@ -17,56 +17,57 @@ from zanon_net.microdata.publishing import Publisher
 
 NS_PER_MS = 1_000_000
 KEYS_MAX = 1024
-"""Publishers that a function has at hand; the others are made of their states again."""
+"""Publishers that a function keeps in memory; all other publishers are restored from their
+states."""
 
 
 class ValueState(Protocol):
     """State of the current key that is part of each checkpoint."""
 
     def value(self) -> bytes | None:
-        """What was put there last."""
+        """Returns the bytes that were put last."""
 
     def update(self, value: bytes) -> None:
-        """Puts bytes there."""
+        """Puts bytes into the state."""
 
 
 class RuntimeContext(Protocol):
-    """What a function is opened with."""
+    """Flink's object that opens a function."""
 
     def get_state(self, descriptor: Any) -> ValueState:
-        """The state of this description."""
+        """Returns the state of this description."""
 
 
 class TimerService(Protocol):
     """Timers of the current key."""
 
     def register_event_time_timer(self, timestamp: int) -> None:
-        """Has on_timer called when the stream's time reaches `timestamp`, ms since 1970."""
+        """Makes Flink call on_timer when the stream's time reaches `timestamp`, ms since 1970."""
 
 
 class Context(Protocol):
-    """What is known of an element."""
+    """Flink's object about an element."""
 
     def get_current_key(self) -> Any:
-        """The key."""
+        """Returns the key."""
 
     def timer_service(self) -> TimerService:
-        """The timers of the key."""
+        """Returns the timers of the key."""
 
 
 class PublishFunction:
     """Releases the rows of each key as a Publisher of its own.
 
-    An element is a batch of rows (what Publisher.feed takes); the key of all its rows is a part of
-    plan.partition(), never the user. Yields tables of what is released. The guarantee holds for the
-    releases of each key, and so for all of them together; a key that sees fewer than k users within
+    An element is a batch of rows (as Publisher.feed takes); the key of all its rows is a part of
+    plan.partition(), never the user. Yields tables of released rows. The guarantee holds for the
+    releases of each key, and so for all of them together. A key that sees fewer than k users within
     the delay suppresses its rows.
 
-    The state of a key is that of its Publisher, and it is up to date after each call: what a
-    checkpoint has is enough to go on with the same output. An event-time timer at the deadline of
+    The state of a key is the state of its Publisher, and it is up to date after each call, so a job
+    that restarts from a checkpoint gives the same output. An event-time timer at the deadline of
     the oldest row releases it in time.
 
-    plan, settings: as for Publisher; a delay is needed, as only timers end the last window.
+    plan, settings: as for Publisher; a delay is needed, because only timers end the last window.
     descriptor: of the state, as the runtime context takes it (PyFlink: ValueStateDescriptor).
     """
 
@@ -74,16 +75,16 @@ class PublishFunction:
         if settings.get("delay") is None:
             reject("delay", "is needed: nothing else ends the last window of a key")
         self._plan, self._settings, self._descriptor = plan, settings, descriptor
-        Publisher(plan, **settings)  # what is wrong with them is an error now, not in the job
+        Publisher(plan, **settings)  # wrong settings raise an error now, not in the job
         self._state: ValueState | None = None
         self._live: dict[Any, tuple[bytes, Publisher]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a job ships to its workers: no rows."""
+        """Returns the state that a job ships to its workers: no rows."""
         return {**self.__dict__, "_state": None, "_live": {}}
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Begins, or goes on from a checkpoint."""
+        """Begins, or resumes from a checkpoint."""
         self._state = runtime_context.get_state(self._descriptor)
         self._live = {}
 
@@ -92,19 +93,19 @@ class PublishFunction:
         self._live = {}
 
     def process_element(self, value: Any, ctx: Context) -> Iterator[Any]:
-        """Takes a batch of rows of one key; yields what is released."""
+        """Takes a batch of rows of one key; yields the released rows."""
         publisher = self._publisher(ctx)
         released = publisher.feed(value)
         yield from self._done(publisher, released, ctx)
 
     def on_timer(self, timestamp: int, ctx: Context) -> Iterator[Any]:
-        """The stream's time has reached `timestamp`, ms since 1970; yields what is released."""
+        """Takes a time of the stream, `timestamp` in ms since 1970; yields the released rows."""
         publisher = self._publisher(ctx)
         released = publisher.advance(timestamp * NS_PER_MS)
         yield from self._done(publisher, released, ctx)
 
     def _publisher(self, ctx: Context) -> Publisher:
-        """The publisher of the current key: at hand, out of its state, or new."""
+        """Returns the publisher of the current key: kept, restored from its state, or new."""
         assert self._state is not None, "open() comes first"
         saved = self._state.value()
         if saved is None:

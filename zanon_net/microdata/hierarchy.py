@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hierarchies of a column's values, from files and by rules: intervals, prefixes, dates.
 
-A value is its text: a number as Arrow writes it, a missing value as None, and an empty text is a
+A value is its text: a number as Arrow writes it. A missing value is None, and an empty text is a
 missing value, as in CSV.
 """
 
@@ -48,12 +48,14 @@ class Hierarchy:
 
     labels: the text of each node; None: a missing value.
     parent, level, leaves_below: of each node; the root's parent is itself.
-    loss: of each node, where it stands for a value: (leaves below - 1) / (leaves - 1), 0 to 1.
-    ancestors: of each node at each level (the first index); itself where that is not above it.
+    loss: of each node, when it replaces a value: (leaves below - 1) / (leaves - 1), 0 to 1.
+    ancestors: of each node at each level (the first index); the node itself if it is not below that
+        level.
     leaves, nodes, levels: their numbers.
-    taxonomy: the same for the core.
-    kind: which values have a leaf, for messages: "values of its file", "numbers", "whole numbers".
-    warnings: what is odd about it and no error.
+    taxonomy: the hierarchy for the core.
+    kind: the values that have a leaf, for messages: "values of its file", "numbers", "whole
+        numbers".
+    warnings: oddities of it that are no errors.
     """
 
     labels: tuple[str | None, ...]
@@ -71,13 +73,13 @@ class Hierarchy:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, delimiter: str = ";") -> "Hierarchy":
-        """The hierarchy in a file of ARX's form: CSV without a header, a line a value, from the
-        value to the root, such as `*`.
+        """Reads the hierarchy in a file of ARX's form: CSV without a header, a line a value, from
+        the value to the root, such as `*`.
 
         delimiter: an ASCII character, or the word tab.
 
-        Raises FormatError with the line for a file that is none, CapacityError for one that is too
-        large, ZanonError for one that cannot be read.
+        Raises FormatError with the line for a file that is no hierarchy, CapacityError for a file
+        that is too large, ZanonError for a file that cannot be read.
         """
         taxonomy, warnings = read_taxonomy(path, delimiter)
         return cls._of(taxonomy, "values of its file", warnings)
@@ -86,7 +88,7 @@ class Hierarchy:
     def from_lines(
         cls, lines: Iterable[Sequence[str | None]], *, in_order: bool = False
     ) -> "Hierarchy":
-        """The hierarchy of lines, each from a value to the root.
+        """Returns the hierarchy of lines, each from a value to the root.
 
         in_order: leaves are numbered in the order of the lines, not of their bytes.
 
@@ -119,11 +121,11 @@ class Hierarchy:
         return Hierarchy._of, (self.taxonomy, self.kind, self.warnings)
 
     def hierarchy(self, values: Any = None) -> "Hierarchy":
-        """Itself, whatever the column holds."""
+        """Returns itself, for any column."""
         return self
 
     def codes(self, values: Any) -> Codes:
-        """The leaf of each value; -1 where there is none.
+        """Returns the leaf of each value; -1 if there is no leaf.
 
         values: an Arrow array or chunked array, a NumPy array or a sequence.
         """
@@ -132,19 +134,20 @@ class Hierarchy:
         return leaves[indices]  # a missing value's index is -1
 
     def common(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Codes:
-        """The lowest node that is, or has below it, both a[i] and b[i], for nodes a and b."""
+        """Returns the lowest node that is, or is above, both a[i] and b[i], for nodes a and b."""
         return self.taxonomy.common(a, b)
 
     def to_bytes(self, delimiter: str = ";") -> bytes:
-        """The file of the hierarchy, as `read` takes it. Raises ConfigError for a line break."""
+        """Returns the file of the hierarchy, as `read` takes it. Raises ConfigError for a line
+        break."""
         part = "\t" if delimiter == "tab" else delimiter
         cells = [_cell("" if label is None else label, part) for label in self.labels]
         lines = self.ancestors[:, : self.leaves].T
         return "".join(part.join(cells[node] for node in line) + "\n" for line in lines).encode()
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes a new file, which appears when it is whole. Raises ConfigError where the name is
-        taken, OutputError when the system refuses."""
+        """Writes a new file, which appears when it is whole. Raises ConfigError if the name is
+        taken, OutputError if the system refuses."""
         from zanon_net.microdata.tables import write_files  # late: most hierarchies are only read
 
         write_files({Path(path): self.to_bytes()})
@@ -159,7 +162,8 @@ def _is_arrow(values: Any) -> bool:
 
 
 def _dictionary(values: Any) -> tuple[Codes, list[str]]:
-    """(indices, texts): each value's index in the distinct texts, -1 for a missing value."""
+    """Returns (indices, texts): each value's index in the distinct texts, -1 for a missing
+    value."""
     if _is_arrow(values):
         return _arrow_dictionary(values)
     found: dict[str | None, int] = {None: -1, "": -1}
@@ -189,7 +193,7 @@ def _arrow_dictionary(values: Any) -> tuple[Codes, list[str]]:
 
 
 def _text_of(value: Any) -> str | None:
-    """A value of Python as Arrow writes it."""
+    """Returns a value of Python as Arrow writes it."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -198,7 +202,8 @@ def _text_of(value: Any) -> str | None:
 
 
 def _distinct(values: Any) -> tuple[list[str], bool]:
-    """(the distinct texts that occur, sorted by their bytes; whether values are missing)."""
+    """Returns (the distinct texts that occur, sorted by their bytes; true if values are
+    missing)."""
     indices, words = _dictionary(values)
     occurring = np.unique(indices)
     found = sorted((words[i] for i in occurring if i >= 0), key=_bytes_of)
@@ -222,7 +227,8 @@ def _cell(label: str, delimiter: str) -> str:
 
 
 def _of_lines(lines: list[list[str]], *, missing: bool) -> Hierarchy:
-    """The hierarchy of lines, and of a missing value; without any line of that alone."""
+    """Returns the hierarchy of lines, and of a missing value; without any line, only of the missing
+    value."""
     levels = len(lines[0]) if lines else 2
     if missing or not lines:
         lines = [*lines, [*[""] * (levels - 1), ROOT]]
@@ -246,7 +252,8 @@ def _sequence(name: str, given: object) -> Sequence[Any]:
 
 @dataclass(frozen=True)
 class _Step:
-    """A width of intervals: units x 10^-decimals. whole: of whole numbers, written "30-39"."""
+    """A width of intervals: units x 10^-decimals. whole: true for whole numbers, written
+    "30-39"."""
 
     units: int
     decimals: int
@@ -254,11 +261,11 @@ class _Step:
 
     @property
     def width(self) -> float:
-        """The width for the core, which finds units and decimals in it."""
+        """The width for the core, which computes units and decimals from it."""
         return self.units if not self.decimals else float(f"{self.units}e-{self.decimals}")
 
     def edge(self, interval: int) -> str:
-        """The lower edge of an interval."""
+        """Returns the lower edge of an interval."""
         sign, digits = "-" if interval < 0 else "", str(abs(interval) * self.units)
         if not self.decimals:
             return sign + digits
@@ -267,7 +274,8 @@ class _Step:
         return sign + head + (f".{tail}" if tail else "")
 
     def text(self, first: int, end: int) -> str:
-        """The values from the lower edge of interval `first` to below that of `end`."""
+        """Returns the text of the values from the lower edge of interval `first` to below the edge
+        of `end`."""
         if self.whole and (end - first) * self.units == 1:
             return self.edge(first)
         if self.whole and first >= 0:
@@ -275,12 +283,12 @@ class _Step:
         return f"[{self.edge(first)},{self.edge(end)})"
 
     def of(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """The interval of each text, and whether it is a number that has one."""
+        """Returns the interval of each text, and true if the text is a number with an interval."""
         return intervals([text.encode() for text in texts], self.width, self.whole)
 
 
 def _step(name: str, width: object) -> _Step:
-    """A width. A whole number of type int stands for whole numbers, a float for all."""
+    """Returns a width. An int means whole numbers, a float means all numbers."""
     whole = as_int(width)
     if whole is not None:
         if not 1 <= whole <= UNITS_MAX:
@@ -298,7 +306,7 @@ def _step(name: str, width: object) -> _Step:
 
 
 def read_number(name: str, text: str) -> Number:
-    """A number out of an option: an int without a point, else a float. Raises ConfigError."""
+    """Reads a number of an option: an int without a point, else a float. Raises ConfigError."""
     if _WHOLE.fullmatch(text):
         return int(text)
     if not _NUMBER.fullmatch(text) or float(text) in (float("inf"), -float("inf")):
@@ -307,7 +315,8 @@ def read_number(name: str, text: str) -> Number:
 
 
 def read_range(name: str, text: str) -> tuple[Number | None, Number | None]:
-    """(low, high) out of LOW..HIGH, ..HIGH or LOW.., as --clip has them. Raises ConfigError."""
+    """Reads (low, high) from LOW..HIGH, ..HIGH or LOW.., the forms of --clip. Raises
+    ConfigError."""
     low, dots, high = text.partition("..")
     if not dots or not (low or high):
         reject(name, "must be LOW..HIGH, LOW.. or ..HIGH")
@@ -325,7 +334,7 @@ def _limit(name: str, value: object) -> None:
 
 @dataclass(frozen=True)
 class _End:
-    """An outermost interval. cut: numbers beyond it are in it, too."""
+    """An outermost interval. cut: true if numbers beyond it are in it, too."""
 
     interval: int
     cut: bool = False
@@ -338,10 +347,10 @@ class Round:
     Each level above has intervals twice as wide, up to the root.
 
     width: an int for a column of whole numbers, written "30-39" (a negative lower edge: "[-10,0)";
-        width 1: "37"), in which others have no place; a float for numbers of any kind, written
-        "[0.5,1)". At most 15 decimals.
-    low, high: numbers beyond go where these are; that interval is written "<30" or "90+". In a
-        stream both are needed; of a table the range of its numbers is taken where there is none.
+        width 1: "37"), which has no place for other numbers. A float for numbers of any kind,
+        written "[0.5,1)". At most 15 decimals.
+    low, high: numbers beyond them join their intervals, which are written "<30" or "90+". A stream
+        needs both; for a table the default is the range of its numbers.
 
     A wrong value raises ConfigError with a text that begins with its name.
     """
@@ -359,9 +368,10 @@ class Round:
             reject("low", f"{shown(self.low)} is above high, {shown(self.high)}")
 
     def hierarchy(self, values: Any = None) -> Hierarchy:
-        """The intervals of a column's numbers; of low to high, and a missing value, without it.
+        """Returns the intervals of a column's numbers; without a column, of low to high and a
+        missing value.
 
-        Raises ConfigError where there are none, or too many.
+        Raises ConfigError if there are no intervals, or too many.
         """
         step = _step("width", self.width)
         if values is None:
@@ -381,7 +391,7 @@ class Round:
         return _rounded(step, *ends, missing=missing)
 
     def _limits(self, step: _Step) -> tuple[int | None, int | None]:
-        """The intervals of low and high."""
+        """Returns the intervals of low and high."""
         every = _Step(step.units, step.decimals, whole=False)
         return tuple(  # type: ignore[return-value]
             None if limit is None else int(every.of([str(_text_of(limit))])[0][0])
@@ -389,25 +399,26 @@ class Round:
         )
 
     def _ends(self, step: _Step, least: int, most: int) -> tuple[_End, _End]:
-        """The outermost intervals of numbers from interval `least` to `most`."""
+        """Returns the outermost intervals of numbers from interval `least` to `most`."""
         low, high = self._limits(step)
         first = _End(least) if low is None or low < least else _End(low, cut=True)
         last = _End(most) if high is None or high > most else _End(high, cut=True)
         if first.interval <= last.interval:
             return first, last
-        # All numbers lie beyond one end, and go there.
+        # All numbers are beyond one end, and join its interval.
         only = low if low is not None and low > most else last.interval
         return _End(only, cut=first.cut), _End(only, cut=last.cut)
 
 
 def _check_interval(number: int) -> None:
-    """Raises ConfigError for the number of an interval where the core may have met its limit."""
+    """Raises ConfigError for the number of an interval at which the core may have met its limit."""
     if abs(number) >= INTERVAL_MAX:
         raise ConfigError("a number is beyond what intervals of this width can hold")
 
 
 def _rounded(step: _Step, first: _End, last: _End, *, missing: bool) -> Hierarchy:
-    """The hierarchy of the intervals from `first` to `last`, each level's twice as wide."""
+    """Returns the hierarchy of the intervals from `first` to `last`; widths double with each
+    level."""
     start, end = first.interval, last.interval
     _check_interval(start)
     _check_interval(end)
@@ -442,10 +453,10 @@ def _rounded(step: _Step, first: _End, last: _End, *, missing: bool) -> Hierarch
 
 @dataclass(frozen=True)
 class Intervals:
-    """Numbers, and above each the intervals that have it, wider from level to level.
+    """Numbers, and above each the intervals that contain it, wider from level to level.
 
     widths: each a multiple of the one before; ints for whole numbers, floats for all, as `Round`
-        has them.
+    has them.
 
     A wrong value raises ConfigError with a text that begins with its name.
     """
@@ -464,7 +475,7 @@ class Intervals:
         return [_step("widths", width) for width in _sequence("widths", self.widths)]
 
     def hierarchy(self, values: Any = None) -> Hierarchy:
-        """The hierarchy of a column's values. Raises ConfigError where not all are numbers."""
+        """Returns the hierarchy of a column's values. Raises ConfigError if not all are numbers."""
         texts, missing = _distinct(_needed(values, "Intervals"))
         columns = [texts]
         for step in self._steps():
@@ -491,8 +502,8 @@ class Intervals:
 class Prefix:
     """Values, and above each its first characters, fewer from level to level: 13053, 130**, `*`.
 
-    lengths: characters that each level keeps, from more to fewer; the others become asterisks. The
-        first one may be that of the whole values; 0, which is the root's, need not be named.
+    lengths: characters that each level keeps, from more to fewer; all others become asterisks. The
+    first length may be the length of the whole values. The length 0 of the root may be left out.
 
     A wrong value raises ConfigError with a text that begins with its name.
     """
@@ -508,7 +519,7 @@ class Prefix:
             reject("lengths", "must be fewer characters from level to level")
 
     def hierarchy(self, values: Any = None) -> Hierarchy:
-        """The hierarchy of a column's values."""
+        """Returns the hierarchy of a column's values."""
         texts, missing = _distinct(_needed(values, "Prefix"))
         longest = max(map(len, texts), default=0)
         lengths = [length for length in self.lengths if 0 < length < longest]
@@ -523,8 +534,8 @@ class Prefix:
 class Dates:
     """Dates, and above each its day, month, quarter, year or decade.
 
-    parts: those that levels have, in this order: of "day", "month", "quarter", "year", "decade".
-        They are written 2024-03-05, 2024-03, 2024-Q1, 2024, 2020-2029.
+    parts: the parts of the levels, in this order: of "day", "month", "quarter", "year", "decade".
+    They are written 2024-03-05, 2024-03, 2024-Q1, 2024, 2020-2029.
 
     Values are dates of ISO 8601, such as 2024-03-05, with or without a time, whose day is taken as
     it is written. A wrong part raises ConfigError with a text that begins with the field's name.
@@ -541,7 +552,7 @@ class Dates:
             reject("parts", f"must be in the order {', '.join(DATE_PARTS)}")
 
     def hierarchy(self, values: Any = None) -> Hierarchy:
-        """The hierarchy of a column's values. Raises ConfigError where one is no date."""
+        """Returns the hierarchy of a column's values. Raises ConfigError if a value is no date."""
         texts, missing = _distinct(_needed(values, "Dates"))
         dates = [_date_of(text) for text in texts]
         if None in dates:
@@ -577,9 +588,9 @@ def _part_of(date: datetime.date, part: str) -> str:
 
 @dataclass(frozen=True)
 class Flat:
-    """Values below one root, `*`: what a column gets that nothing else is known of."""
+    """Values below one root, `*`: the hierarchy of a column of other values."""
 
     def hierarchy(self, values: Any = None) -> Hierarchy:
-        """The hierarchy of a column's values."""
+        """Returns the hierarchy of a column's values."""
         texts, missing = _distinct(_needed(values, "Flat"))
         return _of_lines([[text, ROOT] for text in texts], missing=missing)

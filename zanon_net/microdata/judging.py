@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The distinct rows of a table, as nodes of hierarchies, and which groups of them may be a class.
+"""Distinct rows of a table, as nodes of hierarchies, and the groups of them that may be a class.
 
-What a class needs are the definitions of `measures`. Rows with the same quasi-identifiers are one
-tuple with a weight: a table has fewer tuples than rows by far.
+The requirements of a class are defined in `measures`. Rows with equal quasi-identifiers are one
+tuple with a weight, because a table has far fewer tuples than rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,13 +25,16 @@ from zanon_net.microdata.measures import (
 from zanon_net.microdata.plan import KINDS
 
 USERS, DIVERSITY, SHARE, DISTANCE = range(1, 5)  # as zn_class_fault
-OUT = -1  # the group of a tuple that is in none
-DENSE = 1 << 20  # most cells of a table that is filled rather than sorted
+OUT = -1  # the group of a tuple that is in no group
+DENSE = 1 << 20  # most cells of a table that is filled instead of sorted
 
 
 def compacted(keys: Ints, bound: int) -> tuple[Ints, int]:
-    """Keys from 0 to bound - 1 as numbers without gaps, in the same order, and how many there are.
-    A negative key stays."""
+    """Returns keys from 0 to bound - 1 as numbers without gaps, in the same order, and their
+    number.
+
+    A negative key stays.
+    """
     inside = keys[keys >= 0]
     if bound <= 4 * len(keys) + 4096:
         present = np.zeros(bound + 1, np.bool_)
@@ -59,7 +62,10 @@ class Tuples:
 
     @classmethod
     def of(cls, columns: Sequence[Ints], nodes: Sequence[int]) -> "Tuples":
-        """The tuples of rows. columns: the node of each row; nodes: how many a column has."""
+        """Returns the tuples of rows.
+
+        columns: the node of each row. nodes: the number of nodes of each column.
+        """
         numbers = [(codes.astype(np.int64), n) for codes, n in zip(columns, nodes, strict=True)]
         of_row, first = joint_numbers(numbers, len(columns[0]))
         codes = np.array([column[first] for column in columns], np.int64)
@@ -68,16 +74,16 @@ class Tuples:
 
 @dataclass(frozen=True)
 class _Column:
-    """A sensitive column: entries for each value that a tuple has, and for each user of it."""
+    """A sensitive column: an entry for each value and user of a tuple."""
 
     values: int
     of_tuple: Ints
     value: Ints
-    count: Ints  # rows, where each is a user of its own
+    count: Ints  # number of rows, if each row is a user of its own
     user: Numbers | None
 
     def counts(self, group: Ints, groups: int) -> tuple[Ints, Ints, Ints]:
-        """(group, value, users) of each value in each group, by group and value."""
+        """Returns (group, value, users) of each value in each group, by group and value."""
         of_group = group[self.of_tuple]
         inside = of_group >= 0
         key = (of_group * self.values + self.value)[inside]
@@ -97,9 +103,9 @@ class _Column:
 
 
 class Judge:
-    """Says which groups of tuples may be a class by a rule (Plan.rule).
+    """Decides which groups of tuples may be a class by a rule (Plan.rule).
 
-    sensitive, users: the code of each row's value and user; users None: each row is one.
+    sensitive, users: the code of each row's value and user; users None: each row is a user.
     """
 
     def __init__(
@@ -122,17 +128,17 @@ class Judge:
         self._whole = self.whole(np.ones(size, np.bool_)) if rule["t"] < 1 else []
 
     def with_k(self, k: int) -> "Judge":
-        """The same judge with another k."""
+        """Returns the judge with another k."""
         other = copy(self)
         other._rule = {**self._rule, "k": k}
         return other
 
     @property
     def is_monotone(self) -> bool:
-        """Whether a union of classes that may be is always one that may be.
+        """True if a union of permitted classes is always a permitted class.
 
-        Not with a user in both, whose values count once; nor for distances to what is written
-        when rows may be left out.
+        False if a user is in both classes, because the user's values count once. False also for
+        distances to the written rows when rows may be left out.
         """
         simple = self._kind == "distinct" and self._rule["max_share"] >= 1
         return self._rule["t"] >= 1 and (self._users is None or simple)
@@ -146,7 +152,7 @@ class Judge:
         return _Column(values[1], of_row[0][first], values[0][first], count, user)
 
     def users(self, group: Ints, groups: int) -> Ints:
-        """The users of each group. group: of each tuple, or OUT."""
+        """Returns the users of each group. group: of each tuple, or OUT."""
         if self._users is None:
             inside = group >= 0
             counts = np.bincount(group[inside], self._tuples.weight[inside], groups)
@@ -162,7 +168,7 @@ class Judge:
         return np.bincount(of_group[inside][first], minlength=groups).astype(np.int64)
 
     def whole(self, inside: Bools) -> list[Floats]:
-        """The share of each value of each sensitive column in the tuples inside."""
+        """Returns the share of each value of each sensitive column in the tuples inside."""
         group = np.where(inside, 0, OUT)
         shares = []
         for column in self._columns:
@@ -171,9 +177,9 @@ class Judge:
         return shares
 
     def good(self, group: Ints, groups: int) -> Bools:
-        """Which groups may be a class, where all rows are written.
+        """Returns true for groups that may be a class, if all rows are written.
 
-        group: of each tuple, from 0 to groups - 1, all of them with tuples, or OUT.
+        group: of each tuple, from 0 to groups - 1, each with tuples, or OUT.
         """
         good = np.ones(groups, np.bool_)
         for _fault, holds in self._checks(group, groups, self._whole):
@@ -183,9 +189,11 @@ class Judge:
         return good
 
     def faults(self, group: Ints, groups: int) -> Ints:
-        """Why groups may not be written together: 0, or 1 + the place of the reason in FAULTS.
+        """Returns why groups may not be written together: 0, or 1 + the place of the reason in
+        FAULTS.
 
-        Distances are to what is left when the others are out, as the gate judges them.
+        Distances are to the remaining rows when the refused groups are left out, as the gate
+        computes them.
         """
         faults = np.zeros(groups, np.int64)
         for fault, holds in self._checks(group, groups, None):
@@ -203,7 +211,8 @@ class Judge:
     def _checks(
         self, group: Ints, groups: int, whole: Sequence[Floats] | None
     ) -> Iterator[tuple[int, Bools]]:
-        """(fault, which groups do not have it). whole: what distances are to; None: no distance."""
+        """Yields (fault, the groups that do not have it). whole: the shares that distances are to;
+        None: no distance."""
         rule = self._rule
         yield USERS, np.asarray(self.users(group, groups) >= rule["k"], np.bool_)
         is_plain = self._kind == "distinct" and rule["max_share"] >= 1

@@ -3,11 +3,12 @@
 """Full-domain recoding: one level a column, and the rows of classes that fail are left out.
 
 `least_loss` finds the combination of levels with the least loss exactly. The combinations are a
-lattice (Samarati 2001). The loss of the levels alone, which grows with each level, is a lower
-bound for that with suppressed rows, which count 1: combinations are looked at in its order, until
-it exceeds the best loss found. Where what holds for classes holds for their unions, a combination
-that suppresses too much rules out all below it; each one that is still open is looked at together
-with a chain from it to the top, which is halved (Kohlmayer et al. 2012, "Flash").
+lattice (Samarati 2001). The loss of the levels alone grows with each level. It is a lower bound of
+the loss with suppressed rows, each of which counts 1. Combinations are examined in the order of
+this bound, until it exceeds the best loss found. If a requirement of classes holds for their
+unions, too, a combination that suppresses too much rules out all combinations below it. Each open
+combination is then examined together with a chain from it to the top, which is halved (Kohlmayer et
+al. 2012, "Flash").
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,8 +31,8 @@ Levels = tuple[int, ...]
 class Recoded:
     """A table with one level a column.
 
-    nodes: of each tuple (second index) in each column. faults: why a tuple may not be written, as
-    Judge.faults. suppressed: its rows. loss: of the table, a suppressed row counting 1.
+    nodes: of each tuple (second index) in each column. faults: the reason why a tuple may not be
+    written, as Judge.faults. suppressed: its rows. loss: of the table; a suppressed row counts 1.
     """
 
     levels: Levels
@@ -52,7 +53,7 @@ class Lattice:
         self._rows = int(tuples.weight.sum())
 
     def at(self, levels: Levels) -> Recoded:
-        """The table with these levels."""
+        """Returns the table with these levels."""
         nodes = np.array(
             [
                 ancestors[level, codes]
@@ -77,7 +78,7 @@ class Lattice:
         return group, groups
 
     def bounds(self) -> Floats:
-        """The loss of each combination where no row is suppressed."""
+        """Returns the loss of each combination without suppressed rows."""
         total: Floats = np.zeros(self.shape)
         columns = zip(self._ancestors, self._loss, self._tuples.codes, strict=True)
         for column, (ancestors, loss, codes) in enumerate(columns):
@@ -88,21 +89,23 @@ class Lattice:
         return total / len(self.shape)
 
     def chain(self, levels: Levels) -> Iterator[Levels]:
-        """From a combination to the top, one level of one column at a time."""
+        """Yields combinations from one to the top, one level of one column at a time."""
         current = list(levels)
         yield levels
         while tuple(current) != tuple(n - 1 for n in self.shape):
-            # The column that has most levels left, so that the chain goes through the middle.
+            # The column with the most remaining levels, so that the chain goes through the middle.
             left = [n - 1 - level for n, level in zip(self.shape, current, strict=True)]
             current[left.index(max(left))] += 1
             yield tuple(current)
 
 
 def least_loss(lattice: Lattice, suppressed_max: int, *, monotone: bool) -> Recoded | None:
-    """The combination of levels with the least loss that suppresses at most so many rows; of those
-    with equal loss the one with the smallest levels, from the first column on. None: there is none.
+    """Returns the combination of levels with the least loss that suppresses at most
+    `suppressed_max` rows.
 
-    monotone: what holds for classes holds for their unions.
+    Of combinations with equal loss, the one with the smallest levels is returned, from the first
+    column on. None: there is no combination. monotone: true if requirements of classes hold for
+    their unions, too.
     """
     count = prod(lattice.shape)
     if count > COMBINATIONS_MAX:
@@ -116,7 +119,7 @@ def least_loss(lattice: Lattice, suppressed_max: int, *, monotone: bool) -> Reco
     best: Recoded | None = None
 
     def look(levels: Levels) -> bool:
-        """Whether a combination suppresses few enough rows."""
+        """Returns true if a combination suppresses few enough rows."""
         nonlocal best
         if levels not in known:
             recoded = lattice.at(levels)

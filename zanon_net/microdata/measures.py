@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The classes of a table, and what holds for each: k, l of three kinds, shares, distances.
+"""Classes of a table, and the measures of each: k, l of three kinds, shares, distances.
 
-A class is the rows whose quasi-identifiers are the same as written; a missing value is a value like
-any other. With a user column counts are of distinct users: a user's rows with one sensitive value
-count once, and rows without a user are those of one. Without, each row is a user of its own.
+A class is the rows with equal quasi-identifiers as written; a missing value is a value like any
+other. With a user column, distinct users are counted: a user's rows with one sensitive value count
+once, and rows without a user belong to one user. Without a user column, each row is a user of its
+own.
 
 Sources: k Sweeney 2002; distinct, entropy and recursive l Machanavajjhala et al. 2007; t Li et al.
-2007 with equal distances between values. What decides is csrc/microdata/diversity.c; here are the
-same definitions as numbers, for reports.
+2007 with equal distances between values. csrc/microdata/diversity.c decides. This module has the
+definitions as numbers, for reports.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ ROUNDING = 1e-9  # as csrc/microdata/diversity.c: two equal values have an entro
 KEYS_MAX = 1 << 62  # of codes in one number
 
 FAULTS = ("users", "diversity", "share", "distance")
-"""Why a class may not be released, by the numbers of zn_class_fault less 1."""
+"""The reason why a class may not be released, by the numbers of zn_class_fault less 1."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -35,12 +36,15 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Sensitive:
-    """The values of a sensitive column in each class: an entry for each that occurs in a class.
+    """The values of a sensitive column in each class: an entry for each value that occurs in a
+    class.
 
-    name: of the column. values: how many it has in the whole, a missing one among them.
+    name: of the column.
+    values: number of values in the whole table, including a missing value.
     class_of, value, count: of the entries, by class and then from the most frequent value down; the
         value as a number from 0 to values - 1, and the users that have it.
-    classes: how many there are. whole_count: the users that have each value in the whole table.
+    classes: number of classes.
+    whole_count: the users that have each value in the whole table.
     """
 
     name: str
@@ -60,24 +64,24 @@ class Sensitive:
         keep(self, "total", self._sums(self.count))
 
     def _sums(self, of_entries: Any) -> Any:
-        """Sums over each class."""
+        """Returns the sums over each class."""
         if not self.classes:
             return np.zeros(0, dtype=np.asarray(of_entries).dtype)
         return np.add.reduceat(of_entries, self.starts[:-1])
 
     @property
     def distinct(self) -> Ints:
-        """Values that occur in each class."""
+        """Number of values that occur in each class."""
         return np.diff(self.starts)
 
     @property
     def largest(self) -> Ints:
-        """The count of each class's most frequent value."""
+        """Count of each class's most frequent value."""
         return self.count[self.starts[:-1]]
 
     @property
     def share(self) -> Floats:
-        """The share of each class's most frequent value."""
+        """Share of each class's most frequent value."""
         return np.asarray(self.largest / self.total, np.float64)
 
     @property
@@ -86,31 +90,31 @@ class Sensitive:
 
     @property
     def entropy(self) -> Floats:
-        """The entropy of each class's values, in nats."""
+        """Entropy of each class's values, in nats."""
         portions = self._portions
         sums: Floats = self._sums(-portions * np.log(portions))
         return np.maximum(sums, 0.0)
 
     @property
     def whole(self) -> Floats:
-        """The share of each value in the whole table, as if that were one class."""
+        """Share of each value in the whole table, as if the table were one class."""
         return np.asarray(self.whole_count / max(1, self.whole_count.sum()), np.float64)
 
     @property
     def distance(self) -> Floats:
-        """The variational distance of each class's values to the whole's, 0 to 1."""
+        """Variational distance of each class's values to the whole's, 0 to 1."""
         more = np.maximum(self._portions - self.whole[self.value], 0)
         sums: Floats = self._sums(more)
         return sums
 
     def tail(self, l: int) -> Ints:  # noqa: E741
-        """The sum of each class's counts from the l-th largest on."""
+        """Returns the sum of each class's counts from the l-th largest on."""
         rank = np.arange(len(self.count)) - self.starts[self.class_of]
         sums: Ints = self._sums(np.where(rank >= l - 1, self.count, 0))
         return sums
 
     def is_diverse(self, l: int, kind: str, c: float) -> Bools:  # noqa: E741
-        """Which classes are l-diverse."""
+        """Returns true for each class that is l-diverse."""
         if kind == "recursive":
             return np.asarray((self.distinct >= l) & (self.largest < c * self.tail(l)), np.bool_)
         if l <= 1:
@@ -125,8 +129,8 @@ class Sensitive:
 class Classes:
     """The classes of a table.
 
-    rows, users: of each. sensitive: the values of each sensitive column in them. tuples, first:
-    what `quasi` is taken from.
+    rows, users: of each class. sensitive: the values of each sensitive column in them. tuples,
+    first: the source of `quasi`.
     """
 
     rows: Ints
@@ -140,12 +144,12 @@ class Classes:
 
     @property
     def quasi(self) -> Any:
-        """A pyarrow.Table with the quasi-identifiers of each."""
+        """A pyarrow.Table with the quasi-identifiers of each class."""
         return self.tuples.take(self.first)
 
     def faults(self, rule: Mapping[str, int | float]) -> NDArray[np.int8]:
-        """Why each class may not be released by a rule (Plan.rule): 0 it may, else 1 + an index
-        into FAULTS, the first one that is found."""
+        """Returns why each class may not be released by a rule (Plan.rule): 0, or 1 + an index into
+        FAULTS, the first reason that is found."""
         found = np.zeros(len(self), np.int8)
         kind = KINDS[int(rule["kind"])]
         checks: list[tuple[int, Bools]] = [(0, self.users >= rule["k"])]
@@ -162,14 +166,15 @@ class Classes:
 
 
 def measure(table: Any, plan: Plan, quasi: Sequence[str] | None = None) -> Classes:
-    """The classes of a table that `as_table` or `read_table` returned.
+    """Returns the classes of a table that `as_table` or `read_table` returned.
 
-    quasi: the columns that make classes; None: those of the plan. Without any all rows are one.
+    quasi: the columns that make classes; None: the columns of the plan. Without columns, all rows
+    are one class.
     """
     quasi = plan.quasi_columns if quasi is None else tuple(quasi)
     user = () if plan.user is None else (plan.user,)
     keys = dict.fromkeys((*quasi, *plan.sensitive_columns, *user))
-    if not keys:  # nothing tells rows apart
+    if not keys:  # nothing distinguishes rows
         rows = np.array([len(table)] if len(table) else [], np.int64)
         return Classes(rows, rows, ())
     tuples = table.select(list(keys)).group_by(list(keys)).aggregate([([], "count_all")])
@@ -183,7 +188,7 @@ def measure(table: Any, plan: Plan, quasi: Sequence[str] | None = None) -> Class
     if user_numbers is not None:
         class_users = _distinct(class_of, user_numbers, classes)
     alone = user_numbers is None and len(plan.sensitive_columns) == 1
-    if alone:  # unless an empty text and a missing value have become one
+    if alone:  # unless an empty text and a missing value have become one value
         alone = len(joint_numbers(list(numbers.values()), len(tuples))[1]) == len(tuples)
     sensitive = tuple(
         sensitive_of(name, class_of, classes, numbers[name], user_numbers, rows, distinct=alone)
@@ -197,11 +202,13 @@ Numbers = tuple[Ints, int]
 
 
 def _numbers(column: Any, in_order: bool) -> Numbers:
-    """The values of a column as numbers: their places among the distinct ones, in_order: in the
-    order of their bytes."""
+    """Returns the values of a column as numbers: their places among the distinct values.
+
+    in_order: true if the distinct values are sorted by their bytes.
+    """
     pc = compute()
     codes, values = encoded(column)
-    place = np.arange(len(values) + 1)  # the last one for a missing value
+    place = np.arange(len(values) + 1)  # the last place is for a missing value
     if in_order:
         place[pc.array_sort_indices(texts(values)).to_numpy()] = np.arange(len(values))
     found = pc.fill_null(codes, len(values)).to_numpy()
@@ -214,7 +221,7 @@ def _numbers(column: Any, in_order: bool) -> Numbers:
 
 
 def joint_numbers(columns: Sequence[Numbers], length: int) -> tuple[Ints, Ints]:
-    """(number of each row's combination of codes, first row of each combination)."""
+    """Returns (number of each row's combination of codes, first row of each combination)."""
     keys, count = np.zeros(length, np.int64), 1
     for codes, values in columns:
         if count * max(1, values) >= KEYS_MAX:
@@ -227,7 +234,7 @@ def joint_numbers(columns: Sequence[Numbers], length: int) -> tuple[Ints, Ints]:
 
 
 def _distinct(group: Ints, codes: Numbers, groups: int) -> Ints:
-    """The distinct codes of each group."""
+    """Returns the number of distinct codes of each group."""
     pairs = np.unique(group * codes[1] + codes[0])
     return np.bincount(pairs // max(1, codes[1]), minlength=groups).astype(np.int64)
 
@@ -242,10 +249,11 @@ def sensitive_of(
     *,
     distinct: bool = False,
 ) -> Sensitive:
-    """The values of a sensitive column in classes, from rows by numbers: the class of each, how
-    many classes there are, its value, its user, and how many rows it stands for.
+    """Returns the values of a sensitive column in classes, from rows by numbers.
 
-    distinct: no two rows have the same class and value, and there are no users.
+    The arguments are the class of each row, the number of classes, its value, its user, and the
+    number of rows that it represents. distinct: true if no two rows have the same class and value,
+    and there are no users.
     """
     value, values = codes
     if distinct:
@@ -266,10 +274,10 @@ def sensitive_of(
 
 
 def losses(written: Sequence[str | None], hierarchy: Any) -> tuple[Floats, Bools]:
-    """The loss of each value as it is written, and which of them the hierarchy has.
+    """Returns the loss of each value as it is written, and true for values that the hierarchy has.
 
-    A label that nodes of several levels have is taken for the one with most leaves below. A value
-    that the hierarchy does not have loses nothing.
+    A label of nodes of several levels is taken for the node with most leaves below it. A value that
+    the hierarchy lacks has no loss.
     """
     of_label: dict[str | None, float] = {}
     for label, loss in zip(hierarchy.labels, hierarchy.loss, strict=True):
@@ -279,8 +287,8 @@ def losses(written: Sequence[str | None], hierarchy: Any) -> tuple[Floats, Bools
 
 
 def column_loss(classes: Classes, name: str, hierarchy: Any) -> tuple[float, int]:
-    """(mean over rows of the loss of a column's values, rows with a value that the hierarchy does
-    not have)."""
+    """Returns (mean over rows of the loss of a column's values, rows with a value that the
+    hierarchy lacks)."""
     codes, values = encoded(classes.quasi.column(name))
     loss, known = losses([*texts(values).to_pylist(), None], hierarchy)
     found = compute().fill_null(codes, len(values)).to_numpy()
@@ -290,10 +298,10 @@ def column_loss(classes: Classes, name: str, hierarchy: Any) -> tuple[float, int
 
 
 def check_feasible(table: Any, plan: Plan) -> None:
-    """Raises ConfigError where no release of a table can do what a plan asks, however coarse.
+    """Raises ConfigError if no release of a table can meet a plan, however coarse.
 
-    All rows as one class are the best that there is for k and each kind of l but t: whatever holds
-    in all classes holds in their union. The text begins with the plan's field.
+    All rows as one class are the best case for k and each kind of l, but not for t: a requirement
+    that holds in all classes holds in their union. The text begins with the plan's field.
     """
     whole = measure(table, plan, ())
     if not len(whole):

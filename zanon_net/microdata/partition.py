@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a stream that can be released on their own: rows that are near each other."""
+"""Parts of a stream that can be released independently: rows that are near each other."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from zanon_net.microdata.plan import Plan
 
 PARTS_MAX = 1 << 16
 CELLS_MAX = 1 << 62  # numbers of combinations
-CELLS = 16  # for each part: the coarse combinations that parts are put together from
+CELLS = 16  # coarse combinations for each part, from which parts are composed
 
 Ints = npt.NDArray[np.int64]
 
@@ -26,8 +26,9 @@ Ints = npt.NDArray[np.int64]
 class Partition:
     """Parts by a coarse generalization of the quasi-identifiers.
 
-    columns: the quasi-identifiers. hierarchies: theirs. levels: of each, how coarse it is here.
-    starts: the first combination of each part, in the order in which near ones are neighbours.
+    columns: the quasi-identifiers. hierarchies: their hierarchies. levels: the coarse level of
+    each. starts: the first combination of each part, in an order in which near combinations are
+    neighbours.
     """
 
     columns: tuple[str, ...]
@@ -39,7 +40,8 @@ class Partition:
         return len(self.starts)
 
     def of(self, batch: Any) -> npt.NDArray[np.int32]:
-        """The part of each row, from 0: the key of a keyed stream. batch: as Publisher.feed."""
+        """Returns the part of each row, from 0: the key of a keyed stream. batch: as
+        Publisher.feed."""
         table = as_table(batch, self.columns, "the batch")
         cells = _cells(table, self.columns, self.hierarchies, self.levels)
         parts = np.searchsorted(self.starts, cells, "right") - 1
@@ -47,9 +49,9 @@ class Partition:
 
 
 def partition_of(plan: Plan, table: Any, parts: int) -> Partition:
-    """At most so many parts of about as many rows, each with k users of `table` at least.
+    """Returns at most `parts` parts of about as many rows, each with at least k users of `table`.
 
-    table: rows like those of the stream. Raises ConfigError where even one part has fewer.
+    table: rows like the rows of the stream. Raises ConfigError if even one part has fewer.
     """
     parts = whole("parts", parts, 1, PARTS_MAX)
     names = plan.quasi_columns
@@ -76,7 +78,8 @@ def _codes(column: Any) -> Ints:
 
 
 def _order(hierarchy: Hierarchy) -> Ints:
-    """The place of each node where siblings are neighbours, from 0 for each level."""
+    """Returns the place of each node in an order in which siblings are neighbours, from 0 for each
+    level."""
     leaves = hierarchy.ancestors[:, : hierarchy.leaves]
     places = np.empty(hierarchy.leaves, np.int64)
     places[np.lexsort(leaves)] = np.arange(hierarchy.leaves)
@@ -87,7 +90,7 @@ def _order(hierarchy: Hierarchy) -> Ints:
 
 
 def _cells(table: Any, names: Any, hierarchies: Any, levels: Any) -> Ints:
-    """The combination of each row as a number, whose order has near ones together."""
+    """Returns the combination of each row as a number; near combinations have near numbers."""
     cells = np.zeros(table.num_rows, np.int64)
     for name, hierarchy, level in zip(names, hierarchies, levels, strict=True):
         codes = hierarchy.codes(table.column(name))
@@ -99,7 +102,7 @@ def _cells(table: Any, names: Any, hierarchies: Any, levels: Any) -> Ints:
 
 
 def _levels(rows: Any, names: Any, hierarchies: Any, most: int) -> tuple[int, ...]:
-    """The finest levels, a column after the other, with at most so many combinations."""
+    """Returns the finest levels, found column by column, with at most `most` combinations."""
     levels = [hierarchy.levels - 1 for hierarchy in hierarchies]
     open_columns = list(range(len(levels)))
     while open_columns:
@@ -119,7 +122,7 @@ def _levels(rows: Any, names: Any, hierarchies: Any, most: int) -> tuple[int, ..
 
 
 def _starts(cells: Ints, users: Ints, k: int, parts: int) -> Ints:
-    """Where parts of neighbouring combinations begin, each with k users."""
+    """Returns where parts of neighbouring combinations begin; each part has k users."""
     order = np.argsort(cells, kind="stable")
     bounds = np.flatnonzero(np.diff(cells[order])) + 1
     target = -(-len(cells) // parts)

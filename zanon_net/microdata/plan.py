@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a release of rows must have, and which columns of it: one plan for tables and streams."""
+"""Plan of a release: its columns and the requirements of its classes, for tables and streams."""
 
 import math
 import re
@@ -22,30 +22,31 @@ _RECURSIVE = re.compile(r"recursive:([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 
 
 class Recoding(Protocol):
-    """How a column is generalized: a Hierarchy, Round, Prefix, Intervals, Dates or Flat."""
+    """Generalization of a column: a Hierarchy, Round, Prefix, Intervals, Dates or Flat."""
 
     def hierarchy(self, values: Any) -> Any:
-        """The Hierarchy of a column.
+        """Returns the Hierarchy of a column.
 
-        values: the column as an Arrow array, or None where nothing is known of it, as in a stream.
+        values: the column as an Arrow array, or None if it is unknown, as in a stream.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The columns of a release and what holds for each of its classes.
+    """The columns of a release and the requirements of each of its classes.
 
-    quasi: the quasi-identifiers, in the order in which they are written, each with how it is
-        generalized: None, or a sequence of names alone, leaves that to the command.
+    quasi: the quasi-identifiers, in the order in which they are written, each with its
+        generalization. None, or a sequence of names alone, leaves the generalization to the
+        command.
     sensitive: the columns whose values must be diverse.
-    user: the column that says whose a row is; None: each row is a user of its own.
+    user: the column of a row's user; None: each row is a user of its own.
     k: users that each class must have.
-    l, l_kind: how diverse each sensitive column must be: "distinct", "entropy" or "recursive:C".
+    l, l_kind: least diversity of each sensitive column: "distinct", "entropy" or "recursive:C".
     max_share: most that one sensitive value may have of a class; None: all of it.
-    t: most that a class's sensitive values may differ from those of the whole, 0 to 1; None: 1.
+    t: most that a class's sensitive values may differ from the whole's, 0 to 1; None: 1.
     passed: columns that are written as they are, unprotected.
-    unknown: what becomes of a value that a hierarchy does not have: "error"; "suppress" the row;
-        "top" writes it as the hierarchy's root.
+    unknown: treatment of a value that a hierarchy lacks: "error"; "suppress" the row; "top" writes
+        it as the hierarchy's root.
 
     A wrong value raises ConfigError with a text that begins with the field's name.
     """
@@ -126,14 +127,14 @@ class Plan:
 
     @property
     def recodings(self) -> dict[str, Recoding | None]:
-        """How each quasi-identifier is generalized."""
+        """The generalization of each quasi-identifier."""
         return dict(self.quasi)  # type: ignore[arg-type]
 
     @property
     def rule(self) -> dict[str, int | float]:
-        """What each class must have, by the members of zn_class_rule (microdata/diversity.h).
+        """The requirements of each class, by the members of zn_class_rule (microdata/diversity.h).
 
-        kind is an index into KINDS; 1 for max_share or t asks for nothing.
+        kind is an index into KINDS; 1 for max_share or t is no requirement.
         """
         kind, c = _kind_of(self.l_kind)
         return {
@@ -147,25 +148,25 @@ class Plan:
 
     @property
     def asks_for_diversity(self) -> bool:
-        """Whether it requires anything of sensitive values."""
+        """True if the plan has requirements on sensitive values."""
         rule = self.rule
         recursive = KINDS[int(rule["kind"])] == "recursive"
         return rule["l"] > 1 or recursive or rule["max_share"] < 1 or rule["t"] < 1
 
     def partition(self, table: Any, parts: int = 64) -> Any:
-        """A Partition: parts of a stream that can be released on their own, by keys.
+        """Returns a Partition: parts of a stream that can be released independently, by keys.
 
-        table: rows like those of the stream. parts: at most so many, of about as many rows; parts
-            that would see fewer than k users of the table are joined.
+        table: rows like the rows of the stream. parts: most parts, of about as many rows. Parts
+        that would see fewer than k users of the table are joined.
 
-        Raises ConfigError where even one part has fewer.
+        Raises ConfigError if even one part has fewer.
         """
         from zanon_net.microdata.partition import partition_of  # late: it needs NumPy
 
         return partition_of(self, table, parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as a manifest has it: names of columns and numbers."""
+        """Returns the plan as a manifest has it: names of columns and numbers."""
         return {
             "quasi": list(self.quasi_columns),
             "sensitive": list(self.sensitive_columns),
@@ -196,7 +197,7 @@ def _quasi(quasi: object) -> dict[str, Any]:
 
 
 def _names(role: str, names: object, most: int) -> tuple[str, ...]:
-    """Names of columns from one name or a sequence."""
+    """Reads names of columns from one name or a sequence."""
     if isinstance(names, str):
         names = (names,)
     if not isinstance(names, Sequence):
@@ -217,7 +218,7 @@ def _name(role: str, name: object) -> str:
 
 
 def _kind_of(l_kind: object) -> tuple[int, float]:
-    """The kind's number, and c."""
+    """Returns the kind's number, and c."""
     if l_kind in ("distinct", "entropy"):
         return KINDS.index(str(l_kind)), 1.0
     match = _RECURSIVE.fullmatch(l_kind) if isinstance(l_kind, str) else None
@@ -227,7 +228,7 @@ def _kind_of(l_kind: object) -> tuple[int, float]:
 
 
 def _share(name: str, value: object, *, above: bool) -> None:
-    """A number from 0 to 1, or None. above: 0 is none."""
+    """Checks for a number from 0 to 1, or None. above: true if 0 is refused."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -237,5 +238,5 @@ def _share(name: str, value: object, *, above: bool) -> None:
 
 
 def missing_column(name: str, source: str) -> ConfigError:
-    """The error about a column that a table lacks. source: what the table is called."""
+    """Returns the error about a column that a table lacks. source: the name of the table."""
     return ConfigError(f"{source}: there is no column {shown(name)}")

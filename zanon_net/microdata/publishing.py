@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Buffered release of the rows of Arrow tables: `zanon-net publish` for programs."""
+"""Releases the rows of Arrow tables from a buffer: `zanon-net publish` for programs."""
 
 import hashlib
 import json
@@ -31,24 +31,24 @@ Numbers = npt.NDArray[np.uint64]
 
 
 class Publisher:
-    """Releases the rows of a stream in classes, each of which has what a plan asks for.
+    """Releases the rows of a stream in classes, each of which meets the requirements of a plan.
 
-    Rows wait in a buffer until they are released together, as by `zanon-net publish`, which gives
-    the same rows; batches of any size give the same releases.
+    Rows wait in a buffer until they are released together. `zanon-net publish` releases the same
+    rows, and batches of any size give the same releases.
 
     plan: its quasi-identifiers have hierarchies that need no data: Round with both ends, or
-        Hierarchy. It has no t: nobody knows the whole of a stream.
-    rows: that are released together.
+        Hierarchy. It has no t, because the whole of a stream is unknown.
+    rows: number of rows that are released together.
     delay: no row leaves later than this after its own time, in the stream's time; a duration such
         as "60s", or ns. None: no bound, and no row waits for the next window.
     time: the column of the time: timestamps, or numbers and texts in `time_unit` ("s", "ms", "us",
-        "ns" or "iso"). It is written as that of the release.
-    buffer: "tumbling" releases all rows together, "sliding" the oldest with those near it.
+        "ns" or "iso"). It is written as the time of the release.
+    buffer: "tumbling" releases all rows together, "sliding" the oldest with the rows near it.
     neighbours, growth, weight, adapt_l, once: --neighbours, --growth, --lambda, --adapt-l and
         --once of the command.
 
     Raises ConfigError with a text that begins with the argument's name. One thread at a time. It
-    holds rows that were not released, and so does its state.
+    contains rows that were not released, and so does its state.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Publisher:
         self._keys = secrets.token_bytes(2 * KEY_BYTES)  # of users and of sensitive values
         self._number = 0  # of the next row
         self._unreadable = 0
-        self._kept: Any = None  # of the rows in the buffer, what is written as it is
+        self._kept: Any = None  # the columns of the rows in the buffer that are written as they are
         self._numbers_kept: Numbers = np.empty(0, np.uint64)
         self._time_type: Any = None
         self._ranks = [_ranks(hierarchy.labels) for hierarchy in self._hierarchies]
@@ -96,7 +96,7 @@ class Publisher:
     def _check(self) -> None:
         plan, settings = self.plan, self._settings
         if plan.rule["t"] < 1:
-            reject("t", "is about the whole of a table; a stream has none")
+            reject("t", "is about the whole of a table; a stream has no whole")
         for name in ("k", "l"):
             if getattr(plan, name) > settings["rows"]:
                 reject(
@@ -107,7 +107,7 @@ class Publisher:
         if settings["time_unit"] not in TIME_UNITS:
             reject("time_unit", f"must be one of {', '.join(TIME_UNITS)}")
         if settings["once"] is not None and plan.user is None:
-            reject("once", "is about users; the plan names no column of theirs")
+            reject("once", "is about users; the plan names no column of users")
         if settings["once"] is not None and settings["delay"] is None:
             reject("once", "needs a delay, which says how late a row may come")
         if settings["adapt_l"] is not None:
@@ -118,7 +118,7 @@ class Publisher:
                 reject("adapt_l", "is for a tumbling buffer: a sliding one repairs nothing")
 
     def _numbers(self) -> dict[str, Any]:
-        """The numbers that the core is opened with."""
+        """Returns the numbers that the core is opened with."""
         settings = self._settings
         most, _colon, way = (settings["adapt_l"] or "0").partition(":")
         return {
@@ -139,13 +139,14 @@ class Publisher:
     # ---- rows -----------------------------------------------------------------------------------
 
     def feed(self, batch: Any) -> Any:
-        """Takes rows, and returns those that are released by them, as a pyarrow.Table.
+        """Takes rows, and returns the rows that are released by them, as a pyarrow.Table.
 
-        batch: what exports Arrow data: RecordBatch, Table, DataFrames; or a mapping of lists.
+        batch: an object that exports Arrow data: RecordBatch, Table, DataFrames; or a mapping of
+        lists.
 
-        The table has the time of the release, the quasi-identifiers, the sensitive columns and
-        those passed on; it is empty when nothing is released. Raises ConfigError where a column is
-        not there or changes its type, FormatError for a time that is none and, with the plan's
+        The table has the time of the release, the quasi-identifiers, the sensitive columns and the
+        passed columns; it is empty if nothing is released. Raises ConfigError if a column is
+        missing or changes its type, FormatError for a wrong time and, with the plan's
         unknown="error", for an unknown value.
         """
         table = as_table(batch, (self._settings["time"], *self.plan.read_columns), "the batch")
@@ -170,28 +171,30 @@ class Publisher:
         return self._released()
 
     def advance(self, t_ns: int) -> Any:
-        """Moves the stream's time on to t_ns (ns since 1970), and returns what is released then."""
+        """Moves the stream's time on to t_ns (ns since 1970), and returns the rows released by
+        it."""
         self._core.advance(whole("t_ns", t_ns, 0, 2**63 - 1))
         return self._released()
 
     def idle(self) -> Any:
-        """Releases what waits, because nothing has come for a while; rows in no group stay while
-        they may."""
+        """Releases the rows that wait, because no row has come for a while. Rows without a group
+        stay while they may."""
         self._core.end(idle=True)
         return self._released()
 
     def flush(self) -> Any:
-        """Releases what waits at the end of the stream, and suppresses the rest."""
+        """Releases the rows that wait at the end of the stream, and suppresses the rest."""
         self._core.end()
         return self._released()
 
     @property
     def deadline_ns(self) -> int | None:
-        """When the oldest row's time is over (ns since 1970); None: nothing waits, or no bound."""
+        """Time at which the oldest row must leave (ns since 1970); None if no row waits, or without
+        a bound."""
         return self._core.deadline_ns
 
     def _readable(self, table: Any) -> Any:
-        """The rows that have a time and a user."""
+        """Returns the rows that have a time and a user."""
         pc = compute()
         for name in (self._settings["time"], self.plan.user):
             if name is not None and table.column(name).null_count:
@@ -201,7 +204,8 @@ class Publisher:
         return table
 
     def _check_types(self, table: Any, own: Any) -> None:
-        """The schema of the output is that of the first batch."""
+        """Checks that the batch has the schema of the first batch, which is the schema of the
+        output."""
         kind = _time_type(table.column(0).type, self._settings["time"])
         if self._time_type is None:
             self._time_type = kind
@@ -214,7 +218,7 @@ class Publisher:
                 raise ConfigError(f"the batch: column {name!r} changes its type")
 
     def _quasi(self, table: Any) -> list[npt.NDArray[np.int32]]:
-        """The leaf of each quasi-identifier; -1: the row is to be dropped."""
+        """Returns the leaf of each quasi-identifier; -1 if the row is to be dropped."""
         columns = []
         for name, hierarchy in zip(self.plan.quasi_columns, self._hierarchies, strict=True):
             codes = hierarchy.codes(table.column(name))
@@ -239,7 +243,7 @@ class Publisher:
     # ---- releases -------------------------------------------------------------------------------
 
     def _released(self) -> Any:
-        """The rows that have left, gated and sorted; the buffer then holds the others."""
+        """Returns the rows that have left, gated and sorted. All other rows stay in the buffer."""
         numbers, users, release, nodes, times = self._core.take()
         kept, places = self._kept, np.searchsorted(self._numbers_kept, numbers)
         own = None if kept is None else kept.take(places)
@@ -255,11 +259,11 @@ class Publisher:
             self._core.stopped(int((~good).sum()))
             table, release = table.filter(good), release[good]
             nodes = nodes[good]
-        # Without a dictionary, which would have words that no row has.
+        # Without a dictionary, which could have words that no row has.
         return _plain(table.take(self._order(table, release, nodes)))
 
     def _table(self, own: Any, release: Any, nodes: Any, times: Any) -> Any:
-        """The rows as they are written."""
+        """Returns the rows as they are written."""
         pa = arrow()
         columns = {}
         if self._time_type is not None:
@@ -283,7 +287,8 @@ class Publisher:
         return pa.array([format_time(int(t), unit) for t in distinct], kind).take(places)
 
     def _gated(self, table: Any, users: Numbers, release: Any) -> npt.NDArray[np.bool_]:
-        """Which rows may be written, counted from the table itself, each release on its own."""
+        """Returns true for rows that may be written, counted from the table itself, each release
+        separately."""
         n = table.num_rows
         releases: list[bytes | None] = [str(i).encode() for i in range(len(set(release.tolist())))]
         quasi = [_written(table.column(name)) for name in self.plan.quasi_columns]
@@ -293,7 +298,8 @@ class Publisher:
         return np.asarray(self._gate.decide(quasi, sensitive, of_users, n) == 0)
 
     def _order(self, table: Any, release: Any, nodes: Any) -> Any:
-        """The rows of each release by their values: the order of arrival would tell who is who."""
+        """Returns an order of the rows of each release by their values, because the order of
+        arrival would identify rows."""
         keys = [ranks[nodes[:, i]] for i, ranks in enumerate(self._ranks)]
         for name in (*self.plan.sensitive_columns, *self.plan.passed):
             codes, words = encoded(table.column(name))
@@ -302,10 +308,11 @@ class Publisher:
             keys.append(np.append(ranks, -1)[indices])
         return np.lexsort([*reversed(keys), release])
 
-    # ---- what is known --------------------------------------------------------------------------
+    # ---- reports --------------------------------------------------------------------------------
 
     def report(self) -> dict[str, Any]:
-        """Rows in, out, waiting and suppressed by reason; classes, losses, delays, in numbers."""
+        """Returns rows in, out, waiting and suppressed by reason; classes, losses, delays, in
+        numbers."""
         counts = self._core.counts
         return {
             "plan": self.plan.to_dict(),
@@ -327,9 +334,11 @@ class Publisher:
     # ---- state ----------------------------------------------------------------------------------
 
     def state(self, *, with_plan: bool = True) -> bytes:
-        """All that it holds, to go on from there by `restore`: as secret as the rows that wait.
+        """Returns the whole state, from which `restore` resumes. It is as secret as the rows that
+        wait.
 
-        with_plan: also the plan with its hierarchies; `restore` needs no other then.
+        with_plan: if true, the state has the plan with its hierarchies, and `restore` needs no
+        plan.
         """
         kept = b"" if self._kept is None else _ipc_bytes(self._kept)
         core = self._core.save()
@@ -350,19 +359,19 @@ class Publisher:
 
     @classmethod
     def restore(cls, state: bytes, plan: Plan | None = None) -> Self:
-        """A publisher that goes on where `state` was taken, bit for bit.
+        """Returns a publisher that continues from `state`, bit for bit.
 
-        plan: the same as then; None: that of the state. Raises FormatError for bytes that are no
-        state of this version, ConfigError for another plan.
+        plan: the plan of the state's publisher; None: the plan in the state. Raises FormatError for
+        other bytes, ConfigError for another plan.
         """
         head, core, kept = _parts(state)
         if plan is None:
             if head["plan"] is None:
-                raise ConfigError("plan: the state has none; give it")
+                raise ConfigError("plan: the state has no plan; give it")
             plan = _plan_from(head["plan"])
         publisher = cls(plan, **head["settings"])
         if _plan_digest(plan, publisher._hierarchies) != head["plan_digest"]:
-            raise ConfigError("plan: is not that of the state")
+            raise ConfigError("plan: differs from the plan of the state")
         publisher._core.load(core)
         publisher._number, publisher._unreadable = head["number"], head["unreadable"]
         publisher._keys = bytes.fromhex(head["keys"])
@@ -393,7 +402,7 @@ def _hierarchies_of(plan: Plan) -> list[Hierarchy]:
 
 
 def _plain(table: Any) -> Any:
-    """The table without dictionaries, which would grow from batch to batch."""
+    """Returns the table without dictionaries, which would grow from batch to batch."""
     pa = arrow()
     for i, name in enumerate(table.column_names):
         column = table.column(i)
@@ -403,7 +412,7 @@ def _plain(table: Any) -> Any:
 
 
 def _time_type(kind: Any, name: str) -> Any:
-    """The type in which a release's time is written."""
+    """Returns the type in which a release's time is written."""
     types = arrow().types
     if types.is_dictionary(kind):
         kind = kind.value_type
@@ -413,7 +422,7 @@ def _time_type(kind: Any, name: str) -> Any:
 
 
 def _labelled(nodes: npt.NDArray[np.uint16], hierarchy: Hierarchy) -> Any:
-    """The labels of nodes as a dictionary column; a missing value is null."""
+    """Returns the labels of nodes as a dictionary column; a missing value is null."""
     pa = arrow()
     missing = np.array([label is None for label in hierarchy.labels])
     indices = pa.array(nodes.astype(np.int32), mask=missing[nodes])
@@ -422,7 +431,7 @@ def _labelled(nodes: npt.NDArray[np.uint16], hierarchy: Hierarchy) -> Any:
 
 
 def _written(column: Any) -> tuple[list[bytes | None], npt.NDArray[np.int32]]:
-    """(values, codes) of a column that would be written."""
+    """Returns (values, codes) of a column that would be written."""
     codes, words = encoded(column)
     values = [word.encode() for word in texts(words).to_pylist()]
     indices = codes.combine_chunks().fill_null(len(values)).to_numpy(zero_copy_only=False)
@@ -430,7 +439,7 @@ def _written(column: Any) -> tuple[list[bytes | None], npt.NDArray[np.int32]]:
 
 
 def _ranks(words: Sequence[str | None]) -> npt.NDArray[np.int64]:
-    """The place of each word among all, by bytes."""
+    """Returns the place of each word among all, by bytes."""
     order = sorted(range(len(words)), key=lambda i: (words[i] or "").encode())
     ranks = np.empty(len(words), np.int64)
     ranks[order] = np.arange(len(words))
@@ -449,7 +458,7 @@ def _ipc_bytes(table: Any) -> bytes:
 
 
 def _type_text(kind: Any) -> str:
-    """A type as the schema of an empty table, in hexadecimal."""
+    """Returns a type as the schema of an empty table, in hexadecimal."""
     pa = arrow()
     return bytes(pa.schema([("t", kind)]).serialize().to_pybytes()).hex()
 
@@ -460,7 +469,7 @@ def _type_from(text: str) -> Any:
 
 
 def _plan_json(plan: Plan, hierarchies: Sequence[Hierarchy]) -> dict[str, Any]:
-    """A plan as JSON has it, hierarchies by what their taxonomies are made of."""
+    """Returns a plan in the form of JSON, with hierarchies as the arguments of their taxonomies."""
     found = {}
     for name, hierarchy in zip(plan.quasi_columns, hierarchies, strict=True):
         lines, *numbers = cast(tuple[Any, ...], hierarchy.taxonomy.__reduce__())[1]
@@ -491,10 +500,10 @@ _PLAN_FIELDS = ("sensitive", "user", "k", "l", "l_kind", "max_share", "t", "unkn
 
 
 def _parts(state: bytes) -> tuple[dict[str, Any], bytes, bytes]:
-    """(head, the core's part, the rows) of a state. Raises FormatError."""
+    """Returns (head, the core's part, the rows) of a state. Raises FormatError."""
     body, digest = state[:-DIGEST_BYTES], state[-DIGEST_BYTES:]
     if not body.startswith(STATE_MARK) or hashlib.sha256(body).digest() != digest:
-        raise FormatError("no state of a publisher of this version, or a damaged one")
+        raise FormatError("not a state of a publisher of this version, or damaged")
     at = len(STATE_MARK) + 8
     end = at + int.from_bytes(body[at - 8 : at], "little")
     head = json.loads(body[at:end])

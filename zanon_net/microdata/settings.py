@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plan out of the settings of a command: `config/table_rows.py` has their rows."""
+"""Makes a plan from the settings of a command: `config/table_rows.py` has their rows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from zanon_net.microdata.plan import Plan
 
 
 def plan_of(settings: Mapping[str, Any]) -> Plan:
-    """The plan of a command's settings; what the command has no setting for is as usual.
+    """Returns the plan of a command's settings; fields without a setting have their defaults.
 
     Raises ConfigError with a text that begins with the setting's name, FormatError for a hierarchy
     that cannot be read.

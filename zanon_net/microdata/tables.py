@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of tables in and out: CSV, JSON Lines and Parquet. Needs pyarrow (zanon-net[table]).
+"""Reads and writes files of tables: CSV, JSON Lines and Parquet. Needs pyarrow (zanon-net[table]).
 
 Text is read as strictly as `zanon-net filter` reads it (csrc/rows), so that no two readers can
-disagree on where a value ends; but a row that cannot be read is an error here, because a table
-without it is another table. No message holds a value of the data.
+disagree on the end of a value. A row that cannot be read is an error here, because a table without
+it is another table. No message contains a value of the data.
 """
 
 import importlib
@@ -34,7 +34,7 @@ FORMATS = ("csv", "jsonl", "parquet")
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"} | {
     ".parquet": "parquet"
 }
-PIECE_BYTES = 1 << 24  # of a text that is looked at at once
+PIECE_BYTES = 1 << 24  # of a text that are examined at a time
 BOM = b"\xef\xbb\xbf"
 
 COLUMNS = "not as many columns as the header"
@@ -63,21 +63,21 @@ def read_table(
     delimiter: str = ",",
     quote: str | None = None,
 ) -> Any:
-    """The columns of a file as a pyarrow.Table, in the order of `columns`.
+    """Reads columns of a file as a pyarrow.Table, in the order of `columns`.
 
     source: a path, or "-" for standard input (which cannot be Parquet's). A name that ends in .gz
         or .zst is unpacked.
-    form: "csv", "jsonl", "parquet" or "auto": Parquet by its first bytes, JSON Lines where the
-        first one is "{".
+    form: "csv", "jsonl", "parquet" or "auto": Parquet by its first bytes, JSON Lines if the first
+        byte is "{".
     delimiter: of CSV, a character or the word tab.
     quote: of CSV, "csv" or "none"; None: none if the delimiter is a tab, else csv.
 
-    CSV has a header line; its values are texts, and an empty one is missing. Values of JSON Lines
+    CSV has a header line; its values are texts, and an empty text is missing. Values of JSON Lines
     are texts, whole numbers, numbers or truth values, one kind a column; null, or no member, is a
     missing value. Texts get one dictionary a column.
 
-    Raises ConfigError for a column that is not there, FormatError with the line for a row that
-    cannot be read, ZanonError for a file that cannot.
+    Raises ConfigError for a missing column, FormatError with the line for a row that cannot be
+    read, ZanonError for a file that cannot.
     """
     wanted, name = list(columns), name_of(source)
     data = _bytes_of(source)
@@ -92,12 +92,12 @@ def read_table(
 
 
 def name_of(source: Source) -> str:
-    """What messages call a source."""
+    """Returns the name of a source in messages."""
     return "standard input" if source == STDIN else Path(source).name
 
 
 def _bytes_of(source: Source) -> Any:
-    """All bytes of a file, unpacked."""
+    """Returns all bytes of a file, unpacked."""
     name = name_of(source)
     try:
         if source == STDIN:
@@ -131,7 +131,7 @@ def _read_parquet(data: bytes, wanted: Sequence[str], name: str) -> Any:
         file = parquet.ParquetFile(pa.BufferReader(data))
         check_names(file.schema_arrow.names, wanted, name)
         table = file.read(columns=list(wanted))
-        table.validate(full=True)  # else a damaged text could be quoted by somebody's error
+        table.validate(full=True)  # else an error of another library could quote a damaged text
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"{name}: it is no Parquet file, or damaged") from error
     except ValueError as error:
@@ -161,7 +161,7 @@ def _check_text(data: bytes, name: str) -> None:
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """The bytes in portions that end with lines."""
+    """Yields the bytes in portions that end with lines."""
     at = 0
     while at < len(data):
         end = data.find(b"\n", at + PIECE_BYTES) + 1 or len(data)
@@ -183,10 +183,10 @@ def _line_that_is_no_text(data: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Syntax:
-    """The syntax of a CSV file.
+    """Syntax of a CSV file.
 
-    delimiter: one character.
-    quotes: true if fields can be quoted. Otherwise a quote is a character of its field.
+    delimiter: one character. quotes: true if fields can be quoted. Otherwise a quote is a character
+    of its field.
     """
 
     delimiter: str
@@ -198,14 +198,14 @@ class _Syntax:
         return cls("\t" if delimiter == "tab" else delimiter, quoting == "csv")
 
     def field(self) -> bytes:
-        """The pattern of a field."""
+        """Returns pattern of a field."""
         end = re.escape(self.delimiter.encode())
         if self.quotes:
             return rb'(?:"(?:[^"]|"")*+"|[^"\r\n' + end + rb"]*+)"
         return rb"[^\r\n" + end + rb"]*+"
 
     def row(self) -> re.Pattern[bytes]:
-        """A row with its end, or what is left of the last one."""
+        """Returns pattern of a row with its end, or of the incomplete last row."""
         field, part = self.field(), re.escape(self.delimiter.encode())
         return re.compile(field + rb"(?:" + part + field + rb")*+(?:\r?\n|\Z)")
 
@@ -247,7 +247,7 @@ def _read_csv(data: bytes, wanted: Sequence[str], name: str, syntax: _Syntax) ->
 
 
 def _header_of(data: bytes, name: str, syntax: _Syntax) -> tuple[list[str], int]:
-    """The names of the columns, and where the rows begin."""
+    """Returns the names of the columns, and the offset of the first row."""
     match = syntax.row().match(data)
     if not data.strip():
         raise FormatError(f"{name}: it is empty; the first line of CSV has the columns' names")
@@ -259,7 +259,7 @@ def _header_of(data: bytes, name: str, syntax: _Syntax) -> tuple[list[str], int]
 
 
 def _fields(row: bytes, syntax: _Syntax) -> Iterator[bytes]:
-    """The fields of a row that the row pattern matches."""
+    """Yields the fields of a row that the row pattern matches."""
     line = row.rstrip(b"\n").removesuffix(b"\r")
     field, at = re.compile(syntax.field()), 0
     while True:
@@ -278,7 +278,8 @@ def _unquoted(field: bytes) -> bytes:
 def _check_rows(
     data: bytes, at: int, width: int, name: str, syntax: _Syntax, *, quick: bool
 ) -> None:
-    """Raises FormatError at the first row that is none. quick: only quotes are looked at."""
+    """Raises FormatError at the first text that is not a row. quick: true if only quotes are
+    examined."""
     row = syntax.row()
     if quick and re.compile(rb"(?:" + row.pattern + rb")*+").fullmatch(data, at):
         return
@@ -366,7 +367,7 @@ def _object_of(line: bytes, name: str, number: int) -> dict[str, Any]:
 
 
 def _typed(values: list[Any], column: str, lines: Sequence[int], name: str) -> Any:
-    """One column's values as an Arrow array."""
+    """Returns one column's values as an Arrow array."""
     pa = arrow()
     kinds: set[type] = set()
     for line, value in zip(lines, values, strict=True):
@@ -391,7 +392,7 @@ def _typed(values: list[Any], column: str, lines: Sequence[int], name: str) -> A
 
 
 def _is_broken(text: str) -> bool:
-    """Whether a text holds half a character: an escape of JSON can."""
+    """Returns true if a text contains half a character, which an escape of JSON can write."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -403,7 +404,8 @@ def _is_broken(text: str) -> bool:
 
 
 def form_of_path(path: Source, form: str = "auto") -> str:
-    """The format of a file to write: `form`, or by the end of its name. Raises ConfigError."""
+    """Returns the format of a file to write: `form`, or the format of its name's end. Raises
+    ConfigError."""
     if form != "auto":
         return form
     if path == STDIN:
@@ -412,13 +414,16 @@ def form_of_path(path: Source, form: str = "auto") -> str:
         return SUFFIXES[Path(path).suffix]
     except KeyError:
         raise ConfigError(
-            f"{name_of(path)}: its name ends in none of {', '.join(SUFFIXES)}; say which format"
+            f"{name_of(path)}: its name does not end in {', '.join(SUFFIXES)}; give the format"
         ) from None
 
 
 def as_released(table: Any) -> Any:
-    """The table as it may leave: its rows in an order that tells nothing, sorted by their bytes as
-    CSV, and nothing beside them: no metadata, and no word of a dictionary that no row has."""
+    """Returns the table as it may leave.
+
+    Its rows are sorted by their bytes as CSV, so that their order discloses nothing. It has no
+    metadata, and no word of a dictionary that no row has.
+    """
     pa, pc = arrow(), compute()
     order = pc.array_sort_indices(_csv_lines(table, _Syntax.of(",", None)))
     bare = {
@@ -429,14 +434,13 @@ def as_released(table: Any) -> Any:
 
 
 def table_bytes(table: Any, form: str, *, delimiter: str = ",", quote: str | None = None) -> bytes:
-    """A table as the bytes of a file, its rows sorted by their bytes.
+    """Returns a table as the bytes of a file, its rows sorted by their bytes.
 
-    form: "csv" with a header line, "jsonl" or "parquet".
-    delimiter, quote: as for `read_table`.
+    form: "csv" with a header line, "jsonl" or "parquet". delimiter, quote: as for `read_table`.
 
-    Raises FormatError for a value that no text format can hold: a control character, which does not
-    come from a text that was read here. Without quoting, a value with the delimiter or a line break
-    is an error, too.
+    Raises FormatError for a value that no text format can contain: a control character, which does
+    not come from a text that was read here. Without quoting, a value with the delimiter or a line
+    break is an error, too.
     """
     if form == "parquet":
         sink = io.BytesIO()
@@ -461,7 +465,7 @@ def _as_chunks(array: Any) -> list[Any]:
 
 
 def _text_of(piece: Any) -> Any:
-    """The bytes of all texts of a large_string array, one after the other."""
+    """Returns the bytes of all texts of a large_string array, one after the other."""
     offsets = piece.buffers()[1]
     if offsets is None or not len(piece):
         return b""
@@ -472,7 +476,7 @@ def _text_of(piece: Any) -> Any:
 
 
 def _cells(column: Any, cell: Callable[[Any], str], missing: str) -> Any:
-    """The texts of a column, made of each distinct value once."""
+    """Returns the texts of a column; each distinct value is converted once."""
     pa, pc = arrow(), compute()
     codes, values = encoded(column)
     written = pa.array([cell(value) for value in _written(values)], pa.large_string())
@@ -480,7 +484,7 @@ def _cells(column: Any, cell: Callable[[Any], str], missing: str) -> Any:
 
 
 def _written(values: Any) -> list[Any]:
-    """Distinct values as Python has them for JSON: texts, numbers, truth values."""
+    """Returns distinct values as Python has them for JSON: texts, numbers, truth values."""
     types = arrow().types
     kind = values.type
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
@@ -489,7 +493,7 @@ def _written(values: Any) -> list[Any]:
 
 
 def _csv_lines(table: Any, syntax: _Syntax) -> Any:
-    """Each row as a line of CSV without its end, as large_string."""
+    """Returns each row as a line of CSV without its end, as large_string."""
     pc = compute()
     cells = [
         _cells(column, lambda value: _csv_cell(_as_text(value), syntax), "")
@@ -526,7 +530,7 @@ def _refuse_control(text: str) -> None:
 
 
 def _json_lines(table: Any) -> Any:
-    """Each row as an object of JSON, as large_string."""
+    """Returns each row as an object of JSON, as large_string."""
     pc = compute()
     parts: list[Any] = []
     for i, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
@@ -536,7 +540,7 @@ def _json_lines(table: Any) -> Any:
 
 
 _ESCAPED = {0x2028: "\\u2028", 0x2029: "\\u2029"}
-"""What some readers take for the end of a line, and JSON does not escape by itself."""
+"""Characters that some readers take for the end of a line, and that JSON leaves unescaped."""
 
 
 def _as_large(part: Any) -> Any:
@@ -555,9 +559,9 @@ def _json_cell(value: Any) -> str:
 def write_files(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None = None) -> None:
     """Writes new files, all of them or none; each appears when all are whole on the disk.
 
-    modes: of files that must not have the mode that the umask gives.
+    modes: of files whose mode must differ from the umask's.
 
-    Raises ConfigError where a file is there already, and OutputError.
+    Raises ConfigError if a file exists already, and OutputError.
     """
     for path in contents:
         if os.path.lexists(path):
@@ -594,7 +598,7 @@ def _write_all(file: io.RawIOBase, content: bytes) -> None:
 
 
 def write_stdout(content: bytes) -> None:
-    """Writes to standard output. Raises ZanonError, also when it is closed, and OutputError."""
+    """Writes to standard output. Raises ZanonError, also if it is closed, and OutputError."""
     stream = standard_output()
     with explained("write", "standard output"):
         sys.stdout.flush()

@@ -19,7 +19,7 @@ _LATEST = 2**63 - 1
 
 
 def times_of(column: Any, name: str, unit: str) -> npt.NDArray[np.int64]:
-    """A column of times in ns since 1970.
+    """Returns a column of times in ns since 1970.
 
     column: of `as_table`, without nulls: timestamps, or whole numbers and texts in `unit`.
 
@@ -31,7 +31,7 @@ def times_of(column: Any, name: str, unit: str) -> npt.NDArray[np.int64]:
         counted, step = column.cast(arrow().int64()), UNITS_NS[kind.unit]
     elif types.is_integer(kind):
         if unit == "iso":
-            raise ConfigError(f"time_unit: column {name!r} has plain numbers; say what they count")
+            raise ConfigError(f"time_unit: column {name!r} has plain numbers; give their unit")
         counted, step = column, UNITS_NS[unit]
     else:
         codes, words = encoded(column)
@@ -47,4 +47,4 @@ def times_of(column: Any, name: str, unit: str) -> npt.NDArray[np.int64]:
 
 
 def _refuse(name: str) -> None:
-    raise FormatError(f"the batch: column {name!r} holds a time that is none from 1970 to 2262")
+    raise FormatError(f"the batch: column {name!r} has a value that is no time from 1970 to 2262")

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Multidimensional recoding from the top down: classes split along the hierarchies.
 
-It begins with one class of all rows. Round by round each class splits along the column that leaves
+It begins with one class of all rows. In each round each class splits along the column that leaves
 the least loss: its rows go to the children of its node in that column. Children that cannot be a
-class stay together as the rest, which keeps the node; when the rest cannot be a class either, the
-smallest of the other children join it, as few as will do. Then each class gets the lowest common
-nodes of its rows. A class that no column can split is done. So no row is suppressed, and the same
-value may be written finer in one row than in another.
+class stay together as the rest, which keeps the node. If the rest cannot be a class either, the
+smallest other children join it, as few as suffice. Then each class gets the lowest common nodes of
+its rows. A class that no column can split is done. So no row is suppressed, and a value may be
+written finer in one row than in another.
 
 The idea is LeFevre et al., "Mondrian multidimensional k-anonymity" (ICDE 2006), with the
 hierarchies' nodes for medians, and the rest of Aggarwal et al.'s and Fung et al.'s top-down
@@ -25,8 +25,8 @@ from zanon_net.microdata.measures import Floats, Ints
 
 
 class _Trees:
-    """The hierarchies of all columns, and the tuples' nodes as places in the order of each tree,
-    in which a subtree's leaves lie side by side."""
+    """The hierarchies of all columns, and the tuples' nodes as places in an order of each tree in
+    which a subtree's leaves are contiguous."""
 
     def __init__(self, tuples: Tuples, hierarchies: Sequence[Any]) -> None:
         self.ancestors = [h.ancestors.astype(np.int64) for h in hierarchies]
@@ -43,7 +43,7 @@ class _Trees:
         return len(self.loss)
 
     def common(self, group: Ints, groups: int) -> Ints:
-        """The lowest common node of each group's tuples in each column (first index)."""
+        """Returns the lowest common node of each group's tuples in each column (first index)."""
         active = np.flatnonzero(group >= 0)
         active = active[np.argsort(group[active], kind="stable")]
         starts = np.searchsorted(group[active], np.arange(groups))
@@ -61,7 +61,7 @@ class _Trees:
         return found
 
     def mean_loss(self, nodes: Ints) -> Floats:
-        """The loss of each class from its nodes."""
+        """Returns the loss of each class from its nodes."""
         found: Floats = np.mean(
             [loss[of_class] for loss, of_class in zip(self.loss, nodes, strict=True)], axis=0
         )
@@ -70,10 +70,10 @@ class _Trees:
 
 @dataclass(frozen=True)
 class _Split:
-    """What comes of splitting each class by one column.
+    """Result of splitting each class by one column.
 
-    part: of each tuple; parts: how many. loss: of each class's rows after it, summed; infinite
-    where the class cannot be split.
+    part: of each tuple. parts: number of parts. loss: of each class's rows after the split, summed;
+    infinite if the class cannot be split.
     """
 
     part: Ints
@@ -86,21 +86,24 @@ class _Splitter:
         self._tuples, self._trees, self._judge = tuples, trees, judge
 
     def split(self, column: int, group: Ints, nodes: Ints) -> _Split:
-        """group: the class of each tuple, or OUT; nodes: of each class and column."""
+        """Splits each class by a column.
+
+        group: the class of each tuple, or OUT. nodes: of each class and column.
+        """
         groups = nodes.shape[1]
         part, parts = self._children(column, group, nodes[column])
         class_of = np.empty(parts, np.int64)
         class_of[part[part >= 0]] = group[part >= 0]
         good = self._judge.good(part, parts)
         pooled, is_split = self._pool(part, class_of, good, groups)
-        # The rest of a class is one part; of a class that cannot be split all is.
+        # The rest of a class is one part. A class that cannot be split is one part.
         pooled |= ~is_split[class_of]
         joined = np.where(pooled, parts + class_of, np.arange(parts))
         part, parts = compacted(np.where(part >= 0, joined[part], OUT), parts + groups)
         return _Split(part, parts, self._loss(part, parts, group, is_split))
 
     def _children(self, column: int, group: Ints, node: Ints) -> tuple[Ints, int]:
-        """The parts of all classes by the children of their nodes, by class and node."""
+        """Returns the parts of all classes by the children of their nodes, by class and node."""
         ancestors = self._trees.ancestors[column]
         below = np.maximum(self._trees.level[column][node] - 1, 0)
         child = ancestors[below[group], self._tuples.codes[column]]
@@ -108,10 +111,10 @@ class _Splitter:
         return compacted(np.where(group >= 0, group * size + child, OUT), len(node) * size)
 
     def _pool(self, part: Ints, class_of: Ints, good: Any, groups: int) -> tuple[Any, Any]:
-        """(which parts go into the rest, which classes split).
+        """Returns (the parts that go into the rest, the classes that split).
 
-        Whether the rest with the m smallest good children may be a class is true from some m on,
-        which is looked for by halving.
+        From some m on, the rest with the m smallest good children may be a class.
+        That m is found by bisection.
         """
         weight = np.bincount(part[part >= 0], self._tuples.weight[part >= 0], len(class_of))
         rank = _ranks(class_of, weight, good)
@@ -128,7 +131,7 @@ class _Splitter:
             low = np.where(open_ & ~holds, middle + 1, low)
             high = np.where(open_ & holds, middle, high)
         pooled = has_rest[class_of] & (~good | (rank < high[class_of]))
-        # At least two parts are left, one of them perhaps the rest.
+        # At least two parts are left; the rest may be among them.
         is_split = children - np.where(has_rest, high, 0) + has_rest >= 2
         return pooled, is_split
 
@@ -141,7 +144,7 @@ class _Splitter:
 
 
 def _ranks(class_of: Ints, weight: Any, good: Any) -> Ints:
-    """The place of each good part among those of its class, the smallest first, then by number."""
+    """Returns the rank of each good part in its class: the smallest first, then by number."""
     order = np.lexsort((weight, ~good, class_of))
     starts = np.searchsorted(class_of[order], np.arange(class_of.max(initial=0) + 1))
     rank = np.empty(len(order), np.int64)
@@ -150,7 +153,8 @@ def _ranks(class_of: Ints, weight: Any, good: Any) -> Ints:
 
 
 def top_down(tuples: Tuples, hierarchies: Sequence[Any], judge: Judge) -> Ints:
-    """The nodes of each tuple (second index) in each column. All rows together may be a class."""
+    """Returns the nodes of each tuple (second index) in each column. All rows together must be a
+    permitted class."""
     trees = _Trees(tuples, hierarchies)
     splitter = _Splitter(tuples, trees, judge)
     written = np.empty_like(tuples.codes)
@@ -158,7 +162,7 @@ def top_down(tuples: Tuples, hierarchies: Sequence[Any], judge: Judge) -> Ints:
     while groups:
         nodes = trees.common(group, groups)
         splits = [splitter.split(column, group, nodes) for column in range(len(trees))]
-        best = np.argmin([split.loss for split in splits], axis=0)  # the first one of equals
+        best = np.argmin([split.loss for split in splits], axis=0)  # the first of equal columns
         goes_on = np.isfinite(np.min([split.loss for split in splits], axis=0))
         inside = group >= 0
         done = inside & ~goes_on[group]

@@ -62,9 +62,10 @@ def filter_rows(
     interruption: an Interruption that the caller has entered: a signal then ends the reading.
     warn: called at once with the first row that cannot be read.
 
-    Returns the report. Raises ConfigError when the settings do not fit the input, FormatError when
-    no row could be read or, with config.strict, one could not; CapacityError when memory ran out,
-    BrokenPipeError when the reader of the output has gone, ZanonError for other errors of files.
+    Returns the report. Raises ConfigError if the settings do not fit the input, FormatError if no
+    row could be read or, with config.strict, a row could not. Raises CapacityError if memory is
+    exhausted, BrokenPipeError if the reader of the output has gone, ZanonError for other errors of
+    files.
     """
     interruption = interruption or Interruption()
     with ExitStack() as stack, ExitStack() as until_done:

@@ -14,18 +14,18 @@ FILE_MAX = 1 << 26  # bytes, as ZN_HIERARCHY_BYTES_MAX
 def read_taxonomy(
     path: str | os.PathLike[str], delimiter: str = ";"
 ) -> tuple[Taxonomy, tuple[str, ...]]:
-    """The hierarchy in a file of ARX's form, and a line for each thing that is odd about it.
+    """Reads the hierarchy in a file of ARX's form; returns it and a line for each of its oddities.
 
     delimiter: an ASCII character, or the word tab.
 
-    Raises FormatError with the line for a file that is no hierarchy, CapacityError for one that is
-    too large, ZanonError for one that cannot be read.
+    Raises FormatError with the line for a file that is no hierarchy, CapacityError for a file that
+    is too large, ZanonError for a file that cannot be read.
     """
     name = Path(path).name
     byte = ord("\t" if delimiter == "tab" else delimiter)
     try:
         with Path(path).open("rb") as file:
-            data = file.read(FILE_MAX + 4)  # a byte more than may be, after a byte order mark
+            data = file.read(FILE_MAX + 4)  # a byte more than allowed, after a byte order mark
     except OSError as error:
         raise ZanonError(f"{path} cannot be read: {error.strerror}") from error
     try:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The generalizations of a row that `filter --generalize` asks the z-table for, finest first."""
+"""Generalizations of a row that `filter --generalize` looks up in the z-table, finest first."""
 
 import itertools
 import math
@@ -24,10 +24,10 @@ class Ladder:
     columns: the attributes.
     taxonomies: their hierarchies.
     steps: finest first, by their expected loss, then by their levels; never all roots, with which a
-        row would say nothing.
-    expected: the loss of each step where all values of a hierarchy are as frequent, 0 to 1.
-    unknown: what becomes of a row with a value that its hierarchy does not have.
-    warnings: what is odd about the hierarchies.
+        row would have no information.
+    expected: the loss of each step if all values of a hierarchy are equally frequent, 0 to 1.
+    unknown: treatment of a row with a value that its hierarchy lacks.
+    warnings: oddities of the hierarchies.
     """
 
     columns: tuple[str, ...]
@@ -39,10 +39,10 @@ class Ladder:
 
     @classmethod
     def of(cls, config: FilterConfig) -> "Ladder | None":
-        """The ladder of a filter's settings; None: rows are not generalized.
+        """Returns the ladder of a filter's settings; None if rows are not generalized.
 
         Raises FormatError, CapacityError and ZanonError for a hierarchy's file as `read_taxonomy`,
-        and ConfigError where the hierarchies make no steps, or too many.
+        and ConfigError if the hierarchies make no steps, or too many.
         """
         if not config.generalize:
             return None
@@ -61,14 +61,14 @@ class Ladder:
         )
 
     def for_core(self) -> tuple[Sequence[Taxonomy], Sequence[bytes], str]:
-        """The ladder as `_core.RowFilter` takes it."""
+        """Returns the ladder as `_core.RowFilter` takes it."""
         return self.taxonomies, [bytes(step) for step in self.steps], self.unknown
 
     def facts(self, stats: Mapping[str, Any], rows: int) -> dict[str, Any]:
-        """The ladder in the manifest.
+        """Returns the ladder for the manifest.
 
-        stats: the row filter's `ladder_stats`.
-        rows: those that were decided, without those with an unknown value.
+        stats: the row filter's `ladder_stats`. rows: decided rows, without rows with an unknown
+        value.
         """
         released = sum(stats["released"])
         total = rows + stats["unknown"]
@@ -87,18 +87,18 @@ class Ladder:
 
 
 def _loss(losses: Sequence[Sequence[float]], step: Step) -> float:
-    """The mean over the columns; rounded, so that what is equal stays a tie."""
+    """Returns the mean over the columns, rounded so that equal losses stay equal."""
     total = math.fsum(levels[level] for levels, level in zip(losses, step, strict=True))
     return round(total / len(step), 12)
 
 
 def _all_steps(losses: Sequence[Sequence[float]]) -> list[Step]:
-    """All combinations of levels but the roots."""
+    """Returns all combinations of levels except the roots."""
     count = math.prod(map(len, losses)) - 1
     if count > LADDER_STEPS_MAX:
         reject(
             "steps",
-            f"the hierarchies make {count:,}, and at most {LADDER_STEPS_MAX} can be asked for; take"
+            f"the hierarchies make {count:,}, and at most {LADDER_STEPS_MAX} can be looked up; take"
             " --steps chain, or hierarchies with fewer levels",
         )
     steps = list(itertools.product(*(range(len(levels)) for levels in losses)))[:-1]
@@ -108,7 +108,7 @@ def _all_steps(losses: Sequence[Sequence[float]]) -> list[Step]:
 
 
 def _chain(losses: Sequence[Sequence[float]]) -> list[Step]:
-    """From the values up, one column a level at a time: the one that loses least by it."""
+    """Returns the steps from the values up; each raises the column whose next level loses least."""
     step = tuple(0 for _levels in losses)
     tops = tuple(len(levels) - 1 for levels in losses)
     steps = []

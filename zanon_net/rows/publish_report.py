@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `zanon-net publish`: a manifest for machines, a summary for people, in counts."""
+"""Report of `zanon-net publish`: a manifest for machines, a summary for people, in counts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ ENDS = {
     "clock": "closed by a clock that was wrong",
     "last": "closed by the end",
 }
-"""The words of the core for why a window closed, for people."""
+"""Texts for the core's words for the end of a window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class PublishTotals:
 
     @classmethod
     def of(cls, publisher: RowPublisher) -> "PublishTotals":
-        """The totals of `publisher`."""
+        """Returns the totals of `publisher`."""
         return cls(
             rows=publisher.stats,
             window=publisher.window,
@@ -56,7 +56,7 @@ class PublishTotals:
 def classes_of(
     counts: Mapping[str, Any], quasi: Sequence[str], sensitive: Sequence[str]
 ) -> dict[str, Any]:
-    """What the counters of a window say of what was released, for manifests."""
+    """Returns a window's counters about the released rows, for manifests."""
     released, groups = counts["released"], counts["groups"]
     mean = 1 / max(groups, 1)
     columns = {}
@@ -82,7 +82,7 @@ def classes_of(
 
 
 def delays_of(counts: Mapping[str, Any]) -> dict[str, float]:
-    """The delays of what was released, in seconds."""
+    """Returns the delays of the released rows, in seconds."""
     mean = counts["delay_sum"] / max(counts["released"], 1)
     found = {"mean": mean, "p95": counts["delay_p95"], "max": counts["delay_max"]}
     return {name: round(ns / 1e9, 9) for name, ns in found.items()}
@@ -95,7 +95,8 @@ def build_publish_manifest(
     *,
     interrupted: bool,
 ) -> dict[str, Any]:
-    """The manifest of a run of `publish`; nothing in it depends on how long that took."""
+    """Returns the manifest of a run of `publish`, which does not depend on the duration of the
+    run."""
     counts = totals.window
     notes = [K_EQUALS_1] if settings["k"] == 1 else []
     asks = settings["l"] > 1 or settings["max_share"] is not None

@@ -30,16 +30,16 @@ def publish_rows(
     """Writes to standard output the rows of `sources` in classes of k users.
 
     sources: paths, "-" for standard input, in the order of their times; they are one stream.
-    settings: of `publish`, as they are held.
+    settings: of `publish`, as they are read.
     taxonomies: of the quasi-identifiers, in their order.
     interruption: an Interruption that the caller has entered: a signal then ends the reading, and
-        what waits is released as at the end.
+        the rows that wait are released as at the end.
     warn: called at once with the first row that cannot be read.
 
-    Returns the report. Raises ConfigError when the settings do not fit the input; FormatError when
-    no row could be read, for an unknown value that is an error, or, with strict, for a row that
-    cannot be read; CapacityError when memory ran out, BrokenPipeError when the reader of the output
-    has gone, ZanonError for other errors of files.
+    Returns the report. Raises ConfigError if the settings do not fit the input. Raises FormatError
+    if no row could be read, for an unknown value that is an error, or, with strict, for a row that
+    cannot be read. Raises CapacityError if memory is exhausted, BrokenPipeError if the reader of
+    the output has gone, ZanonError for other errors of files.
     """
     interruption = interruption or Interruption()
     with ExitStack() as stack:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `zanon-net filter`: a manifest for machines and a summary for people, in counts."""
+"""Report of `zanon-net filter`: a manifest for machines and a summary for people, in counts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,19 +30,19 @@ SUPPRESSED = {
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """A source that was read; `name` is the last part of its path, no more."""
+    """A source that was read. `name` is only the last part of its path."""
 
     name: str
     bytes_read: int
     rows: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The source as the manifest has it."""
+        """Returns the source as the manifest has it."""
         return {"name": self.name, "bytes": self.bytes_read, "rows": self.rows}
 
 
 class Totals(Protocol):
-    """The counters at the end of an input that every command on rows has."""
+    """Counters at the end of an input that every command on rows has."""
 
     @property
     def rows(self) -> Mapping[str, int]:
@@ -65,7 +65,7 @@ class Totals(Protocol):
 class RunReport(ABC):
     """The result of a run on rows.
 
-    manifest: for machines. totals: the counters. seconds: from the first byte read to the last one
+    manifest: for machines. totals: the counters. seconds: from the first byte read to the last byte
     written.
     """
 
@@ -75,21 +75,21 @@ class RunReport(ABC):
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal ended the reading."""
+        """True if a signal ended the reading."""
         return bool(self.manifest["interrupted"])
 
     @property
     def warnings(self) -> list[str]:
         """A line for each problem of the input that its owner should know."""
         warnings = []
-        if self.totals.unreadable > 1:  # the first one had a warning of its own
+        if self.totals.unreadable > 1:  # the first row had a warning of its own
             warnings.append(f"{self.totals.unreadable:,} rows could not be read and were dropped")
         if naive := self.totals.rows["without_offset"]:
             warnings.append(f"times without an offset were taken for UTC: {naive:,}")
         return warnings
 
     def speed(self) -> dict[str, float]:
-        """Seconds, rows/s and bytes of memory touched."""
+        """Returns seconds, rows/s and bytes of memory touched."""
         rate = self.totals.rows["rows"] / max(self.seconds, 1e-9)
         return {
             "seconds": round(self.seconds, 6),
@@ -98,15 +98,16 @@ class RunReport(ABC):
         }
 
     def summary(self, width: int = 80) -> str:
-        """The summary table for people, of so many columns: a handful of lines of counts."""
+        """Returns the summary table for people, `width` columns wide: a handful of lines of
+        counts."""
         return table(self._lines(), width)
 
     @abstractmethod
     def _lines(self) -> Iterable[tuple[str, str]]:
-        """The lines of the summary."""
+        """Yields the lines of the summary."""
 
     def _last_lines(self) -> Iterable[tuple[str, str]]:
-        """The lines with which every summary ends."""
+        """Yields the lines with which every summary ends."""
         if self.totals.time_range_ns is not None:
             yield "time span", time_span(self.totals.time_range_ns)
         memory = f"{self.totals.memory_bytes / 2**20:,.0f} MiB"
@@ -129,7 +130,7 @@ class RowTotals:
 
     @classmethod
     def of(cls, row_filter: RowFilter, ladder: Ladder | None = None) -> "RowTotals":
-        """The totals of `row_filter`, which was opened with `ladder`."""
+        """Returns the totals of `row_filter`, which was opened with `ladder`."""
         stats = row_filter.ladder_stats
         facts = None
         if ladder is not None and stats is not None:
@@ -152,7 +153,8 @@ class RowTotals:
 def build_filter_manifest(
     config: FilterConfig, totals: RowTotals, sources: Sequence[RowSource], *, interrupted: bool
 ) -> dict[str, Any]:
-    """The manifest of a run of the filter; nothing in it depends on how long that took."""
+    """Returns the manifest of a run of the filter, which does not depend on the duration of the
+    run."""
     notes = [Z_EQUALS_1] if config.z == 1 else []
     notes += [] if totals.ladder is None else [COARSE]
     notes += [f"column {column!r} is not anonymized" for column in config.passed]
@@ -191,7 +193,7 @@ class FilterReport(RunReport):
     totals: RowTotals
 
     def _ladder_lines(self) -> Iterable[tuple[str, str]]:
-        """The loss, and the steps that released most."""
+        """Yields the loss, and the steps that released most."""
         ladder = self.totals.ladder
         if ladder is None:
             return

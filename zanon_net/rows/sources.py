@@ -29,11 +29,12 @@ from zanon_net.system.streams import (
 READ_BYTES = 1 << 18  # of a file; a read of a pipe returns the bytes that are there
 
 Warn = Callable[[str], None]
-"""Called with a warning that must not wait for the end of a stream."""
+"""Function called with a warning that must not wait for the end of a stream."""
 
 
 class RowReader(Protocol):
-    """What takes rows as bytes and gives rows that may be written: RowFilter, RowPublisher."""
+    """Object that takes rows as bytes and returns rows that may be written: RowFilter,
+    RowPublisher."""
 
     def feed(self, data: bytes) -> None:
         """Takes the next bytes of a source."""
@@ -42,7 +43,7 @@ class RowReader(Protocol):
         """Ends the source."""
 
     def take(self) -> bytes:
-        """The rows that are ready to be written."""
+        """Returns the rows that are ready to be written."""
 
     @property
     def stats(self) -> dict[str, int]:
@@ -55,10 +56,10 @@ class RowReader(Protocol):
 
 @dataclass(slots=True)
 class Input:
-    """A file or stream being read.
+    """A file or stream that is read.
 
-    pipe: a named pipe that is opened when it is first read: a program that fills several, one after
-        the other, opens the next one only when the last was read.
+    pipe: a named pipe that is opened when it is first read, because a program that fills several
+    pipes one after the other opens the next one only after the last was read.
     """
 
     name: str
@@ -80,7 +81,8 @@ class Input:
         return data
 
     def wait(self, interruption: Interruption, seconds: float | None) -> bool:
-        """Whether there is something to read within so many seconds (None: at last); so is the end.
+        """Returns true if there is something to read within `seconds` (None: waits without limit);
+        the end counts, too.
 
         Raises as `read`.
         """
@@ -100,7 +102,7 @@ class Input:
             os.close(self.descriptor)
 
     def facts(self) -> RowSource:
-        """The facts so far."""
+        """Returns the facts so far."""
         return RowSource(self.name, self.bytes_read, self.rows)
 
 
@@ -132,9 +134,9 @@ def _open_input(source: Source, interruption: Interruption, *, first: bool) -> I
 def open_inputs(
     sources: Sequence[Source], interruption: Interruption, stack: ExitStack
 ) -> list[Input]:
-    """The sources, opened; `stack` closes them.
+    """Opens the sources; `stack` closes them.
 
-    Raises ConfigError and ZanonError where one cannot be read, KeyboardInterrupt when interrupted.
+    Raises ConfigError and ZanonError if a source cannot be read, KeyboardInterrupt if interrupted.
     """
     check_sources(sources)
     inputs: list[Input] = []
@@ -153,10 +155,10 @@ def open_inputs(
 class RowStream:
     """A reader of rows between inputs and standard output.
 
-    output: what the rows are, for the plan of the output.
-    written: called whenever something was read and what was ready is written.
-    idle: seconds after which a silent pipe is `silent`; None: it is waited for.
-    silent: called then; what is ready after it is written.
+    output: the kind of rows, for the plan of the output.
+    written: called after each read whose ready rows were written.
+    idle: seconds after which a silent pipe is `silent`; None: waits without limit.
+    silent: called then; the rows that are ready afterwards are written.
     """
 
     def __init__(
@@ -186,7 +188,7 @@ class RowStream:
             for data in self._pieces(item):
                 self._pass_on(item, data)
             if self._interruption.requested:
-                break  # the last row may be cut: it is no row
+                break  # the last row may be cut, so it is not a row
             self._pass_on(item, None)
 
     def _pieces(self, item: Input) -> Iterator[bytes]:
@@ -202,7 +204,7 @@ class RowStream:
                 yield data
 
     def _pass_on(self, item: Input, data: bytes | None) -> None:
-        """Feeds `data`, None: the end of the input, and writes the rows that are ready."""
+        """Feeds `data` (None: the end of the input) and writes the rows that are ready."""
         before = self._reader.stats["rows"]
         try:
             if data is None:
@@ -210,7 +212,7 @@ class RowStream:
             else:
                 self._reader.feed(data)
         except (ConfigError, FormatError) as error:
-            if str(error).startswith("--header"):  # the header is not in a file
+            if str(error).startswith("--header"):  # the header does not come from a file
                 raise
             raise type(error)(f"{item.name}: {error}") from None
         finally:
@@ -220,7 +222,7 @@ class RowStream:
         fault = self._reader.first_fault
         if fault is not None and self.first_fault is None:
             self.first_fault = f"{item.name}: line {fault[0]}: {fault[1]}"
-            self._warn(f"{self.first_fault}; the row is dropped, as any other like it")
+            self._warn(f"{self.first_fault}; the row is dropped, like all that cannot be read")
 
     def write(self) -> None:
         """Writes the rows that are ready."""
