@@ -5,27 +5,29 @@
 - `run(source, config, out=...)`: captures or interfaces to anonymized logs; returns a `Report`.
   Settings may also be given one by one: `run(source, z=10, window="1h")`. Inside `with
   Interruption()` a signal ends the reading, and the run finishes its output.
-- `packets(source, "shared.pcapng", config)`: the same into a capture of anonymized packets.
-- `flows(source, config)`: the same flows as a table for pandas, polars or Arrow, batch by batch.
+- `packets(source, "shared.pcapng", config)`: captures or interfaces to a capture of anonymized
+  packets.
+- `flows(source, config)`: the flows of `run` as a table for pandas, polars or Arrow, batch by
+  batch.
 - `Config`: its settings, in sections: `ZParams`, `AddressPolicy`, `Input`, `Output`, `Limits`,
   `LiveSettings`, `PacketSettings`, `CountSettings`.
-- `read_log(path)`: our logs, or Tstat's own, as a table for pandas, polars or Arrow.
+- `read_log(path)`: a log of zanon_net or Tstat as a table for pandas, polars or Arrow.
 - `Engine(config)`: takes frames of your program and returns arrays of `RECORD_DTYPE` and
   `OBSERVATION_DTYPE`, whose numbers are indices into `NAME_SOURCES`, `NAME_STATUSES` and
   `DISCLOSURES`. `frames(path)`: the frames of a capture, as `Engine.feed` takes them.
-- `ZTable`, `CryptoPan`: z-anonymity and pseudonyms by themselves; `caps_for_bytes`: limits of
-  memory for the former.
+- `ZTable`, `CryptoPan`: z-anonymity and pseudonyms standalone; `caps_for_bytes`: limits of a
+  `ZTable`'s memory.
 - `parse`: the parsers one by one. They anonymize nothing.
 
 Times are integer nanoseconds since the Unix epoch, UTC. Every error is a `ZanonError` with a text
-of one line that holds no name and no address. The documents are in docs/ of the sources.
+of one line that contains no name and no address. The documents are in docs/ of the sources.
 """
 
 from importlib import import_module
 
 from zanon_net._version import __version__
 
-TYPE_CHECKING = False  # typing's own, without the time that importing it takes
+TYPE_CHECKING = False  # typing's own, without the time of importing typing
 if TYPE_CHECKING:
     from zanon_net import parse
     from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
@@ -126,8 +128,11 @@ _PLACES = {  # the public names of each module
 
 
 def __getattr__(name: str) -> object:
-    """Imports a public name at its first use: the command hears Ctrl-C before it loads anything,
-    and NumPy, which the engine needs, takes longer to import than all the rest."""
+    """Imports a public name at its first use.
+
+    The command then hears Ctrl-C before it loads anything, and NumPy, which the engine needs, takes
+    longer to import than all other modules.
+    """
     if name == "parse":
         return import_module(f"zanon_net.{name}")
     for place, names in _PLACES.items():
@@ -137,5 +142,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Returns the public names."""
     return sorted(__all__)

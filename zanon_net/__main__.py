@@ -13,8 +13,8 @@ def start() -> None:
     Imports leave no garbage, so the collector rests during them, and during the end of the process.
 
     SIGINT ends the process without a traceback also while the command is imported and after its
-    end, when no handler of ours is installed. A SIGINT that the process was started to ignore, as
-    in the background of a shell, stays ignored.
+    end, when no handler of zanon_net is installed. A SIGINT that the process was started to ignore,
+    as in the background of a shell, stays ignored.
     """
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heard:
@@ -30,7 +30,7 @@ def start() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code = run_command_line(None)
-    except KeyboardInterrupt:  # the signal came after the command's own handler was gone
+    except KeyboardInterrupt:  # the signal came after the command's own handler was removed
         code = 128 + signal.SIGINT
     if heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

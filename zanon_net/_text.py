@@ -17,19 +17,21 @@ _WORD = re.compile(r"\s*\S+\s*")
 
 
 def readable(text: str) -> str:
-    """The text with replacement characters for the bytes of a file's or interface's name that are
-    not UTF-8: Python has half surrogate pairs for them."""
+    """Returns the text with replacement characters for bytes that are not UTF-8.
+
+    A file's or interface's name can have such bytes. Python has half surrogate pairs for them.
+    """
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def iso_time(t_ns: int) -> str:
-    """`t_ns` (ns since the epoch) in UTC with nine decimals."""
+    """Returns `t_ns` (ns since the epoch) in UTC with nine decimals."""
     utc = datetime.fromtimestamp(t_ns // NS_PER_S, UTC)
     return f"{utc:%Y-%m-%dT%H:%M:%S}.{t_ns % NS_PER_S:09d}Z"
 
 
 def time_range(range_ns: tuple[int, int] | None) -> dict[str, Any] | None:
-    """First and last time (ns since the epoch) as a manifest has them; None for None."""
+    """Returns first and last time (ns since the epoch) as a manifest has them; None for None."""
     if range_ns is None:
         return None
     first_ns, last_ns = range_ns
@@ -42,24 +44,24 @@ def time_range(range_ns: tuple[int, int] | None) -> dict[str, Any] | None:
 
 
 def time_span(range_ns: tuple[int, int]) -> str:
-    """First and last time (ns since the epoch) for people, and the seconds between them."""
+    """Returns first and last time (ns since the epoch) as text, and the seconds between them."""
     first_ns, last_ns = range_ns
     seconds = (last_ns - first_ns) / NS_PER_S
     return f"{iso_time(first_ns)[:19]}Z to {iso_time(last_ns)[:19]}Z, {seconds:,.1f} s"
 
 
 def printable(text: str) -> str:
-    """`text` without a character that could end the line or steer a terminal."""
+    """Returns `text` without a character that could end the line or control a terminal."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def share(part: int, whole: int) -> str:
-    """`part` of `whole` for people, and the percentage unless `whole` is 0."""
+    """Returns `part` of `whole` as text, and the percentage unless `whole` is 0."""
     return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")
 
 
 def cells(text: str) -> int:
-    """Columns of a terminal that printable `text` takes."""
+    """Returns the columns of a terminal that printable `text` takes."""
     if text.isascii():
         return len(text)
     return sum(map(_cell, text))
@@ -122,7 +124,8 @@ def _chopped(word: str, width: int) -> list[str]:
 
 
 def terminal_width() -> int:
-    """Columns of the terminal behind one of the standard streams; 80 if none is a terminal."""
+    """Returns the columns of the terminal of one of the standard streams; 80 if none is a
+    terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns):
         return int(columns)

@@ -4,7 +4,7 @@
 
 To release: move CHANGELOG.md's "Unreleased" entries under the new version and its date, change the
 number here, run `bash .ci/run`, commit, tag `v<version>`, build with `make dist` (with ZANON_HOME,
-the project's address, in the environment) and publish what `build/dist` holds.
+the project's address, in the environment) and publish the content of `build/dist`.
 """
 
 __version__ = "0.1.0"

@@ -33,8 +33,9 @@ Bytes = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 class PacketBatch(NamedTuple):
     """Anonymized packets, Ethernet frames: packet i is `data[offset[i] : offset[i] + length[i]]`.
 
-    data: uint8, whose bytes between packets have no meaning. offset: int64[n]. length, wire:
-    uint32[n], bytes here and on the wire. t_ns: int64[n], ns since the Unix epoch.
+    data: uint8, whose bytes between packets have no meaning.
+    offset: int64[n]. length, wire: uint32[n], bytes in `data` and on the wire.
+    t_ns: int64[n], ns since the Unix epoch.
     """
 
     data: npt.NDArray[np.uint8]
@@ -45,17 +46,17 @@ class PacketBatch(NamedTuple):
 
 
 class Engine:
-    """Takes frames by the batch and gives back data that may be published, and nothing else.
+    """Takes frames in batches and returns only data that may be published.
 
     An engine belongs to one thread at a time; several engines may run on several threads. Released
     data waits until `observations`, `records` and, with `packets`, `packets` are called: call them
     after each batch.
 
-    config: the settings; those of input, files and interfaces have no meaning here. Of output,
-        `purpose` and what it presets have. A z that follows the stream is refused: nothing would
-        change it at the end of a window.
-    packets: whether the frames are to be had as anonymized packets, too.
-    settings: single settings over those of config, such as z=10.
+    config: the settings. Settings of input, files and interfaces have no effect. Of the output,
+        `purpose` and its presets have an effect. A z that follows the stream is refused, because
+        nothing would change it at the end of a window.
+    packets: true if the frames are wanted as anonymized packets, too.
+    settings: single settings, which override config, such as z=10.
 
     Raises ConfigError, CaptureError for a key file that cannot be read, or CapacityError.
     """
@@ -87,14 +88,13 @@ class Engine:
     ) -> None:
         """Takes n frames. Arrays of the types named are used in place, without a copy.
 
-        buffer: the frames back to back, uint8.
-        ts_ns: int64[n], ns since the Unix epoch, in order of arrival.
-        caplen, wirelen: uint32[n], bytes in the buffer and on the wire.
-        linktype: the LINKTYPE_* of all of them, 1 for Ethernet.
+        buffer: the frames back to back, uint8. ts_ns: int64[n], ns since the Unix epoch, in order
+        of arrival. caplen, wirelen: uint32[n], bytes in the buffer and on the wire. linktype: the
+        LINKTYPE_* of all frames, 1 for Ethernet.
 
-        Raises ValueError when the lengths do not fit or a number is out of range, TypeError for
-        other than whole numbers: the engine then took no frame. Raises CapacityError when memory
-        ran out: then only `close` may be called.
+        Raises ValueError if the lengths do not fit or a number is out of range, and TypeError for
+        other values than whole numbers: the engine then took no frame. Raises CapacityError if
+        memory is exhausted: then only `close` may be called.
         """
         self._engine.feed(
             buffer,
@@ -105,25 +105,25 @@ class Engine:
         )
 
     def observations(self) -> npt.NDArray[np.void]:
-        """The observations released since the last call, of OBSERVATION_DTYPE.
+        """Returns the observations released since the last call, of OBSERVATION_DTYPE.
 
-        docs/reference/embedding.md has its fields, and what a withheld one holds.
+        docs/reference/embedding.md has its fields, and their values in a withheld observation.
         """
         return np.frombuffer(self._take("observation_rows"), OBSERVATION_DTYPE)
 
     def records(self) -> npt.NDArray[np.void]:
-        """The flows that closed since the last call, of RECORD_DTYPE.
+        """Returns the flows that closed since the last call, of RECORD_DTYPE.
 
-        docs/reference/embedding.md has its fields, and what a withheld one holds.
+        docs/reference/embedding.md has its fields, and their values in a withheld record.
         """
         return np.frombuffer(self._take("record_rows"), RECORD_DTYPE)
 
     def packets(self, view: str | None = None) -> PacketBatch:
-        """The packets that left since the last call: those that waited for `hold`.
+        """Returns the packets that left since the last call, after they waited for `hold`.
 
         view: the name of one of the config's views, whose packets are wanted.
 
-        Raises ConfigError where the engine was not opened with `packets`, or has no such view.
+        Raises ConfigError if the engine was not opened with `packets`, or has no such view.
         """
         if PACKETS not in self._ready:
             raise ConfigError("packets: open the engine with packets=True")
@@ -138,7 +138,7 @@ class Engine:
         return b"".join(pieces)
 
     def _gather(self) -> None:
-        """Empties the core's outputs, which make room for a bounded number of records at a time."""
+        """Empties the core's outputs, which have space for a bounded number of records."""
         while True:
             for output, pieces in self._ready.items():
                 pieces.append(self._engine.take(output))
@@ -147,14 +147,15 @@ class Engine:
             self._engine.flush()
 
     def idle(self, quiet_ns: int) -> None:
-        """No frame came for `quiet_ns` ns since the last one: closes flows idle for too long.
+        """Closes flows that are idle for too long, because no frame came for `quiet_ns` ns.
 
-        Raises ValueError for a number out of range, TypeError for other than a whole one.
+        Raises ValueError for a number out of range, TypeError for another value than a whole
+        number.
         """
         self._engine.idle(_number("quiet_ns", quiet_ns, np.int64))
 
     def finish(self) -> None:
-        """End of input: closes every flow; `records` and `packets` then have the rest.
+        """Ends the input: closes every flow; `records` and `packets` then have the rest.
 
         Frames that are fed later open new flows, which the next call closes.
         """
@@ -172,7 +173,7 @@ class Engine:
         return self._engine.memory_bytes
 
     def close(self) -> None:
-        """Wipes the keys and frees everything; again is fine."""
+        """Wipes the keys and frees everything. A second call does nothing."""
         self._engine.close()
 
     def __enter__(self) -> Self:
@@ -183,7 +184,7 @@ class Engine:
 
 
 def _numbers(name: str, values: npt.ArrayLike, wanted: type[Any]) -> npt.NDArray[Any]:
-    """`values` as a contiguous array of `wanted`; the same object where it is one."""
+    """Returns `values` as a contiguous array of `wanted`; the same object if it is one already."""
     given = np.asarray(values)
     if given.ndim != 1:
         raise ValueError(f"{name} must have one dimension")
@@ -198,7 +199,7 @@ def _numbers(name: str, values: npt.ArrayLike, wanted: type[Any]) -> npt.NDArray
 
 
 def _number(name: str, value: SupportsIndex, wanted: type[Any]) -> int:
-    """`value`, which fits into `wanted`."""
+    """Returns `value`, which must fit into `wanted`."""
     number, limits = as_int(value), np.iinfo(wanted)
     if number is None:
         raise TypeError(f"{name} must be a whole number")

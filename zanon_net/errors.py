@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every error that this package raises on purpose; no message holds a hostname or an address."""
+"""Errors that this package raises on purpose. No message contains a hostname or an address."""
 
 
 class ZanonError(Exception):
@@ -12,7 +12,7 @@ class ConfigError(ZanonError, ValueError):
 
 
 class UnopenedError(ConfigError):
-    """A file that settings name, or that holds them, cannot be opened."""
+    """A file that settings name, or that contains settings, cannot be opened."""
 
 
 class CaptureError(ZanonError, OSError):
@@ -23,7 +23,7 @@ class CaptureError(ZanonError, OSError):
 
 
 class FormatError(ZanonError):
-    """A source is not a capture, or not one that can be read."""
+    """A source is not a capture, or not a capture that can be read."""
 
 
 class CapacityError(ZanonError):

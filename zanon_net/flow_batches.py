@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The flows that a run releases, as tables in memory: batch by batch, while it goes on."""
+"""Flows that a run releases, as tables in memory: batch by batch, while it is active."""
 
 import errno
 import os
@@ -51,15 +51,15 @@ class FlowBatch:
         return self._rows.__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> Any:
-        """A pyarrow.Table over the same memory. Raises ConfigError where pyarrow is missing."""
+        """Returns a pyarrow.Table over the same memory. Raises ConfigError without pyarrow."""
         return converted(self, "arrow")
 
     def to_polars(self) -> Any:
-        """A polars.DataFrame. Raises ConfigError where polars is missing."""
+        """Returns a polars.DataFrame. Raises ConfigError without polars."""
         return converted(self, "polars")
 
     def to_pandas(self) -> Any:
-        """A pandas.DataFrame. Raises ConfigError where pandas or pyarrow is missing."""
+        """Returns a pandas.DataFrame. Raises ConfigError without pandas or pyarrow."""
         return converted(self, "pandas")
 
 
@@ -73,15 +73,15 @@ def flows(
     """Yields the anonymized flows of captures, or of interfaces until interrupted; writes no file.
 
     source: as `run` takes it.
-    config: the settings; the defaults when None. Those of output have no meaning, but `columns`,
-        `purpose` and what that presets.
+    config: the settings; the defaults if None. Of the settings of the output, only `columns`,
+        `purpose` and its presets have an effect.
     interruption: an Interruption inside whose `with` block the flows are read: signals then end
         the reading.
-    settings: single settings over those of config, such as z=20 or window="1h".
+    settings: single settings, which override config, such as z=20 or window="1h".
 
-    Yields batches as flows close, TCP and UDP apart: in the order that `order` says. Raises
+    Yields batches as flows close, TCP and UDP apart, in the order that `order` sets. Raises
     ConfigError, CaptureError, FormatError or CapacityError as `run` does, when the first batch is
-    asked for; and CaptureError behind the last one, where a lost interface ended the reading.
+    requested. Raises CaptureError after the last batch if a lost interface ended the reading.
 
     >>> import zanon_net
     >>> sum(len(batch) for batch in zanon_net.flows("pcaps/demo.pcap", z=5)) > 0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of captures by the batch, as `Engine.feed` takes them. Nothing here is anonymized."""
+"""Frames of captures in batches, as `Engine.feed` takes them. They are not anonymized."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -36,7 +36,7 @@ def frames(source: Source, *, filter: str = "", count: int = BATCH_FRAMES) -> It
     source: a capture's path, also compressed, a folder of captures, or "-" for standard input.
     filter: a BPF expression that frames have to pass. count: most frames of a batch, from 1.
 
-    Raises ConfigError, CaptureError or FormatError, when the first batch is asked for. A capture
+    Raises ConfigError, CaptureError or FormatError when the first batch is requested. A capture
     that is cut short ends with its last whole frame.
 
     >>> import zanon_net
@@ -67,7 +67,7 @@ def _by_link_type(
     wirelen: npt.NDArray[np.uint32],
     linktype: npt.NDArray[np.uint32],
 ) -> Iterator[FrameBatch]:
-    """A batch for each run of frames of one link type: captures may have several."""
+    """Yields a batch for each run of frames of one link type, because captures may have several."""
     starts = [0, *(np.flatnonzero(np.diff(linktype)) + 1).tolist()]
     ends = np.cumsum(caplen, dtype=np.int64)
     for start, end in zip(starts, [*starts[1:], len(ts_ns)], strict=True):

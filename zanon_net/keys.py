@@ -17,15 +17,15 @@ ANY_EPOCH_NS = 3_600_000_000_000
 def new_key(path: str | os.PathLike[str]) -> None:
     """Makes a key file, readable by its owner only.
 
-    Raises ConfigError when the name is taken, ZanonError when the system refuses. No part of a
-    file is left.
+    Raises ConfigError if the name is taken, ZanonError if the system refuses. No part of a file is
+    left.
     """
     _write_new(Path(path), base64.b64encode(os.urandom(KEY_BYTES)) + b"\n", 0o600)
 
 
 def new_reader_key(path: str | os.PathLike[str]) -> Path:
-    """Makes the keys of a reader of sealed rows: a secret one, readable by its owner only, and
-    beside it a public one, whose path is returned.
+    """Makes the keys of a reader of sealed rows: a secret key, readable by its owner only, and a
+    public key next to it; returns the path of the public key.
 
     Raises as new_key does.
     """
@@ -41,7 +41,7 @@ def new_reader_key(path: str | os.PathLike[str]) -> Path:
 
 
 def public_path_of(path: str | os.PathLike[str]) -> Path:
-    """Where the public key is that belongs to a reader's secret one."""
+    """Returns the path of the public key that belongs to a reader's secret key."""
     return Path(f"{os.fspath(path)}.pub")
 
 

@@ -25,13 +25,13 @@ FILE_MAX = 1 << 27  # characters that are read, more than WINDOWS_MAX windows ta
 
 
 def two_digits(n: int) -> int:
-    """n, not negative, to two significant digits; halves go up."""
+    """Rounds n, not negative, to two significant digits; halves go up."""
     unit = rounding_unit(n)
     return (n + unit // 2) // unit * unit
 
 
 def rounding_unit(n: int) -> int:
-    """The unit of n to two significant digits: a power of ten."""
+    """Returns the unit of n to two significant digits: a power of ten."""
     return int(10 ** max(len(str(int(n))) - 2, 0))
 
 
@@ -39,9 +39,9 @@ def rounding_unit(n: int) -> int:
 class PopularityWindow:
     """One window of packet time.
 
-    start_ns: its start, ns since the Unix epoch. whole: read from its start to its end. users:
-    distinct users with at least one name. bins: how many names had 2^j to 2^(j+1) - 1 distinct
-    users, by j.
+    start_ns: its start, ns since the Unix epoch. whole: true if it was read from its start to its
+    end. users: distinct users with at least one name. bins: number of names with 2^j to 2^(j+1) - 1
+    distinct users, by j.
     """
 
     start_ns: int
@@ -50,7 +50,7 @@ class PopularityWindow:
     bins: tuple[int, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """The window as the file has it."""
+        """Returns the window as the file has it."""
         return {
             "start_ns": self.start_ns,
             "whole": self.whole,
@@ -59,7 +59,7 @@ class PopularityWindow:
         }
 
     def rounded(self) -> "PopularityWindow":
-        """The same with counts of two significant digits."""
+        """Returns the window with counts of two significant digits."""
         bins = tuple(map(two_digits, self.bins))
         return PopularityWindow(self.start_ns, self.whole, two_digits(self.users), bins)
 
@@ -68,7 +68,7 @@ class PopularityWindow:
 class Popularity:
     """The content of a file of --popularity.
 
-    window_ns: the length of a window. omitted: how many windows were left out.
+    window_ns: the length of a window. omitted: number of windows that were left out.
     """
 
     z: int
@@ -78,12 +78,12 @@ class Popularity:
 
     @classmethod
     def of(cls, z: int, window_ns: int, windows: Sequence[PopularityWindow]) -> Self:
-        """Rounded, and without windows of fewer than z users."""
+        """Returns the windows rounded, and without windows of fewer than z users."""
         kept = tuple(window.rounded() for window in windows if window.users >= z)
         return cls(z, window_ns, kept, len(windows) - len(kept))
 
     def to_bytes(self) -> bytes:
-        """The file's content: a line for each window."""
+        """Returns the file's content: a line for each window."""
         facts = {
             "format": FORMAT,
             "notice": NOTICE,
@@ -97,14 +97,15 @@ class Popularity:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Reads a file. Raises FormatError when it is none of ours, OSError as the system does."""
+        """Reads a file. Raises FormatError if it is not a popularity file, OSError as the system
+        does."""
         try:
             data = json.loads(read_text(Path(path), FILE_MAX))
             return cls.from_dict(data)
         except TooLongError as error:
             raise FormatError(f"{path} cannot be read: {error}") from None
         except OSError as error:
-            error.filename = os.fspath(path)  # an error of a read does not have it
+            error.filename = os.fspath(path)  # an error of reading does not have it
             raise
         except (ValueError, KeyError, TypeError, RecursionError):
             raise FormatError(
@@ -114,7 +115,7 @@ class Popularity:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """From a parsed file. Raises ValueError, KeyError or TypeError."""
+        """Converts parsed JSON. Raises ValueError, KeyError or TypeError."""
         if data["format"] != FORMAT:
             raise ValueError(FORMAT)
         windows = tuple(map(_window, data["windows"]))

@@ -13,7 +13,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 
 def cpu_model() -> str:
-    """The processor's name."""
+    """Returns the processor's name."""
     try:
         lines = CPU_INFO.read_text("ascii", "replace").splitlines()
     except OSError:
@@ -23,7 +23,7 @@ def cpu_model() -> str:
 
 
 def describe_machine() -> dict[str, str | int]:
-    """Date, processor, cores, and the versions of the system, Python and zanon_net."""
+    """Returns date, processor, cores, and the versions of the system, Python and zanon_net."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "processor": cpu_model(),

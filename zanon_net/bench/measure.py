@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures a run over one capture, as a whole and by stage, in a process of its own.
 
-The whole is `run`, measured by the clock of the process. A second run shows where the time goes:
-its engine notes its stage, and a thread samples that some thousand times a second. A stage's share
-of the samples is its share of the time.
+The whole is `run`, measured by the clock of the process. A second run shows the distribution of the
+time: its engine notes its stage, and a thread samples the stage about a thousand times a second. A
+stage's share of the samples is its share of the time.
 
 `python -m zanon_net.bench.measure TRACE REPEAT` prints a Measured as JSON.
 """
@@ -36,7 +36,7 @@ from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.signals import Interruption
 
 SAMPLE_S = 50e-6
-SAMPLES_MIN = 5000  # with so many, a share of 10 % is exact to about half a percent
+SAMPLES_MIN = 5000  # with this number, a share of 10 % is exact to about half a percent
 SAMPLED_RUNS_MAX = 20
 PROCESS_STATUS = Path("/proc/self/status")
 
@@ -45,8 +45,8 @@ PROCESS_STATUS = Path("/proc/self/status")
 class Measured:
     """A run over a capture: seconds are the median of the repeats, memory is the largest.
 
-    octets: bytes of the frames on the wire.
-    shares: each stage's share of the time, by its name; they add up to 1.
+    octets: bytes of the frames on the wire. shares: each stage's share of the time, by its name;
+    they add up to 1.
     """
 
     packets: int
@@ -60,7 +60,8 @@ class Measured:
     shares: dict[str, float]
 
     def rates(self, share: float = 1.0) -> dict[str, float]:
-        """ns a packet, packets and Gbit a CPU-second of a stage that takes `share` of the time."""
+        """Returns ns a packet, packets and Gbit a CPU-second of a stage that takes `share` of the
+        time."""
         seconds = max(self.cpu_s * share, 1e-12)
         return {
             "ns_per_packet": round(seconds * 1e9 / self.packets, 2),
@@ -70,7 +71,7 @@ class Measured:
 
 
 def peak_memory() -> int:
-    """The largest resident size of this process so far, in bytes."""
+    """Returns the largest resident size of this process so far, in bytes."""
     try:
         for line in PROCESS_STATUS.read_text("ascii", "replace").splitlines():
             if line.startswith("VmHWM:"):
@@ -83,7 +84,7 @@ def peak_memory() -> int:
 
 @contextmanager
 def sampling(engine: PacketEngine, counts: Counter[int]) -> Iterator[None]:
-    """Inside, a thread samples the engine's stage again and again, and counts each."""
+    """Samples the engine's stage in a thread while the block runs, and counts each stage."""
     over = threading.Event()
 
     def ask() -> None:
@@ -117,7 +118,7 @@ def sampled_run(trace: Path, out: Path, counts: Counter[int]) -> None:
 def measure_here(trace: Path, repeat: int) -> Measured:
     """Measures in this process. Raises what `run` raises.
 
-    The output lies beside the trace: whoever ends this process removes both.
+    The output lies next to the trace: the caller, who ends this process, removes both.
     """
     cpu, wall = [], []
     with tempfile.TemporaryDirectory(dir=trace.parent) as scratch:
@@ -147,8 +148,8 @@ def measure_here(trace: Path, repeat: int) -> Measured:
 
 
 def measure(trace: Path, repeat: int) -> Measured:
-    """Measures in a new process, which finds modules as this one does. Raises ZanonError when that
-    fails."""
+    """Measures in a new process, which finds modules as this process does. Raises ZanonError if
+    that fails."""
     command = [sys.executable, "-m", __name__, str(trace), str(repeat)]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)

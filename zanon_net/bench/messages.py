@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Application bytes of made-up traffic: TLS, HTTP and DNS messages from a seeded byte stream.
 
-Nothing here knows packets or addresses: `pcaps/packets.py` wraps these bytes for the demo capture,
-`trace_frames` for the large traces. QUIC Initials are in `quic_packets`.
-All content is synthetic: names lie in the reserved zones of RFC 2606 and RFC 6761.
+The messages know no packets or addresses: `pcaps/packets.py` wraps them for the demo capture,
+`trace_frames` for the large traces. QUIC Initials are in `quic_packets`. All content is synthetic:
+names lie in the reserved zones of RFC 2606 and RFC 6761.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ MLKEM_SHARE_BYTES = 1216  # ML-KEM-768 key 1184 + X25519 key 32: makes a hello s
 class Dice:
     """Deterministic randomness: SHA-256 in counter mode over a text seed.
 
-    The stdlib generator only promises ``random()`` to be stable across Python versions; the demo
-    capture has to be the same bytes everywhere, so every draw here is integer arithmetic on a hash.
+    The stdlib generator only promises ``random()`` to be stable across Python versions. The demo
+    capture has to be equal everywhere, so every draw here is integer arithmetic on a hash.
     """
 
     def __init__(self, seed: str) -> None:
@@ -34,11 +34,11 @@ class Dice:
         self._pool = b""
 
     def fork(self, label: str) -> "Dice":
-        """Return an independent stream, so that one scenario's draws never shift another's."""
+        """Returns an independent stream, so that one scenario's draws never shift another's."""
         return Dice(f"{self._seed}/{label}")
 
     def bytes(self, count: int) -> bytes:
-        """Return `count` pseudo-random bytes."""
+        """Returns `count` pseudo-random bytes."""
         while len(self._pool) < count:
             block = self._counter.to_bytes(8, "big")
             self._pool += hashlib.sha256(self._key + block).digest()
@@ -47,23 +47,23 @@ class Dice:
         return taken
 
     def below(self, limit: int) -> int:
-        """Return an integer in [0, limit); the modulo bias of 64 bits is of no concern here."""
+        """Returns an integer in [0, limit); the modulo bias of 64 bits is of no concern here."""
         return int.from_bytes(self.bytes(8), "big") % limit
 
     def between(self, low: int, high: int) -> int:
-        """Return an integer in [low, high]."""
+        """Returns an integer in [low, high]."""
         return low + self.below(high - low + 1)
 
     def chance(self, percent: int) -> bool:
-        """Return True in `percent` of 100 draws."""
+        """Returns True in `percent` of 100 draws."""
         return self.below(100) < percent
 
     def pick(self, items: Sequence[Item]) -> Item:
-        """Return one element, all equally likely."""
+        """Returns one element, all equally likely."""
         return items[self.below(len(items))]
 
     def weighted(self, cumulative: Sequence[int]) -> int:
-        """Return the index drawn by integer weights given as their running sums."""
+        """Returns the index drawn by integer weights given as their running sums."""
         mark = self.below(cumulative[-1])
         low, high = 0, len(cumulative) - 1
         while low < high:
@@ -75,7 +75,7 @@ class Dice:
         return low
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        """Return the elements in a random order (Fisher-Yates)."""
+        """Returns the elements in a random order (Fisher-Yates)."""
         result = list(items)
         for i in range(len(result) - 1, 0, -1):
             j = self.below(i + 1)
@@ -84,22 +84,22 @@ class Dice:
 
 
 def u16(value: int) -> bytes:
-    """Return two bytes, network order."""
+    """Returns two bytes, network order."""
     return value.to_bytes(2, "big")
 
 
 def u32(value: int) -> bytes:
-    """Return four bytes, network order."""
+    """Returns four bytes, network order."""
     return value.to_bytes(4, "big")
 
 
 def vec(width: int, data: bytes) -> bytes:
-    """Return `data` behind its length in `width` bytes (the vectors of RFC 8446, 3.4)."""
+    """Returns `data` behind its length in `width` bytes (the vectors of RFC 8446, 3.4)."""
     return len(data).to_bytes(width, "big") + data
 
 
 def varint(value: int) -> bytes:
-    """Return a QUIC variable-length integer of one, two or four bytes (RFC 9000, 16)."""
+    """Returns a QUIC variable-length integer of one, two or four bytes (RFC 9000, 16)."""
     if value < 1 << 6:
         return value.to_bytes(1, "big")
     if value < 1 << 14:
@@ -112,9 +112,9 @@ def varint(value: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class HelloShape:
-    """The form of a ClientHello.
+    """Form of a ClientHello.
 
-    `after_sni` names the extension that follows the server name directly: "" (a usual one),
+    `after_sni` names the extension that follows the server name directly: "" (a usual extension),
     "renegotiation" (0xff01) or "grease" (0x1a1a). `quic_scid` set makes a QUIC hello: ALPN h3 and
     transport parameters with that source connection ID.
     """
@@ -131,7 +131,7 @@ def _extension(kind: int, body: bytes) -> bytes:
 
 
 def server_name_extension(name: bytes) -> bytes:
-    """Return the server_name extension (RFC 6066, 3) with one host_name entry."""
+    """Returns the server_name extension (RFC 6066, 3) with one host_name entry."""
     return _extension(0, vec(2, b"\0" + vec(2, name)))
 
 
@@ -143,7 +143,7 @@ def _transport_parameters(scid: bytes) -> bytes:
 
 
 def _ech_extension(dice: Dice) -> bytes:
-    """Return an outer ECH extension; without a configuration this is what GREASE ECH looks like."""
+    """Returns an outer ECH extension, which without a configuration is GREASE ECH."""
     body = b"\0" + u16(1) + u16(1) + dice.bytes(1) + vec(2, dice.bytes(32))
     return _extension(0xFE0D, body + vec(2, dice.bytes(144)))
 
@@ -177,7 +177,8 @@ def _usual_extensions(shape: HelloShape, dice: Dice) -> list[bytes]:
 
 
 def client_hello(name: bytes | None, shape: HelloShape, dice: Dice) -> bytes:
-    """Return a ClientHello handshake message (no record header); `name` None leaves out the SNI."""
+    """Returns a ClientHello handshake message (no record header); `name` None leaves out the
+    SNI."""
     usual = dice.shuffled(_usual_extensions(shape, dice))
     lead = {
         "renegotiation": [_extension(0xFF01, b"\0")],
@@ -196,22 +197,22 @@ def client_hello(name: bytes | None, shape: HelloShape, dice: Dice) -> bytes:
 
 
 def handshake(kind: int, body: bytes) -> bytes:
-    """Return a handshake message: type, 24-bit length, body."""
+    """Returns a handshake message: type, 24-bit length, body."""
     return bytes([kind]) + vec(3, body)
 
 
 def record(kind: int, data: bytes, version: bytes = b"\3\3") -> bytes:
-    """Return one TLS record: 20 change cipher spec, 21 alert, 22 handshake, 23 data."""
+    """Returns one TLS record: 20 change cipher spec, 21 alert, 22 handshake, 23 data."""
     return bytes([kind]) + version + vec(2, data)
 
 
 def hello_record(name: bytes | None, shape: HelloShape, dice: Dice) -> bytes:
-    """Return a ClientHello in its record, with the record version 0x0301 that clients send."""
+    """Returns a ClientHello in its record, with the record version 0x0301 that clients send."""
     return record(22, client_hello(name, shape, dice), b"\3\1")
 
 
 def server_hello(tls13: bool, dice: Dice) -> bytes:
-    """Return a ServerHello handshake message."""
+    """Returns a ServerHello handshake message."""
     if tls13:
         share = _extension(51, u16(X25519) + vec(2, dice.bytes(32)))
         cipher, extensions = 0x1301, _extension(43, b"\3\4") + share
@@ -229,7 +230,7 @@ def _der(tag: int, *parts: bytes) -> bytes:
 
 
 def certificate(name: bytes, dice: Dice) -> bytes:
-    """Return an X.509 certificate (DER, Ed25519) for `name` whose signature is noise."""
+    """Returns an X.509 certificate (DER, Ed25519) for `name` whose signature is noise."""
     algorithm = _der(0x30, _der(0x06, b"\x2b\x65\x70"))
     common = _der(0x06, b"\x55\x04\x03")
 
@@ -255,7 +256,7 @@ def certificate(name: bytes, dice: Dice) -> bytes:
 
 
 def server_flight_tls12(name: bytes, dice: Dice) -> bytes:
-    """Return the records from ServerHello to ServerHelloDone of a full TLS 1.2 handshake."""
+    """Returns the records from ServerHello to ServerHelloDone of a full TLS 1.2 handshake."""
     chain = handshake(11, vec(3, vec(3, certificate(name, dice))))
     exchange = b"\3" + u16(X25519) + vec(1, dice.bytes(32)) + u16(0x0807) + vec(2, dice.bytes(64))
     messages = [server_hello(False, dice), chain, handshake(12, exchange), handshake(14, b"")]
@@ -263,13 +264,13 @@ def server_flight_tls12(name: bytes, dice: Dice) -> bytes:
 
 
 def server_flight_tls13(dice: Dice) -> bytes:
-    """Return ServerHello, the compatibility ChangeCipherSpec and an encrypted flight."""
+    """Returns ServerHello, the compatibility ChangeCipherSpec and an encrypted flight."""
     flight = record(23, dice.bytes(dice.between(150, 330)))
     return record(22, server_hello(True, dice)) + record(20, b"\1") + flight
 
 
 def finished_records(tls13: bool, client: bool, dice: Dice) -> bytes:
-    """Return the records that end a handshake on one side."""
+    """Returns the records that end a handshake on one side."""
     if tls13:
         return record(20, b"\1") + record(23, dice.bytes(53)) if client else b""
     exchange = record(22, handshake(16, vec(1, dice.bytes(32)))) if client else b""
@@ -280,7 +281,7 @@ def finished_records(tls13: bool, client: bool, dice: Dice) -> bytes:
 
 
 def http_request(method: bytes, target: bytes, host: bytes | None, body: bytes = b"") -> bytes:
-    """Return an HTTP/1.1 request; `host` is written as given, None leaves the header out."""
+    """Returns an HTTP/1.1 request; `host` is written as given, None leaves the header out."""
     lines = [method + b" " + target + b" HTTP/1.1", b"User-Agent: demo-client/1.0"]
     if host is not None:
         lines.append(b"Host: " + host)
@@ -291,7 +292,7 @@ def http_request(method: bytes, target: bytes, host: bytes | None, body: bytes =
 
 
 def http_response(status: bytes, body: bytes) -> bytes:
-    """Return an HTTP/1.1 response with a Content-Length."""
+    """Returns an HTTP/1.1 response with a Content-Length."""
     head = b"HTTP/1.1 " + status + b"\r\nServer: demo\r\nContent-Type: text/plain\r\n"
     return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
@@ -300,7 +301,7 @@ def http_response(status: bytes, body: bytes) -> bytes:
 
 
 def dns_labels(name: bytes) -> list[bytes]:
-    """Split a plain dotted name into its labels."""
+    """Splits a plain dotted name into its labels."""
     return name.split(b".")
 
 
@@ -309,7 +310,7 @@ def _dns_question(labels: Sequence[bytes], qtype: int) -> bytes:
 
 
 def dns_query(ident: int, labels: Sequence[bytes], qtype: int, edns: bool = False) -> bytes:
-    """Return a recursive query (qtype 1 A, 28 AAAA, 12 PTR, 65 HTTPS)."""
+    """Returns a recursive query (qtype 1 A, 28 AAAA, 12 PTR, 65 HTTPS)."""
     extra = b"\0" + u16(41) + u16(1232) + b"\0" * 6 if edns else b""
     counts = u16(1) + u16(0) + u16(0) + u16(int(edns))
     return u16(ident) + b"\1\0" + counts + _dns_question(labels, qtype) + extra
@@ -318,7 +319,7 @@ def dns_query(ident: int, labels: Sequence[bytes], qtype: int, edns: bool = Fals
 def dns_response(
     ident: int, labels: Sequence[bytes], qtype: int, addresses: Sequence[bytes], ttl_s: int = 60
 ) -> bytes:
-    """Return the answer with packed `addresses`; none at all makes it NXDOMAIN."""
+    """Returns the answer with packed `addresses`; no address makes it NXDOMAIN."""
     answers = [
         b"\xc0\x0c" + u16(qtype) + u16(1) + ttl_s.to_bytes(4, "big") + vec(2, address)
         for address in addresses

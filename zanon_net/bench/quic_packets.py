@@ -21,12 +21,12 @@ PACKET_NUMBER_BYTES = 2
 
 
 def crypto_frame(offset: int, data: bytes) -> bytes:
-    """Return a CRYPTO frame (RFC 9000, 19.6)."""
+    """Returns a CRYPTO frame (RFC 9000, 19.6)."""
     return b"\6" + varint(offset) + varint(len(data)) + data
 
 
 def ack_frame(largest: int) -> bytes:
-    """Return an ACK frame for packets 0 to `largest`."""
+    """Returns an ACK frame for packets 0 to `largest`."""
     return b"\2" + varint(largest) + b"\0\0" + varint(largest)
 
 
@@ -48,7 +48,7 @@ class Side:
 
 
 def initial_packet(header: LongHeader, side: Side, frames: bytes, size: int = 0) -> bytes:
-    """Return a protected Initial, PADDING added until the packet has `size` bytes (0: none)."""
+    """Returns a protected Initial, PADDING added until the packet has `size` bytes (0: none)."""
     head = u32(VERSION) + vec(1, header.dcid) + vec(1, header.scid) + varint(0)
     fixed = 1 + len(head) + 2 + PACKET_NUMBER_BYTES + AEAD_TAG_BYTES
     frames += b"\0" * max(0, size - fixed - len(frames), 4 - len(frames))
@@ -59,19 +59,19 @@ def initial_packet(header: LongHeader, side: Side, frames: bytes, size: int = 0)
 
 
 def handshake_packet(dcid: bytes, scid: bytes, size: int, dice: Dice) -> bytes:
-    """Return a Handshake packet of `size` bytes whose protected part is noise."""
+    """Returns a Handshake packet of `size` bytes whose protected part is noise."""
     head = u32(VERSION) + vec(1, dcid) + vec(1, scid)
     rest = size - 1 - len(head) - 2
     return bytes([0xE0 | dice.below(16)]) + head + u16(0x4000 | rest) + dice.bytes(rest)
 
 
 def short_packet(dcid: bytes, size: int, dice: Dice) -> bytes:
-    """Return a 1-RTT packet of `size` bytes: fixed bit, the receiver's ID, noise."""
+    """Returns a 1-RTT packet of `size` bytes: fixed bit, the receiver's ID, noise."""
     return bytes([0x40 | dice.below(64)]) + dcid + dice.bytes(size - 1 - len(dcid))
 
 
 def client_initials(hello: bytes, ids: LongHeader, cuts: Sequence[int], dice: Dice) -> list[bytes]:
-    """Return the client's first datagrams, one Initial each, the hello cut at the offsets `cuts`.
+    """Returns the client's first datagrams, one Initial each, the hello cut at the offsets `cuts`.
 
     Every piece is sent as two CRYPTO frames in reverse order with a PING between, as browsers
     scramble them. `ids.number` is the number of the first packet.

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Large captures of realistic traffic, and how many names they show.
+"""Large captures of realistic traffic, and the number of names that they show.
 
-Profiles: `isp`, about 815 bytes a packet: TLS over TCP 55 % of flows, QUIC 15 %, DNS 25 %, HTTP
-5 %, Zipf names, 20 % of homes IPv6; `isplong`, the same with more of TLS and three times as many
+Profiles: `isp`, about 815 bytes a packet: TLS over TCP 55 % of flows, QUIC 15 %, DNS 25 %, HTTP 5
+%, Zipf names, 20 % of homes IPv6; `isplong`, like `isp` with more TLS and three times as many
 packets a flow; `min64`, small packets in few long flows; `storm`, one hello a flow and mostly
-unique names. Noise stands in for encrypted data; QUIC flows share a pool of protected Initials. The
-file is written in 4 MiB writes: how a trace was written changes how fast the page cache reads it
-back, so keep that when you compare traces.
+unique names. Noise replaces encrypted data; QUIC flows share a pool of protected Initials. The file
+is written in 4 MiB writes: how a trace was written changes how fast the page cache reads it back,
+so keep that when you compare traces.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ TINY_BLOCK_BYTES, HELLO_FLOW_BYTES = 174, 1085
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The size of a trace: bytes of the file, homes, hostnames, seconds in which flows start.
+    """Size of a trace: bytes of the file, homes, hostnames, seconds in which flows start.
 
     data: the factor by which a flow carries more data blocks than the profile says.
     """
@@ -65,7 +65,7 @@ class Scale:
 
 
 def flow_bytes(flows: Flows, profile: Profile) -> Ints:
-    """Return about how many bytes each flow will take in the file."""
+    """Returns about how many bytes each flow will take in the file."""
     if profile.handshake_only:
         return np.full(len(flows), HELLO_FLOW_BYTES)
     if profile.payload == TINY:
@@ -79,7 +79,7 @@ def flow_bytes(flows: Flows, profile: Profile) -> Ints:
 
 
 def draw_enough(rng: np.random.Generator, profile: Profile, scale: Scale) -> Flows:
-    """Draw flows until they amount to about as many bytes as wanted."""
+    """Draws flows until they amount to about as many bytes as wanted."""
     homes, names = scale.homes, scale.names
     sample = flow_bytes(draw_flows(rng, profile, (4096, homes, names)), profile)
     count = max(64, int(1.3 * scale.octets / sample.mean()))
@@ -92,7 +92,7 @@ def draw_enough(rng: np.random.Generator, profile: Profile, scale: Scale) -> Flo
 
 
 def write_large(path: Path, chunks: Iterable[bytes]) -> int:
-    """Write chunks in writes of 4 MiB and return the size of the file."""
+    """Writes chunks in writes of 4 MiB and returns the size of the file."""
     pending = bytearray(PCAP_HEADER)
     with path.open("wb", buffering=0) as out:
         for chunk in chunks:
@@ -105,14 +105,15 @@ def write_large(path: Path, chunks: Iterable[bytes]) -> int:
 
 
 def write_whole(out: FileIO, data: bytes | bytearray) -> None:
-    """Writes all of `data`: on a full disk a write first ends short, and only the next fails."""
+    """Writes all of `data`. On a full disk a write first ends short, and only the next write
+    fails."""
     rest = memoryview(data)
     while rest:
         rest = rest[out.write(rest) :]
 
 
 def describe(flows: Flows, packets: Packets, size: int, with_list: bool) -> dict[str, Any]:
-    """Return the ground truth of the trace."""
+    """Returns the ground truth of the trace."""
     pairs = zip(flows.kind.tolist(), flows.name.tolist(), strict=True)
     seen = Counter((SOURCES[kind], trace_name(name).decode()) for kind, name in pairs)
     lines = sorted(f"{source},{name},{count}" for (source, name), count in seen.items())
@@ -132,9 +133,9 @@ def describe(flows: Flows, packets: Packets, size: int, with_list: bool) -> dict
 
 
 def generate(path: Path, kind: str, scale: Scale, *, with_list: bool = False) -> dict[str, Any]:
-    """Write a capture of the profile `kind` and return its truth.
+    """Writes a capture of the profile `kind` and returns its truth.
 
-    with_list: whether the truth holds every "source,name,count". Raises OSError.
+    with_list: true if the truth lists every "source,name,count". Raises OSError.
     """
     rng = np.random.default_rng(scale.seed)
     profile = PROFILES[kind].times(scale.data)

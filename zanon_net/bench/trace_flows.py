@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The flows of a generated trace: their kinds, names, clients and packets.
+"""Flows of a generated trace: their kinds, names, clients and packets.
 
 A flow is a *script*: a fixed list of packets (direction, TCP flags, payload) that depends on its
-kind and on how many data blocks it carries. Scripts are laid end to end as numpy columns, so no
-Python runs per packet. Payloads are either *special* (bytes of their own: hellos, requests, DNS,
-QUIC handshakes) or slices of one pool of noise.
+kind and on its number of data blocks. Scripts are laid end to end as numpy columns, so no Python
+runs per packet. Payloads are either *special* (bytes of their own: hellos, requests, DNS, QUIC
+handshakes) or slices of one pool of noise.
 """
 
 import struct
@@ -56,7 +56,7 @@ QUIC_POOL = 2048  # protected Initials are slow to make; flows take theirs from 
 SERVERS = 20000
 MAX_BLOCKS = 400
 HELLO_TEMPLATES = 32
-RECORD_HEAD = 5  # bytes of a TLS record before what it protects
+RECORD_HEAD = 5  # bytes of a TLS record before the protected data
 
 Step = tuple[int, int, int]  # direction (0 client), TCP flags (0 for UDP), payload code
 
@@ -116,12 +116,12 @@ PROFILES = {
 
 
 def _block(profile: Profile, segment: Step, answer: Step) -> list[Step]:
-    """Return the packets of a data block: bursts from the server, each acknowledged."""
+    """Returns the packets of a data block: bursts from the server, each acknowledged."""
     return [step for burst in profile.bursts for step in [*[segment] * burst, answer]]
 
 
 def _tcp_script(hello_parts: int, answer_parts: int, blocks: int, profile: Profile) -> list[Step]:
-    """Return a whole connection: handshake, request, answer, data blocks, FIN both ways."""
+    """Returns a whole connection: handshake, request, answer, data blocks, FIN both ways."""
     steps: list[Step] = [(0, SYN, OPENING), (1, SYN | ACK, OPENING), (0, ACK, NONE)]
     steps += [(0, ACK | PSH, i) for i in range(hello_parts)]
     steps += [(1, ACK, NONE)]
@@ -137,7 +137,7 @@ def _tcp_script(hello_parts: int, answer_parts: int, blocks: int, profile: Profi
 
 
 def script(kind: int, parts: int, blocks: int, profile: Profile) -> list[Step]:
-    """Return the packets of one flow; `parts` is how many segments (datagrams) its hello takes."""
+    """Returns the packets of one flow; `parts` is how many segments (datagrams) its hello takes."""
     if profile.handshake_only:
         opening: list[Step] = [(0, SYN, OPENING), (1, SYN | ACK, OPENING)]
         return opening + [(0, ACK | PSH, i) for i in range(parts)]
@@ -156,7 +156,7 @@ def script(kind: int, parts: int, blocks: int, profile: Profile) -> list[Step]:
 
 
 class HelloTemplate:
-    """A ClientHello in its record into which any name can be put without building it anew."""
+    """A ClientHello in its record into which any name can be put without a new build."""
 
     def __init__(self, shape: HelloShape, dice: Dice) -> None:
         marker = b"m"
@@ -170,7 +170,7 @@ class HelloTemplate:
         self._extensions_at = 46 + session + ciphers + 2
 
     def fill(self, name: bytes, random: bytes) -> bytes:
-        """Return the record with `name` as SNI and `random` (32 bytes) as client random."""
+        """Returns the record with `name` as SNI and `random` (32 bytes) as client random."""
         grown = len(name) - 1
         head = bytearray(self._data[: self._name_at])
         head[11:43] = random
@@ -185,7 +185,7 @@ def _segments(data: bytes) -> list[bytes]:
 
 
 def _quic_payloads(name: bytes, mlkem: bool, dice: Dice) -> list[bytes]:
-    """Return the handshake datagrams of one connection and the ACK packet of its data phase."""
+    """Returns the handshake datagrams of one connection and the ACK packet of its data phase."""
     first_id, server_id = dice.bytes(8), dice.bytes(8)
     hello = client_hello(name, HelloShape(mlkem=mlkem, quic_scid=b""), dice)
     flight = client_initials(hello, LongHeader(first_id, b"", 0), [900] if mlkem else [], dice)
@@ -210,7 +210,7 @@ def _dns_payloads(name: bytes, ident: int, address: bytes) -> list[bytes]:
 
 
 def trace_name(index: int) -> bytes:
-    """Return the hostname of a popularity rank; unique for each index."""
+    """Returns the hostname of a popularity rank; unique for each index."""
     host = ("www", "api", "cdn", "img", "static", "edge-7", "login", "a.b")[index % 8]
     zone = ("example", "test", "example.com", "example.net")[index // 8 % 4]
     return f"{host}.site-{index:x}.{zone}".encode()
@@ -237,7 +237,7 @@ class Flows:
 
 
 def draw_flows(rng: np.random.Generator, profile: Profile, sizes: tuple[int, int, int]) -> Flows:
-    """Draw `sizes` = (flows, homes, names): kinds, block counts, Zipf names, homes."""
+    """Draws `sizes` = (flows, homes, names): kinds, block counts, Zipf names, homes."""
     count, homes, names = sizes
     kind = rng.choice(4, size=count, p=np.array(profile.shares) / 100)
     weights = np.cumsum(1 / np.arange(1, names + 1))
@@ -279,7 +279,7 @@ class PayloadMaker:
         self._quic_turn = 0
 
     def payloads(self, kind: int, name: int, address: bytes) -> tuple[int, list[bytes]]:
-        """Return (hello parts, special payloads) of the next flow."""
+        """Returns (hello parts, special payloads) of the next flow."""
         if kind == QUIC:
             datagrams = self._quic[self._quic_turn % QUIC_POOL]
             self._quic_turn += 1
@@ -296,7 +296,7 @@ class PayloadMaker:
 
 
 def fill_payloads(flows: Flows, maker: PayloadMaker, addresses: Callable[[int], bytes]) -> None:
-    """Make the special payloads of all flows; `addresses` maps a flow to its server's address."""
+    """Makes the special payloads of all flows; `addresses` maps a flow to its server's address."""
     parts, first = [], []
     for i, (kind, name) in enumerate(zip(flows.kind.tolist(), flows.name.tolist(), strict=True)):
         count, payloads = maker.payloads(kind, name, addresses(i))

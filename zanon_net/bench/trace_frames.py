@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns flows into the packets of a capture: one numpy column per header field, times in order.
 
-Headers of thousands of packets are filled at once through structured dtypes; sequence numbers are
-running sums; checksums are right, those of noise coming from prefix sums over the noise pool.
+Headers of thousands of packets are filled at once through structured dtypes. Sequence numbers are
+running sums. Checksums are right, with sums of noise from prefix sums over the noise pool.
 """
 
 from collections.abc import Iterator
@@ -63,10 +63,11 @@ MACS = (b"\x02\x00\x5e\x00\x00\x01", b"\x02\x00\x5e\xff\x00\x01")
 
 
 class Noise:
-    """A pool of random bytes that serves as encrypted payload.
+    """Pool of random bytes that serves as encrypted payload.
 
-    `record_starts[n]` is an offset at which n bytes are a whole TLS record of application data;
-    for n = MSS, the first half of one in two segments. Nothing up to RECORD_HEAD bytes is one.
+    `record_starts[n]` is an offset at which n bytes are a whole TLS record of application data; for
+    n = MSS, the first half of a record in two segments. No slice of up to RECORD_HEAD bytes is a
+    record.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -86,7 +87,7 @@ class Noise:
         self.short_starts = even[(pool[even] & 0xC0) == 0x40]
 
     def sums(self, starts: Ints, sizes: Ints) -> Ints:
-        """Return the 16-bit word sums of slices; a last odd byte counts as the high one."""
+        """Returns the 16-bit word sums of slices; a last odd byte counts as the high one."""
         ends = starts // 2 + sizes // 2
         last = self._pool[np.minimum(starts + sizes - 1, NOISE_BYTES - 1)].astype(np.int64) << 8
         total: Ints = self._sums[ends] - self._sums[starts // 2]
@@ -94,7 +95,7 @@ class Noise:
 
 
 def word_sum(data: bytes) -> int:
-    """Return a number congruent to the sum of 16-bit words, modulo 65535."""
+    """Returns a number congruent to the sum of 16-bit words, modulo 65535."""
     value = int.from_bytes(data, "big")
     return (value << 8 if len(data) % 2 else value) % 65535
 
@@ -109,7 +110,7 @@ class Ends:
     ports: tuple[Ints, Ints]
 
     def server_address(self, flow: int) -> bytes:
-        """Return the packed address that DNS answers name for the flow's hostname."""
+        """Returns the packed address that DNS answers name for the flow's hostname."""
         if self.ipv6[flow]:
             net, host = int(self.nets[1][flow]), int(self.hosts[1][flow])
             return net.to_bytes(8, "big") + host.to_bytes(8, "big")
@@ -117,7 +118,7 @@ class Ends:
 
 
 def assign_ends(flows: Flows, rng: np.random.Generator) -> Ends:
-    """Give each flow a client address of its home, a server by name, and a 5-tuple of its own."""
+    """Gives each flow a client address of its home, a server by name, and a 5-tuple of its own."""
     count = len(flows)
     ipv6 = flows.home % 100 < IPV6_PERCENT
     dns = flows.kind == DNS
@@ -161,19 +162,19 @@ class Packets:
     t_us: Ints
 
     def order(self) -> Ints:
-        """Return the packets' indices by time; a flow's packets keep their order."""
+        """Returns the packets' indices by time; a flow's packets keep their order."""
         return np.argsort(self.t_us, kind="stable")
 
 
 def _before(values: Ints, starts: Ints, flow: Ints) -> Ints:
-    """Return for each packet the sum of `values` over the earlier packets of its flow."""
+    """Returns for each packet the sum of `values` over the earlier packets of its flow."""
     running = np.cumsum(values) - values
     return running - running[starts][flow]
 
 
 def _times(steps: tuple[Ints, Ints, Ints], starts: Ints, span_s: int,
            rng: np.random.Generator) -> Ints:  # fmt: skip
-    """Return microseconds: flows start anywhere in the span, answers take half a round trip."""
+    """Returns microseconds: flows start anywhere in the span, answers take half a round trip."""
     flow, side, _ = steps
     flows, packets = len(starts), len(flow)
     half = rng.integers(2_000, 40_000, size=flows)
@@ -194,7 +195,7 @@ def _begins_record(kind: Ints, code: Ints, size: Ints) -> npt.NDArray[np.bool_]:
 
 def lay_out(flows: Flows, profile: Profile, noise: Noise, span_s: int,
             rng: np.random.Generator) -> Packets:  # fmt: skip
-    """Write every flow's script out into packet columns."""
+    """Writes every flow's script out into packet columns."""
     known: dict[tuple[int, int, int], Ints] = {}
     scripts = []
     for key in zip(flows.kind.tolist(), flows.parts.tolist(), flows.blocks.tolist(), strict=True):
@@ -234,20 +235,20 @@ def lay_out(flows: Flows, profile: Profile, noise: Noise, span_s: int,
 
 
 def _halves(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return the sum of the four 16-bit words of each value."""
+    """Returns the sum of the four 16-bit words of each value."""
     word = np.uint64(0xFFFF)
     return sum((values >> np.uint64(16 * i) & word for i in range(4)), np.zeros_like(values))
 
 
 def _checksum(total: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Fold word sums to 16 bits and complement them (RFC 1071)."""
+    """Folds word sums to 16 bits and complement them (RFC 1071)."""
     for _ in range(3):
         total = (total & np.uint64(0xFFFF)) + (total >> np.uint64(16))
     return total ^ np.uint64(0xFFFF)
 
 
 def header_rows(packets: Packets, ends: Ends, chosen: Ints, ipv6: bool, tcp: bool) -> Bytes:
-    """Return one row a packet: pcap record header up to the end of the TCP or UDP header.
+    """Returns one row a packet: pcap record header up to the end of the TCP or UDP header.
 
     `chosen` are indices of packets that all have this address family and protocol.
     """
@@ -285,7 +286,7 @@ def header_rows(packets: Packets, ends: Ends, chosen: Ints, ipv6: bool, tcp: boo
 
 def _fill_transport(rows: npt.NDArray[np.void], packets: Packets, ends: Ends, chosen: Ints,
                     pseudo: npt.NDArray[np.uint64]) -> None:  # fmt: skip
-    """Fill the TCP or UDP header; `pseudo` is the word sum of the pseudo header."""
+    """Fills the TCP or UDP header; `pseudo` is the word sum of the pseudo header."""
     flow, side = packets.flow[chosen], packets.side[chosen]
     rows["sport"] = np.where(side == 0, ends.ports[0][flow], ends.ports[1][flow])
     rows["dport"] = np.where(side == 0, ends.ports[1][flow], ends.ports[0][flow])
@@ -305,7 +306,7 @@ def _fill_transport(rows: npt.NDArray[np.void], packets: Packets, ends: Ends, ch
 
 
 def frames(flows: Flows, packets: Packets, ends: Ends, noise: Noise, batch: int) -> Iterator[bytes]:
-    """Yield pcap records in order of time, `batch` packets joined at a time."""
+    """Yields pcap records in order of time, `batch` packets joined at a time."""
     order = packets.order()
     is_tcp = np.isin(flows.kind, (TLS, HTTP))
     pool = memoryview(noise.data)

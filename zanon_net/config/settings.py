@@ -135,7 +135,7 @@ class Config:
 
     @property
     def weaker_than(self) -> dict[str, Any]:
-        """Returns the preset and the options that disclose more than it does, for the manifest."""
+        """The preset and the options that disclose more than it does, for the manifest."""
         settings = self.settings()
         options = [RUN[name].label for name in presets.weaker(settings)]
         return {"preset": settings["purpose"], "options": options}
@@ -147,8 +147,7 @@ class Config:
 
     @property
     def views(self) -> tuple[PacketView, ...]:
-        """Returns the views of the packets. Raises ConfigError if a view would show more than they
-        do."""
+        """The views of the packets. Raises ConfigError if a view would show more than they do."""
         return packet_views(self.settings())
 
     @property
@@ -161,7 +160,7 @@ class Config:
         return rules.view_outputs(self.settings())
 
     def engine_arguments(self) -> dict[str, Any]:
-        """The keyword arguments of `_core.PacketEngine`."""
+        """Returns the keyword arguments of `_core.PacketEngine`."""
         return core_arguments(RUN.values(), self.settings())
 
     def to_dict(self) -> dict[str, Any]:

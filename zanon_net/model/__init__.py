@@ -6,13 +6,12 @@ Sources: Jha et al. 2020 ("z-anonymity: Zero-Delay Anonymization for Data Stream
 and 2022 ("Practical Anonymization for Data Streams", cited as 2022, with its equation numbers).
 
 Quantities, everywhere: U `users`, A attributes, `rates` λ_a (exposures of a per user and unit of
-time), `window` Δt (in the same unit), `z` and `k` (users), `periods` N (windows an attacker
+time), `window` Δt (in the rates' unit), `z` and `k` (users), `periods` N (windows an attacker
 collects). Probabilities are float64 arrays of length A, or of shape (A, C) for C classes of users;
 attributes need not be sorted. Wrong values raise ConfigError, which is a ValueError.
 
-The model takes attributes and users as independent and rates as constant. See
-docs/explanation/model.md for what it computes and docs/explanation/paper.md for what the papers'
-claims come to.
+The model takes attributes and users as independent and rates as constant. docs/explanation/model.md
+explains what it computes, and docs/explanation/paper.md compares the papers' claims with it.
 
 Needs SciPy: `pip install 'zanon-net[model]'`.
 """

@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The chance that enough others of several classes are alike, given how likely each is to be."""
+"""The probability that enough others of several classes are alike, given each one's probability."""
 
 import numpy as np
 
 from zanon_net.model.binomial import pmf, tail
 from zanon_net.model.special import Floats
 
-CELLS = 1 << 21  # most numbers of an array that is held at once
+CELLS = 1 << 21  # most numbers of an array in memory at once
 
 
 def tail_of_sum(n: tuple[int, ...], m: int, p: Floats) -> Floats:
-    """P[Σ_c Bin(n_c, p_c) >= m] for each row of p, shape (R, C); terms are positive throughout.
+    """Returns P[Σ_c Bin(n_c, p_c) >= m] for each row of p, shape (R, C); terms are positive
+    throughout.
 
-    Returns shape (R,). About R (C-2) m^2 + R m steps.
+    The result has shape (R,). About R (C-2) m^2 + R m steps.
     """
     if m <= 0:
         return np.ones(len(p))

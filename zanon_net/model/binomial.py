@@ -16,7 +16,8 @@ SAFETY = 1 + 1e-9  # factor on the extremes of curvature, for rounding
 
 
 def tail(n: int, m: int, p: ArrayLike) -> Floats:
-    """g(p) = P[Bin(n, p) >= m] (Eq. 3), of p's shape, with a small relative error even near 0.
+    """Returns g(p) = P[Bin(n, p) >= m] (Eq. 3), of p's shape, with a small relative error even near
+    0.
 
     The regularised incomplete beta function I_p(m, n - m + 1): 1 - cdf would be 0 below 1e-16.
     """
@@ -31,7 +32,8 @@ def tail(n: int, m: int, p: ArrayLike) -> Floats:
 
 
 def pmf(n: int, m: ArrayLike, p: ArrayLike) -> Floats:
-    """P[Bin(n, p) = m], relative error about 1e-14; m and p are broadcast, m is from 0 to n.
+    """Returns P[Bin(n, p) = m], relative error about 1e-14; m and p are broadcast, m is from 0 to
+    n.
 
     Loader's form (2000): the deviance of m from np, and the error of Stirling's formula. Logarithms
     of factorials would cancel: for n = 10^6 they leave 10 digits.
@@ -51,7 +53,7 @@ def pmf(n: int, m: ArrayLike, p: ArrayLike) -> Floats:
 
 
 def _stirling_lack(n: Floats) -> Floats:
-    """log n! - log(sqrt(2 pi n) (n/e)^n) for n >= 1."""
+    """Returns log n! - log(sqrt(2 pi n) (n/e)^n) for n >= 1."""
     small = np.minimum(n, 15.0)
     exact = gammaln(small + 1) - (small + 0.5) * np.log(small) + small - 0.5 * np.log(2 * np.pi)
     s = n * n
@@ -60,7 +62,8 @@ def _stirling_lack(n: Floats) -> Floats:
 
 
 def _deviance(x: Floats, mean: Floats) -> Floats:
-    """x log(x / mean) + mean - x for x > 0, without cancellation where the two are close."""
+    """Returns x log(x / mean) + mean - x for x > 0, without cancellation where the two are
+    close."""
     with np.errstate(divide="ignore", over="ignore"):  # a mean of 0, or close to it
         far = x * np.log(x / mean) + mean - x
     v = (x - mean) / (x + mean)
@@ -69,7 +72,7 @@ def _deviance(x: Floats, mean: Floats) -> Floats:
 
 
 def _atanh_rest(v: Floats) -> Floats:
-    """(atanh(v) - v) / v for |v| < 0.1: v^2/3 + v^4/5 + ..."""
+    """Returns (atanh(v) - v) / v for |v| < 0.1: v^2/3 + v^4/5 + ..."""
     square = v * v
     total = np.zeros_like(v)
     for odd in (15, 13, 11, 9, 7, 5, 3):
@@ -78,12 +81,12 @@ def _atanh_rest(v: Floats) -> Floats:
 
 
 def slope_max(n: int, m: int) -> float:
-    """The largest G'; 0 where G is constant."""
+    """Returns the largest G'; 0 where G is constant."""
     return float(m * pmf(n, m, m / n)) * SAFETY if 1 <= m <= n else 0.0
 
 
 def curvature(n: int, m: ArrayLike, log_p: ArrayLike) -> Floats:
-    """G''(L) for 1 <= m <= n, L <= 0; m and L are broadcast."""
+    """Returns G''(L) for 1 <= m <= n, L <= 0; m and L are broadcast."""
     need, p = np.asarray(m, dtype=np.float64), np.exp(np.asarray(log_p, dtype=np.float64))
     # b / (1 - p) is a binomial chance again, of n - 1: it is finite at p = 1.
     inner = pmf(n - 1, np.minimum(need, n - 1), p) * n / np.maximum(n - need, 1)
@@ -91,7 +94,8 @@ def curvature(n: int, m: ArrayLike, log_p: ArrayLike) -> Floats:
 
 
 def curvature_range(n: int, m: ArrayLike, log_max: float) -> tuple[float, float]:
-    """(inf, sup) of G'' over L <= log_max, over all of m: a lower bound <= 0 and an upper >= 0.
+    """Returns (inf, sup) of G'' over L <= log_max, over all of m: a lower bound <= 0 and an upper
+    >= 0.
 
     G'' vanishes as L -> -inf, and is stationary where (m - np)^2 = (n - m)p.
     """
@@ -109,7 +113,7 @@ def curvature_range(n: int, m: ArrayLike, log_max: float) -> tuple[float, float]
 
 
 def log_p_reaching(n: int, m: int, value: float) -> float:
-    """An L with G(L) <= value and about equal, for 1 <= m <= n and 0 < value < 1."""
+    """Returns an L with G(L) <= value and about equal, for 1 <= m <= n and 0 < value < 1."""
     low, high = -2000.0, 0.0
     for _ in range(BISECTIONS):
         middle = (low + high) / 2

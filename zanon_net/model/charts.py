@@ -21,7 +21,7 @@ DPI = 160
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a panel.
+    """A line of a panel.
 
     band: lower and upper y of a shaded range. marked: draws a mark on each point, or marks alone.
     """
@@ -82,7 +82,7 @@ def draw(path: Path, title: str, panels: Iterable[Panel]) -> None:
 
 
 def drawing(suffix: str, title: str, panels: Iterable[Panel]) -> bytes:
-    """The content of a file with the panels side by side. suffix: one of SUFFIXES."""
+    """Returns the content of a file with the panels side by side. suffix: one of SUFFIXES."""
     listed = list(panels)
     import matplotlib as mpl
 
@@ -128,7 +128,8 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
 
 
 def _many(panel: Panel) -> bool:
-    """Whether a legend inside the axes would hide some of so many lines."""
+    """Returns true if a legend inside the axes would hide some of the lines, because they are
+    many."""
     return len(panel.lines) > 3
 
 

@@ -14,12 +14,12 @@ from zanon_net.model.special import Floats
 
 
 def count(name: str, value: object, low: int = 1, high: int = COUNT_MAX) -> int:
-    """A whole number from low to high."""
+    """Checks a whole number from low to high."""
     return whole(name, value, low, high)
 
 
 def positive(name: str, value: object) -> float:
-    """A finite number above 0."""
+    """Checks a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise ConfigError(f"{name}: must be a number, not {value!r}")
     if not (math.isfinite(value) and value > 0):
@@ -28,7 +28,7 @@ def positive(name: str, value: object) -> float:
 
 
 def share(name: str, value: object) -> float:
-    """A probability above 0, at most 1."""
+    """Checks a probability above 0, at most 1."""
     number = positive(name, value)
     if number > 1:
         raise ConfigError(f"{name}: must be at most 1, not {value}")
@@ -49,7 +49,7 @@ def _array(name: str, values: ArrayLike, dimensions: int) -> Floats:
 
 
 def probabilities(name: str, values: ArrayLike, dimensions: int = 1) -> Floats:
-    """Probabilities: float64, of shape (A,), or (A, C) for two dimensions."""
+    """Checks probabilities: float64, of shape (A,), or (A, C) for two dimensions."""
     array = _array(name, values, dimensions)
     wrong = array[(array < 0) | (array > 1)]
     if wrong.size:
@@ -58,7 +58,7 @@ def probabilities(name: str, values: ArrayLike, dimensions: int = 1) -> Floats:
 
 
 def rates(values: ArrayLike) -> Floats:
-    """Rates: float64 of shape (A,), finite and not negative."""
+    """Checks rates: float64 of shape (A,), finite and not negative."""
     array = _array("rates", values, 1)
     wrong = array[(array < 0) | ~np.isfinite(array)]
     if wrong.size:
@@ -67,7 +67,7 @@ def rates(values: ArrayLike) -> Floats:
 
 
 def class_sizes(users: ArrayLike, classes: int) -> tuple[int, ...]:
-    """The users of each class: `classes` whole numbers from 1."""
+    """Checks the users of each class: `classes` whole numbers from 1."""
     sizes = np.asarray(users)
     if sizes.ndim != 1 or len(sizes) != classes or classes == 0:
         raise ConfigError(f"users: must have one number for each of the {classes} classes")
@@ -75,7 +75,7 @@ def class_sizes(users: ArrayLike, classes: int) -> tuple[int, ...]:
 
 
 def seed_list(seeds: object) -> list[int]:
-    """Seeds: how many (0, 1, ...), or the seeds themselves."""
+    """Checks seeds: their number (0, 1, ...), or the seeds themselves."""
     if isinstance(seeds, int | np.integer):
         return list(range(count("seeds", seeds)))
     try:

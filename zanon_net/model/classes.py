@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of users who differ in what they expose (2022 section 6)."""
+"""Classes of users who expose different attributes (2022 section 6)."""
 
 from typing import Literal
 
@@ -24,7 +24,7 @@ ENUMERATION_STEP = 75  # the cost of a step of enumeration, in steps of the grid
 
 
 def publish_probs_classes(px: ArrayLike, users: ArrayLike, z: int) -> Floats:
-    """p^Y_{a,c} = p^X_{a,c} P[Σ_i Bin(U_i - δ_ic, p^X_{a,i}) >= z-1] (2022 section 6).
+    """Returns p^Y_{a,c} = p^X_{a,c} P[Σ_i Bin(U_i - δ_ic, p^X_{a,i}) >= z-1] (2022 section 6).
 
     px: shape (A, C). users: U_c, length C. Returns shape (A, C). Raises ConfigError.
     """
@@ -48,14 +48,17 @@ def k_anonymity_classes(
     width: float = 1e-3,
     seed: int = 0,
 ) -> list[Bounds]:
-    """p_k-anon,c of each class c: enough others of any class have the same set (2022 section 6).
+    """Returns p_k-anon,c of each class c: enough others of any class have the same set (2022
+    section 6).
 
-    py: p^Y, shape (A, C). users: U_c, length C. width: how far apart the bounds may be.
-    method: "grid", certified bounds for one or two different classes, from a grid or, where that
-    takes less, from enumeration; "mc", sampled sets with an exact answer for each, between the
-    bounds of a 99 % confidence interval that holds for any sample size, for any number of classes;
-    "exact", enumeration of at most 22 attributes; None: grid for up to two classes, else mc. seed:
-    of the samples. Returns the bounds of each class, in order. Raises ConfigError.
+    py: p^Y, shape (A, C). users: U_c, length C. width: largest distance of the bounds.
+    method: "grid", certified bounds for one or two different classes, from a grid or, if that takes
+        less, from enumeration; "mc", sampled sets with an exact answer for each, between the bounds
+        of a 99 % confidence interval that holds for any sample size, for any number of classes;
+        "exact", enumeration of at most 22 attributes. None: grid for up to two classes, else mc.
+    seed: of the samples.
+
+    Returns the bounds of each class, in order. Raises ConfigError.
     """
     p = checks.probabilities("py", py, dimensions=2)
     sizes = checks.class_sizes(users, p.shape[1])
@@ -80,14 +83,16 @@ def k_anonymity_classes(
 
 
 def _merged(p: Floats, sizes: tuple[int, ...]) -> tuple[Floats, NDArray[np.intp], tuple[int, ...]]:
-    """(the different columns, the index of each class's column, the users of each column)."""
+    """Returns (the different columns, the index of each class's column, the users of each
+    column)."""
     kinds, kind_of = np.unique(p, axis=1, return_inverse=True)
     users = np.bincount(kind_of.ravel(), weights=sizes)
     return kinds, kind_of.ravel(), tuple(int(n) for n in users)
 
 
 def _others(sizes: tuple[int, ...], own: int) -> tuple[int, ...]:
-    """Users of each class besides one of the class `own`: the Kronecker delta of the paper."""
+    """Returns the users of each class without one user of the class `own`: the Kronecker delta of
+    the paper."""
     return tuple(size - (c == own) for c, size in enumerate(sizes))
 
 

@@ -15,7 +15,7 @@ from zanon_net.model.special import Floats, betainc
 ROUNDS = 12
 DEFAULT_SLOPE = 1.0
 SLOPES = (0.3, 3.0)
-TAIL_MAX = 4  # names are at most so many times those seen in a window
+TAIL_MAX = 4  # names are at most TAIL_MAX times the names seen in a window
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Curve:
     exposures: Floats
 
     def at(self, rank: Floats) -> Floats:
-        """λΔt at ranks >= 1/2, which need not be whole numbers."""
+        """Returns λΔt at ranks >= 1/2, which need not be whole numbers."""
         x, y = np.log(self.ranks), np.log(self.exposures)
         log_rank = np.log(rank)
         inner = np.interp(log_rank, x, y)
@@ -36,7 +36,8 @@ class Curve:
         return np.asarray(np.exp(inner))
 
     def _slopes(self) -> tuple[float, float]:
-        """The exponents of the power laws by which exposures fall with rank at both ends."""
+        """Returns the exponents of the power laws by which exposures fall with rank at both
+        ends."""
         if len(self.ranks) < 2:
             return DEFAULT_SLOPE, DEFAULT_SLOPE
         x, y = np.log(self.ranks), np.log(self.exposures)
@@ -50,12 +51,12 @@ class Curve:
 
 
 def exposures_of(count: Floats, users: float) -> Floats:
-    """λΔt of a name that `count` of the users expose in a window."""
+    """Returns λΔt of a name that `count` of the users expose in a window."""
     return np.asarray(-np.log1p(-np.minimum(count / users, 1 - 0.5 / users)))
 
 
 def chance_of_at_least(count: int, users: float, exposures: Floats) -> Floats:
-    """P[Bin(U, p) >= count] for each name, count >= 1."""
+    """Returns P[Bin(U, p) >= count] for each name, count >= 1."""
     p = -np.expm1(-exposures)
     if count > users:
         return np.zeros_like(p)

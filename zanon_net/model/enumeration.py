@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Eq. 5 as it stands, over all 2^A sets of attributes: the oracle for everything faster."""
+"""Eq. 5, over all 2^A sets of attributes: the oracle for all faster methods."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,8 @@ ATTRIBUTES_MAX = 22
 
 
 def k_anonymity_exact(py: ArrayLike, users: int, k: int) -> float:
-    """p_k-anon = Σ_y p_y P[Bin(U-1, p_y) >= k-1] by enumeration (Eq. 5), good to about 1e-13.
+    """Returns p_k-anon = Σ_y p_y P[Bin(U-1, p_y) >= k-1] by enumeration (Eq. 5), good to about
+    1e-13.
 
     py: p^Y, shape (A,), at most 22 of them neither 0 nor 1. Raises ConfigError.
     """
@@ -27,7 +28,7 @@ def k_anonymity_exact(py: ArrayLike, users: int, k: int) -> float:
 
 
 def undecided(py: Floats) -> Floats:
-    """The rows of py, of shape (A,) or (A, C), that are not 0 for all classes or 1 for all.
+    """Returns the rows of py, of shape (A,) or (A, C), that are not 0 for all classes or 1 for all.
 
     Raises ConfigError when there are too many to enumerate.
     """
@@ -42,7 +43,8 @@ def undecided(py: Floats) -> Floats:
 
 
 def realizations(py: Floats) -> Floats:
-    """p_y of all 2^A sets y in each class (Eq. 4): shape (2^A, C) for py of shape (A, C)."""
+    """Returns p_y of all 2^A sets y in each class (Eq. 4): shape (2^A, C) for py of shape (A,
+    C)."""
     sets = np.ones((1, py.shape[1]))
     for p in py:
         sets = np.concatenate([sets * (1 - p), sets * p])

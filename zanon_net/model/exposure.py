@@ -27,7 +27,7 @@ def zipf_rates(attributes: int, first: float, exponent: float = 1.0) -> Floats:
 
 
 def exposure_probs(rates: ArrayLike, window: float) -> Floats:
-    """p^X_a = 1 - exp(-λ_a Δt): a user exposes a at least once in a window (Eq. 1).
+    """Returns p^X_a = 1 - exp(-λ_a Δt): a user exposes a at least once in a window (Eq. 1).
 
     rates: shape (A,). window: Δt in the rates' unit of time. Returns shape (A,). Raises
     ConfigError.

@@ -3,9 +3,9 @@
 """Fits the model's parameters to counts of windows, with their uncertainty.
 
 The histograms give the number of names that had at least 2^j users. That pins the rank at which the
-curve of exposures over rank passes each 2^j; in between it is taken as a power law (see curve).
-Draws are other parameters that would fit: ranks moved by the noise of so many windows and by
-rounding, names put anywhere between the ranks that are pinned, users anywhere within their
+curve of exposures over rank passes each 2^j; in between the curve is taken as a power law (see
+curve). Draws are other parameters that would fit: ranks moved by the noise of this number of
+windows and by rounding, names anywhere between the pinned ranks, users anywhere within their
 rounding. A quantity's uncertainty is its spread over the draws.
 """
 
@@ -40,7 +40,7 @@ NUMBERS = 10**8  # most numbers in all draws together, unless DRAWS_MIN draws ne
 NAMES_MAX = 1 << 22
 DRAW_WIDTH = 1e-3
 RISK = 0.05
-EVERY_RANK = 400  # beyond this rank, a rank stands for its neighbours, too
+EVERY_RANK = 400  # beyond this rank, a rank represents its neighbours, too
 CROWD = 5000
 
 
@@ -54,8 +54,10 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One set of parameters that fits. exposures: λ_a Δt, shape (A,), falling; single precision
-    saves memory, as there are a hundred draws."""
+    """A set of parameters that fits.
+
+    exposures: λ_a Δt, shape (A,), falling; in single precision, because there are a hundred draws.
+    """
 
     users: int
     exposures: NDArray[np.float32]
@@ -65,12 +67,14 @@ class Draw:
 class Fit:
     """Parameters of the model that fit a popularity file.
 
-    users, attributes: U and A. A includes an estimate of the names that no window showed; where
-    some were seen with one user only, their number has no bound, and A's upper bound is infinite.
-    exposures: λ_a Δt, shape (A,), falling. window_ns: the window Δt in ns. windows: how many were
-    used. stationary: whether the windows are as alike as constant rates and independent users make
-    them; None when there are too few to decide. problems: each assumption that fails, in a
-    sentence. draws: other parameters that would fit.
+    users, attributes: U and A. A includes an estimate of the names that no window showed. If some
+        names were seen with one user only, the number of unseen names has no bound, and A's upper
+        bound is infinite.
+    exposures: λ_a Δt, shape (A,), falling. window_ns: the window Δt in ns.
+    windows: number of windows used.
+    stationary: true if the windows are as alike as constant rates and independent users make them;
+        None if there are too few windows to decide.
+    problems: each assumption that fails, in a sentence. draws: other parameters that would fit.
     """
 
     users: Estimate
@@ -88,9 +92,10 @@ class Fit:
         return np.asarray(-np.expm1(-self.exposures))
 
     def px_bounds(self) -> tuple[Floats, Floats]:
-        """Lower and upper bounds of each rank's p^X, which hold 95 % of the draws: shapes (A,).
+        """Returns lower and upper bounds of each rank's p^X, which contain 95 % of the draws:
+        shapes (A,).
 
-        Those of the last ranks are guesses: the file says least about them.
+        The bounds of the last ranks are guesses, because the file has least information about them.
         """
         ranks = len(self.exposures)
         drawn = np.zeros((len(self.draws), ranks), dtype=np.float32)
@@ -103,11 +108,13 @@ class Fit:
     def k_anonymity(
         self, z: int, k: int, *, periods: int = 1, window_ns: int | None = None
     ) -> Bounds:
-        """p_k-anon with the uncertainty of the fit: the bounds hold 95 % of the draws.
+        """Returns p_k-anon with the uncertainty of the fit: the bounds contain 95 % of the draws.
 
         z, k: users. periods: N windows an attacker collects. window_ns: a window other than the
-        file's. At z = 1 names that no window showed are released too; where some were seen with
-        one user, their number is unknown, and the lower bound is 0. Raises ConfigError.
+        file's.
+
+        At z = 1 names that no window showed are released, too. If some names were seen with one
+        user, the number of unseen names is unknown, and the lower bound is 0. Raises ConfigError.
         """
         length = (window_ns or self.window_ns) / self.window_ns
 
@@ -128,8 +135,8 @@ def fit(popularity: Popularity | str | os.PathLike[str], *, seed: int = 0) -> Fi
     """Fits U, A and p^X to a popularity file, with their uncertainty.
 
     popularity: the content of a file of `zanon-net run --popularity FILE`, or its path. seed: of
-    the draws, from which the uncertainty comes. Raises ConfigError when the file holds too little,
-    FormatError when it is no such file.
+    the draws, from which the uncertainty is computed. Raises ConfigError if the file has too little
+    data, FormatError if it is not a popularity file.
     """
     data = popularity if isinstance(popularity, Popularity) else Popularity.load(popularity)
     whole = [window for window in data.windows if window.whole]
@@ -198,11 +205,12 @@ class _Seen:
 
     @property
     def open_ended(self) -> bool:
-        """Whether names were seen with one user only: then others may be unseen."""
+        """True if names were seen with one user only: further names may then be unseen."""
         return bool(self.tails[0] > self.tails[1:2].sum())
 
     def best(self) -> tuple[int, Floats, Floats]:
-        """(U, λΔt of each name at its rank, without noise, the correction factors of the pins)."""
+        """Returns (U, λΔt of each name at its rank, without noise, the correction factors of the
+        pins)."""
         users, pins = self.users, self.tails
         for _ in range(4):
             shape = _Shape(self.tails, users)
@@ -212,7 +220,7 @@ class _Seen:
         return max(round(users), 1), exposures, pins / shape.goal
 
     def noise(self, users: int, exposures: Floats) -> Floats:
-        """The standard deviation of each tail's mean, for independent users."""
+        """Returns the standard deviation of each tail's mean, for independent users."""
         some, weights = _grouped(exposures)
         chances = [chance_of_at_least(1 << j, users, some) for j in range(len(self.tails))]
         return np.sqrt([float(weights @ (p * (1 - p))) / self.windows for p in chances])
@@ -234,8 +242,11 @@ class _Seen:
 
 
 def _anywhere(ranks: Floats, curve: Curve, rng: np.random.Generator) -> Floats:
-    """Moves ranks to random places between the pinned ranks around them. Crowds of them, and those
-    beyond the last pin, stay: many random places are evenly spread."""
+    """Moves ranks to random places between the pinned ranks around them.
+
+    Many ranks between two pins, and the ranks beyond the last pin, stay: many random places are
+    evenly spread.
+    """
     pins = np.concatenate([[0.25], curve.ranks])
     ends = np.searchsorted(ranks, pins)
     moved = ranks.copy()
@@ -247,10 +258,11 @@ def _anywhere(ranks: Floats, curve: Curve, rng: np.random.Generator) -> Floats:
 
 
 class _Shape:
-    """Curves through tails. goal: names with at least 2^j users, above 0; pins: ranks for them.
+    """Curves through tails.
 
-    Where all names have at least 2^j users, the catalogue ends within that power of two: with
-    end = 1 the curve is continued up to there, with 0 it falls to 2^j.
+    goal: names with at least 2^j users, above 0. pins: ranks for them. If all names have at least
+    2^j users, the catalogue ends within that power of two: with end = 1 the curve is continued up
+    to there, with 0 it falls to 2^j.
     """
 
     def __init__(self, tails: Floats, users: float) -> None:
@@ -260,7 +272,7 @@ class _Shape:
         self.levels = np.arange(min(max(self.complete, 1), len(tails) - 1), len(tails))
 
     def exposures(self, pins: Floats, end: float, rng: np.random.Generator | None) -> Floats:
-        """λΔt of all names; with rng, at ranks anywhere between the pinned ones."""
+        """Returns λΔt of all names; with rng, at ranks anywhere between the pinned ranks."""
         curve = self.curve(pins, end)
         ranks = np.arange(1, self.names(curve) + 1, dtype=np.float64)
         if rng is not None:
@@ -268,7 +280,7 @@ class _Shape:
         return np.minimum(curve.at(ranks), exposures_of(np.array(self.users), self.users))
 
     def matched(self) -> Floats:
-        """Finds pins for which the expected tails are the tails that were seen."""
+        """Finds pins for which the expected tails equal the tails that were seen."""
         pins = self.goal.copy()
         for _ in range(ROUNDS):
             curve = self.curve(pins, 1.0)
@@ -280,13 +292,13 @@ class _Shape:
         return np.clip(pins, 0.1, 1e9)
 
     def names(self, curve: Curve) -> int:
-        """The number of names, seen or not."""
+        """Returns the number of names, seen or not."""
         if self.complete > 0:
             return max(round(float(self.goal[0])), 1)
         return _names_behind(curve, float(self.goal[0]), self.users)
 
     def curve(self, pins: Floats, end: float) -> Curve:
-        """The curve from the most popular names, which belong to the last pin, down."""
+        """Returns the curve from the most popular names, which belong to the last pin, down."""
         counts = np.minimum(2.0**self.levels - 0.5, self.users - 0.5)[::-1]
         step = np.arange(len(counts))
         ranks = np.maximum.accumulate(pins[self.levels][::-1] + 0.5) * (1 + 1e-6 * step)
@@ -300,7 +312,7 @@ class _Shape:
 
 
 def _names_behind(curve: Curve, seen: float, users: float) -> int:
-    """The number of names of which `seen` are expected in a window."""
+    """Returns the number of names of which `seen` are expected in a window."""
     ranks, weights = _sample_ranks(min(int(TAIL_MAX * seen) + 1, NAMES_MAX))
     expected = np.cumsum(weights * chance_of_at_least(1, users, curve.at(ranks)))
     at = min(int(np.searchsorted(expected, seen)), len(ranks) - 1)
@@ -308,13 +320,13 @@ def _names_behind(curve: Curve, seen: float, users: float) -> int:
 
 
 def _grouped(exposures: Floats) -> tuple[Floats, Floats]:
-    """A selection of the exposures, and how many each stands for."""
+    """Returns a selection of the exposures, and the number of names that each represents."""
     ranks, weights = _sample_ranks(len(exposures))
     return exposures[np.floor(ranks - 0.5).astype(np.int64)], weights
 
 
 def _sample_ranks(names: int) -> tuple[Floats, Floats]:
-    """Ranks 1 to `names`, the later ones in groups: their middles and sizes."""
+    """Returns ranks 1 to `names`, the later ranks in groups: their middles and sizes."""
     few = min(names, EVERY_RANK)
     edges = np.arange(few + 1, dtype=np.float64)
     if names > few:

@@ -4,13 +4,13 @@
 
 A variable is 0, or with probability m a jump D. On the grid, D = (j + θ)h becomes j with (1 - θ)
 and j + 1 with θ, which keeps the mean. For any F, putting the grid in place of one variable moves
-the expectation of F by between m θ(1-θ) h²/2 inf F'' and the same with sup F''; over all variables
+the expectation of F by between m θ(1-θ) h²/2 inf F'' and m θ(1-θ) h²/2 sup F''. Over all variables
 the moves add up (`Jumps.spread`).
 
-Jumps only go up, so what is below the end of the window is exact. Common jumps are convolved one by
-one. The rare ones are far jumps, of which only a few fit into the window: their law is the
-exponential of a short series, Π(1 + m(w^D - 1)) = Π(1-m) exp Σ_i (-1)^(i+1) r^i w^(iD) / i with
-r = m/(1-m), and its powers beyond those few are 0 within the window.
+Jumps only go up, so the law below the end of the window is exact. Common jumps are convolved one by
+one. The rare ones are far jumps, of which only a few fit into the window. Their law is the
+exponential of a short series, Π(1 + m(w^D - 1)) = Π(1-m) exp Σ_i (-1)^(i+1) r^i w^(iD) / i with r =
+m/(1-m), and its powers beyond those few are 0 within the window.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from zanon_net.model.special import Floats, convolve_truncated
 
 RARE = 0.05  # jumps less likely than this are taken by the series,
-POWERS_MAX = 16  # if at most so many of them fit into the window
+POWERS_MAX = 16  # if at most this number of them fits into the window
 EPSILON = 2.0**-52
 CONVOLUTION_ERROR = 4 * EPSILON
 
@@ -43,7 +43,7 @@ class Jumps:
         return cls(mass, cell.astype(np.int64), steps - cell)
 
     def select(self, which: NDArray[np.bool_]) -> "Jumps":
-        """The jumps that `which` marks."""
+        """Returns the jumps that `which` marks."""
         return Jumps(self.mass[which], self.cell[which], self.part[which])
 
     def rounded(self, up: bool) -> "Jumps":
@@ -52,7 +52,7 @@ class Jumps:
         return Jumps(self.mass, cell, np.zeros_like(self.part))
 
     def spread(self) -> float:
-        """Σ m θ(1-θ) / 2: half the variance that the grid adds, in squared steps."""
+        """Returns Σ m θ(1-θ) / 2: half the variance that the grid adds, in squared steps."""
         return float(np.sum(self.mass * self.part * (1 - self.part))) / 2
 
 
@@ -64,12 +64,12 @@ class Law:
     rounding: float  # a bound on the rounding error of all cells together
 
     def beyond(self) -> float:
-        """The probability that the sum is beyond the window."""
+        """Returns the probability that the sum is beyond the window."""
         return max(1.0 - float(self.mass.sum()), 0.0)
 
 
 def law_on_grid(jumps: Jumps, cells: int) -> Law:
-    """The law of the sum of jumps on the cells 0 to `cells` - 1."""
+    """Returns the law of the sum of jumps on the cells 0 to `cells` - 1."""
     rare = (jumps.mass < RARE) & (jumps.cell * POWERS_MAX >= cells) & (jumps.cell > 0)
     law = _law_of_rare(jumps.select(rare & (jumps.mass > 0)), cells)
     common = jumps.select(~rare)
@@ -80,7 +80,7 @@ def law_on_grid(jumps: Jumps, cells: int) -> Law:
 
 
 def _with_jump(law: Floats, mass: float, cell: int, part: float) -> Floats:
-    """The convolution of a law with one jump."""
+    """Returns the convolution of a law with one jump."""
     after = law * (1 - mass)
     for at, weight in ((cell, mass * (1 - part)), (cell + 1, mass * part)):
         if at < len(law) and weight != 0:
@@ -89,7 +89,7 @@ def _with_jump(law: Floats, mass: float, cell: int, part: float) -> Floats:
 
 
 def _law_of_rare(jumps: Jumps, cells: int) -> Law:
-    """exp of the series by Horner's rule: each turn is a convolution cut to the window."""
+    """Returns exp of the series by Horner's rule: each turn is a convolution cut to the window."""
     if jumps.mass.size == 0:
         law = np.zeros(cells)
         law[0] = 1.0
@@ -108,7 +108,8 @@ def _law_of_rare(jumps: Jumps, cells: int) -> Law:
 
 
 def _log_series(jumps: Jumps, cells: int) -> Floats:
-    """Σ_i (-1)^(i+1) r^i w^(iD) / i within the window, w^D being spread over its two cells."""
+    """Returns Σ_i (-1)^(i+1) r^i w^(iD) / i within the window, w^D being spread over its two
+    cells."""
     series = np.zeros(cells)
     odds = jumps.mass / (1 - jumps.mass)
     power = 1

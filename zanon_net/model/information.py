@@ -13,7 +13,7 @@ from zanon_net.model.special import xlog1py, xlogy
 
 
 def entropy(py: ArrayLike, *, base: float = math.e) -> float:
-    """I = -Σ_y p_y log p_y = Σ_a H(p^Y_a) of one user's released set (Eq. 6).
+    """Returns I = -Σ_y p_y log p_y = Σ_a H(p^Y_a) of one user's released set (Eq. 6).
 
     py: shape (A,). base: of the logarithm; e gives nats, 2 bits. Raises ConfigError.
     """
@@ -25,10 +25,11 @@ def entropy(py: ArrayLike, *, base: float = math.e) -> float:
 
 
 def information_loss(px: ArrayLike, py: ArrayLike, *, base: float = math.e) -> float:
-    """Entropy of the stream before less that of the stream after (2022 section 4.2), by `base`.
+    """Returns the entropy of the stream before less the entropy of the stream after (2022 section
+    4.2), by `base`.
 
     px, py: shape (A,). It can be negative: an attribute that nearly everyone exposes (p^X near 1)
-    says most when about half of the exposures leave. Raises ConfigError.
+    has most information if about half of the exposures leave. Raises ConfigError.
     """
     before, after = checks.probabilities("px", px), checks.probabilities("py", py)
     if before.shape != after.shape:

@@ -15,7 +15,7 @@ RISK = 0.01
 PILOT = 4096
 SAMPLES_MAX = 1 << 22
 NUMBERS = 1 << 21  # drawn at once
-IMPOSSIBLE = -2000.0  # stands for log 0: its exponential is 0, and it can be subtracted again
+IMPOSSIBLE = -2000.0  # represents log 0: its exponential is 0, and it can be subtracted again
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Sampling:
     needed: int
 
     def bounds(self, width: float, seed: int) -> Bounds:
-        """E_y[P[Σ_c Bin(n_c, p_y,c) >= needed]] within a 99 % interval.
+        """Returns E_y[P[Σ_c Bin(n_c, p_y,c) >= needed]] within a 99 % interval.
 
         The interval is the empirical Bernstein bound (Maurer, Pontil 2009): it holds for any number
         of samples of a variable in [0, 1]. A pilot sample sets their number for the width, up to
@@ -64,7 +64,8 @@ def _samples_for(half: float, variance: float) -> int:
 
 
 def _chances(sets: "np.ndarray[tuple[int, int], np.dtype[np.bool_]]", py: Floats) -> Floats:
-    """p_y of each sampled set in each class, shape (R, C); 0 where a class cannot have the set."""
+    """Returns p_y of each sampled set in each class, shape (R, C); 0 where a class cannot have the
+    set."""
     with np.errstate(divide="ignore"):
         yes, no = np.log(py), np.log1p(-py)
     yes, no = np.maximum(yes, IMPOSSIBLE), np.maximum(no, IMPOSSIBLE)

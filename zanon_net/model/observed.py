@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from zanon_net.model.curve import exposures_of
 from zanon_net.model.special import Floats
 
-SILENT_MAX = 50  # users for each that is active, at most
+SILENT_MAX = 50  # users for each active user, at most
 BISECTIONS = 60
 ROUNDS = 4
 
@@ -31,7 +31,8 @@ def all_users(active: float, users: float, exposures: Floats) -> float:
 
 
 def observed_stream(counts: NDArray[np.uint32], active: int) -> tuple[int, Floats]:
-    """(U, p^X) of a window: counts of distinct users a name, and the users with a name.
+    """Returns (U, p^X) of a window, from counts of distinct users a name, and the users with a
+    name.
 
     counts: shape (A,), each at least 1. active: at least 1, at least every count.
     """

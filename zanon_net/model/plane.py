@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two classes: the law of (log p_y,own, log p_y,other) on a grid in the plane.
 
-As in grid and single, in two directions. Both logarithms start from their most likely value and
-only fall. The outcome that is less likely for a class costs it D = |log(p/(1-p))|: where the
-classes agree on which outcome that is, it costs both, else each outcome costs one of them.
-Splitting a loss bilinearly over four cells keeps the means; the error is that of the two directions
-added. Beyond the window in a direction, p lies between 0 and its value at the window's end.
+The method is the one of grid and single, in two directions. Both logarithms start from their most
+likely value and only fall. The outcome that is less likely for a class costs it D = |log(p/(1-p))|.
+If the classes agree on that outcome, it costs both, else each outcome costs one of them. Splitting
+a loss bilinearly over four cells keeps the means; the error is the sum of the errors of the two
+directions. Beyond the window in a direction, p lies between 0 and its value at the window's end.
 """
 
 import math
@@ -80,20 +80,21 @@ def _axis(p: Floats, mass: Floats, users: int, needed: int, width: float) -> _Ax
 
 
 def _losses(p: Floats) -> Floats:
-    """D = |log(p / (1-p))|, infinite for 0 and 1."""
+    """Returns D = |log(p / (1-p))|, infinite for 0 and 1."""
     rare = np.minimum(p, 1 - p)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log1p(-rare) - np.log(rare))
 
 
 def k_anonymity_of_pair(pair: Pair, width: float) -> Bounds:
-    """p_k-anon of the own class, certified; wider than `width` where that takes too many cells."""
+    """Returns p_k-anon of the own class, certified; wider than `width` if that takes too many
+    cells."""
     own, other = _axes(pair, width)
     return _bounds(own, other, _agree(pair), pair.needed)
 
 
 def steps_of_pair(pair: Pair, width: float) -> int:
-    """An estimate of the steps that k_anonymity_of_pair takes."""
+    """Returns an estimate of the steps that k_anonymity_of_pair takes."""
     own, other = _axes(pair, width)
     return own.cells * other.cells * (len(pair.own) + min(pair.needed, pair.own_others + 1))
 
@@ -140,7 +141,7 @@ def _bounds(own: _Axis, other: _Axis, agree: NDArray[np.bool_], needed: int) -> 
 
 
 def _with_margins(inside: Floats, own: Floats, other: Floats) -> Floats:
-    """The law with a last row and column for the probability beyond the windows."""
+    """Returns the law with a last row and column for the probability beyond the windows."""
     row = np.maximum(other - inside.sum(axis=0), 0.0)
     column = np.maximum(own - inside.sum(axis=1), 0.0)
     corner = max(1.0 - float(inside.sum() + row.sum() + column.sum()), 0.0)
@@ -148,7 +149,7 @@ def _with_margins(inside: Floats, own: Floats, other: Floats) -> Floats:
 
 
 def _gain(n_own: int, n_other: int, needed: int, own: Floats, other: Floats) -> Floats:
-    """P[Bin(n_own, p) + Bin(n_other, q) >= needed] for each p of own and q of other."""
+    """Returns P[Bin(n_own, p) + Bin(n_other, q) >= needed] for each p of own and q of other."""
     missing = np.zeros((len(own), len(other)))
     terms = min(needed - 1, n_own) + 1
     for at in range(0, terms, BLOCK):
@@ -160,7 +161,7 @@ def _gain(n_own: int, n_other: int, needed: int, own: Floats, other: Floats) -> 
 
 
 def _law(own: Jumps, other: Jumps, agree: NDArray[np.bool_], shape: Shape) -> Law:
-    """P[both sums = (c, d)] within the window of both."""
+    """Returns P[both sums = (c, d)] within the window of both."""
     short = (own.cell * POWERS_MAX >= shape[0]) & (own.cell > 0)
     short |= (other.cell * POWERS_MAX >= shape[1]) & (other.cell > 0)
     rare = agree & (own.mass < RARE) & short
@@ -175,7 +176,7 @@ def _law(own: Jumps, other: Jumps, agree: NDArray[np.bool_], shape: Shape) -> La
 
 
 def _ways(own: Jumps, other: Jumps, a: int, agree: bool) -> list[tuple[Shape, float]]:
-    """The cells that an attribute may lead to, with their probabilities."""
+    """Returns the cells that an attribute may lead to, with their probabilities."""
     m = float(own.mass[a])
     stay = [(0, 1.0)]
     lose = [
@@ -221,7 +222,7 @@ def _law_of_rare(own: Jumps, other: Jumps, shape: Shape) -> Law:
 
 
 def _log_series(own: Jumps, other: Jumps, shape: Shape) -> tuple[Floats, int]:
-    """The series within the window, and the number of its powers that are not 0 there."""
+    """Returns the series within the window, and the number of its powers that are not 0 there."""
     series = np.zeros(shape[0] * shape[1])
     odds = own.mass / (1 - own.mass)
     power = 1

@@ -15,10 +15,10 @@ NEGLIGIBLE_LOG = -40 * math.log(10)
 
 
 def publish_probs(px: ArrayLike, users: int, z: int, periods: int = 1) -> Floats:
-    """p^N_a = 1 - (1 - p^Y_a)^N with p^Y_a = p^X_a p^O_a (Eq. 3; 2020 section IV-C).
+    """Returns p^N_a = 1 - (1 - p^Y_a)^N with p^Y_a = p^X_a p^O_a (Eq. 3; 2020 section IV-C).
 
-    p^O_a = P[Bin(U-1, p^X_a) >= z-1]: z counts the present user too. px: p^X, shape (A,). users: U.
-    periods: N windows an attacker collects. Returns shape (A,); all 0 when z > U. Raises
+    p^O_a = P[Bin(U-1, p^X_a) >= z-1]: z counts the present user, too. px: p^X, shape (A,). users:
+    U. periods: N windows an attacker collects. Returns shape (A,); all 0 if z > U. Raises
     ConfigError.
     """
     chance = checks.probabilities("px", px)
@@ -28,7 +28,8 @@ def publish_probs(px: ArrayLike, users: int, z: int, periods: int = 1) -> Floats
 
 
 def not_negligible(falling: Floats, users: int, z: int) -> Floats:
-    """Of falling p^X, those whose p^O may exceed 1e-40, by P[Bin(n, p) >= m] <= (e n p / m)^m."""
+    """Returns the p^X, out of falling ones, whose p^O may exceed 1e-40, by P[Bin(n, p) >= m] <= (e
+    n p / m)^m."""
     if z == 1 or users == 1:
         return falling
     log = NEGLIGIBLE_LOG / (z - 1) + math.log((z - 1) / (math.e * (users - 1)))
@@ -36,7 +37,7 @@ def not_negligible(falling: Floats, users: int, z: int) -> Floats:
 
 
 def over_periods(py: Floats, periods: int) -> Floats:
-    """1 - (1 - p)^N: at least once in N windows."""
+    """Returns 1 - (1 - p)^N: at least once in N windows."""
     if periods == 1:
         return py
     with np.errstate(divide="ignore"):  # log of 0: certain already in one window

@@ -24,10 +24,11 @@ NS_PER_HOUR = 3_600_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One z and window. bounds: p_k-anon; fitted: the same with the uncertainty of a fit.
+    """Results for a z and a window.
 
-    released: the share of (user, attribute) pairs of a window that are released. before, after:
-    information of one user's set over all periods, in nats, without and with z.
+    bounds: p_k-anon. fitted: p_k-anon with the uncertainty of a fit.
+    released: the share of (user, attribute) pairs of a window that are released.
+    before, after: information of one user's set over all periods, in nats, without and with z.
     """
 
     z: int
@@ -40,11 +41,11 @@ class Row:
 
     @property
     def kept(self) -> float:
-        """The share of the information that is left; 1 when there was none."""
+        """The share of the information that is left; 1 if there was no information."""
         return self.after / self.before if self.before > 0 else 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the results for JSON."""
         return {
             "z": self.z,
             "window": format_duration(self.window_ns),
@@ -80,7 +81,7 @@ class Scenario:
 
     @classmethod
     def zipf(cls, users: int, rates: tuple[int, float, float], k: int, periods: int) -> "Scenario":
-        """Makes one of Zipf rates: (attributes, exposures an hour of the first, exponent).
+        """Makes a scenario of Zipf rates: (attributes, exposures an hour of the first, exponent).
 
         Raises ConfigError.
         """
@@ -94,11 +95,12 @@ class Scenario:
         return cls(scenario.users, scenario.rates, scenario.k, scenario.periods, fit)
 
     def px(self, window_ns: int) -> Floats:
-        """p^X for a window of this length."""
+        """Returns p^X for a window of this length."""
         return exposure_probs(self.rates, window_ns / NS_PER_HOUR)
 
     def row(self, window_ns: int, z: int, *, with_fit: bool = True) -> Row:
-        """Computes the row of a z. with_fit: also the fit's uncertainty. Raises ConfigError."""
+        """Computes the row of a z. with_fit: if true, also the fit's uncertainty. Raises
+        ConfigError."""
         px = self.px(window_ns)
         once = publish_probs(px, self.users, z)
         after = over_periods(once, self.periods)
@@ -117,13 +119,13 @@ class Scenario:
         )
 
     def smallest_z(self, window_ns: int, target: float, mode: Mode) -> int:
-        """The smallest z for the target. Raises ConfigError."""
+        """Returns the smallest z for the target. Raises ConfigError."""
         return smallest_z(
             self.px(window_ns), self.users, self.k, target=target, mode=mode, periods=self.periods
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the scenario for JSON."""
         about: dict[str, Any] = {
             "users": self.users,
             "attributes": len(self.rates),
@@ -142,7 +144,7 @@ class Scenario:
 
 
 def _estimate(value: Estimate) -> dict[str, float | None]:
-    """For JSON, which has no infinity."""
+    """Returns an estimate for JSON, which has no infinity."""
     return {name: n if math.isfinite(n) else None for name, n in value._asdict().items()}
 
 
@@ -167,7 +169,7 @@ class Choice:
 
     @property
     def advice(self) -> str:
-        """One sentence."""
+        """Advice in one sentence."""
         window = format_duration(self.stable.window_ns)
         if self.first.z > self.users:
             return (
@@ -191,7 +193,7 @@ class Choice:
         return text + "."
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the choice for JSON."""
         return {
             "window": format_duration(self.stable.window_ns),
             "window_ns": self.stable.window_ns,

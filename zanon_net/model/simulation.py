@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Streams drawn at random, through the z-table itself; and sets drawn as the model has them."""
+"""Streams drawn at random and passed through the z-table itself, and sets drawn from the model."""
 
 import os
 from collections.abc import Iterable
@@ -31,13 +31,16 @@ def simulate(
     periods: int = 1,
     seeds: Seeds,
 ) -> Floats:
-    """The share of users who are k-anonymous in simulated streams (2022 Appendix C).
+    """Returns the share of users who are k-anonymous in simulated streams (2022 Appendix C).
 
     Each user exposes attribute a as a Poisson process of rate λ_a. Algorithm 1 starts on [0, Δt];
     then each user's set of released attributes is collected over (Δt, (1+N)Δt]. Users with an empty
-    set count like all others. rates: shape (A,). window: Δt in their unit. periods: N. seeds: how
-    many (0, 1, ...), or the seeds; one stream each. Returns shape (S,), the same for the same seeds
-    on any machine. Runs on all cores. Raises ConfigError.
+    set count like all others.
+
+    rates: shape (A,). window: Δt in their unit. periods: N. seeds: their number (0, 1, ...), or the
+    seeds; one stream each.
+
+    Returns shape (S,), equal for equal seeds on any machine. Runs on all cores. Raises ConfigError.
 
     Its mean is a little above the model's value: users share one trajectory of the counters, which
     the model takes as independent.
@@ -58,7 +61,8 @@ def simulate(
 
 
 def sample_iid(py: ArrayLike, users: int, k: int, *, seeds: Seeds) -> Floats:
-    """The share of users who are k-anonymous when each draws its set from the model (Eq. 4).
+    """Returns the share of users who are k-anonymous when each draws its set from the model (Eq.
+    4).
 
     py: p^Y, shape (A,). Other arguments and the answer are as in simulate; its mean is the model's
     value. Raises ConfigError.
@@ -124,7 +128,8 @@ def _share_alike(
     users: int,
     k: int,
 ) -> float:
-    """The share of users whose set of attributes is that of k users. Pairs may be repeated."""
+    """Returns the share of users whose set of attributes at least k users have. Pairs may be
+    repeated."""
     pairs = np.unique(user.astype(np.int64) << 32 | attribute.astype(np.int64))
     owner, owned = pairs >> 32, pairs & 0xFFFFFFFF
     names = rng.integers(0, 2**63, int(owned.max(initial=0)) + 1, dtype=np.uint64)

@@ -26,14 +26,15 @@ CUT = 1 / 64  # and the share for the part that is cut off at the low end
 
 
 def k_anonymity(py: ArrayLike, users: int, k: int, *, width: float = 1e-6) -> Bounds:
-    """p_k-anon = E_y[g(p_y)], g(p) = P[Bin(U-1, p) >= k-1] (Eq. 4, 5), between certified bounds.
+    """Returns p_k-anon = E_y[g(p_y)], g(p) = P[Bin(U-1, p) >= k-1] (Eq. 4, 5), between certified
+    bounds.
 
-    py: p^Y, shape (A,). users, k: U and k. width: how far apart the bounds may be, down to about
-    1e-9. They are wider only where the sum is too steep for the finest grid (k close to a U beyond
+    py: p^Y, shape (A,). users, k: U and k. width: largest distance of the bounds, down to about
+    1e-9. They are wider only if the sum is too steep for the finest grid (k close to a U beyond
     10^6, say) and A > 22: look at `Bounds.width`. Raises ConfigError.
 
-    log p_y = L_max - Σ_a D_a Bernoulli(m_a), m_a = min(p_a, 1-p_a), D_a = log((1-m_a)/m_a): the
-    law of the sum is put on a grid (see grid), whose error is certified by the extremes of G''.
+    log p_y = L_max - Σ_a D_a Bernoulli(m_a), m_a = min(p_a, 1-p_a), D_a = log((1-m_a)/m_a): the law
+    of the sum is put on a grid (see grid), whose error is certified by the extremes of G''.
     """
     p = checks.probabilities("py", py)
     n, m = checks.count("users", users) - 1, checks.count("k", k) - 1
@@ -68,7 +69,7 @@ class _Grid:
         self.cells = min(self.cells, CELLS_MAX)
 
     def _cells(self, error: float) -> int:
-        """The number of cells for a grid error of at most `error`, as θ(1-θ) <= 1/4."""
+        """Returns the number of cells for a grid error of at most `error`, as θ(1-θ) <= 1/4."""
         spread = float(self.mass[self.size < self.window].sum()) / 8
         steep = spread * (self.high - self.low)
         finest = self.window * math.sqrt(steep / error)
@@ -97,7 +98,7 @@ class _Grid:
         return bounds_around(lower, upper, estimate)
 
     def _rounding(self, law: Law) -> float:
-        """A bound on rounding errors: in the law, in p_y (from the given p on) and in g."""
+        """Returns a bound on rounding errors: in the law, in p_y (from the given p on) and in g."""
         steepest = slope_max(self.n, self.m)
         slope = steepest * 64 * EPSILON * (1 + self.window - self.log_max)
         return law.rounding + slope + 1e-13

@@ -23,35 +23,36 @@ def _floats(array: object) -> Floats:
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Floats:
-    """The regularised incomplete beta function I_x(a, b), a > 0, b > 0, 0 <= x <= 1."""
+    """Returns the regularised incomplete beta function I_x(a, b), a > 0, b > 0, 0 <= x <= 1."""
     return _floats(_special.betainc(a, b, x))
 
 
 def gammaln(x: ArrayLike) -> Floats:
-    """The logarithm of the gamma function, x > 0."""
+    """Returns the logarithm of the gamma function, x > 0."""
     return _floats(_special.gammaln(x))
 
 
 def xlogy(x: ArrayLike, y: ArrayLike) -> Floats:
-    """x log y, and 0 where x is 0."""
+    """Returns x log y, and 0 where x is 0."""
     return _floats(_special.xlogy(x, y))
 
 
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Floats:
-    """x log(1 + y), and 0 where x is 0."""
+    """Returns x log(1 + y), and 0 where x is 0."""
     return _floats(_special.xlog1py(x, y))
 
 
 def chi_square_tail(freedom: int, value: float) -> float:
-    """P[chi-square with so many degrees of freedom >= value]."""
+    """Returns P[chi-square with `freedom` degrees of freedom >= value]."""
     return float(_special.chdtrc(freedom, value))
 
 
 def convolve_truncated(left: Floats, right: Floats) -> Floats:
-    """The first cells of the convolution of two arrays of one shape, which the answer has too.
+    """Returns the first cells of the convolution of two arrays of one shape, which the result has,
+    too.
 
-    One or two dimensions, by FFT: the error of a cell is about 2e-16 log2(cells) |left| |right|,
-    in Euclidean norms.
+    One or two dimensions, by FFT: the error of a cell is about 2e-16 log2(cells) |left| |right|, in
+    Euclidean norms.
     """
     shape = [_fft.next_fast_len(2 * n, real=True) for n in left.shape]
     product = _fft.rfftn(left, shape) * _fft.rfftn(right, shape)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests whether windows are as alike as the model says, and which assumption fails."""
+"""Tests if windows are as alike as the model says, and which assumption fails."""
 
 import math
 
@@ -17,12 +17,13 @@ RISK = 0.01  # the risk of rejecting a stationary stream
 def find_problems(
     windows: list[PopularityWindow], users: int, exposures: tuple[Floats, Floats]
 ) -> tuple[bool | None, tuple[str, ...]]:
-    """Whether counts differ between windows by no more than chance, and the failed assumptions.
+    """Returns whether counts differ between windows by no more than chance, and the failed
+    assumptions.
 
     For constant rates and independent users, the names with at least 2^j users are a sum of
-    independent indicators in each window: its variance is known, and the sum of squares over the
-    windows is about chi-square. Rounding adds its own. exposures: λ_a Δt of the fit, and how
-    many names have each.
+    independent indicators in each window. Its variance is known, and the sum of squares over the
+    windows is about chi-square. Rounding adds its own variance. exposures: λ_a Δt of the fit, and
+    the number of names with each.
     """
     if len(windows) < WINDOWS_MIN:
         few = f"{len(windows)} windows are too few to tell whether the stream is stationary"
@@ -52,7 +53,7 @@ def _users_test(
 def _names_test(
     bins: Floats, users: int, exposures: tuple[Floats, Floats], j: int
 ) -> tuple[float, str]:
-    """bins: how many names had 2^j to 2^(j+1) - 1 users, by window and j."""
+    """Returns bins: how many names had 2^j to 2^(j+1) - 1 users, by window and j."""
     tails = bins[:, j:].sum(axis=1)
     p = chance_of_at_least(1 << j, users, exposures[0])
     rounding = _rounding(bins[:, j:]) * (bins.shape[1] - j)
@@ -65,13 +66,13 @@ def _names_test(
 
 
 def _rounding(counts: Floats) -> float:
-    """The largest variance that rounding to two significant digits adds."""
+    """Returns the largest variance that rounding to two significant digits adds."""
     values, times = np.unique(counts, return_counts=True)
     units = np.array([rounding_unit(int(value)) for value in values], dtype=float)
     return float(np.average(np.where(units > 1, units**2 / 4, 0.0), weights=times))
 
 
 def _chance(values: Floats, variance: float) -> float:
-    """The probability of values at least this different, for this variance."""
+    """Returns the probability of values at least this different, for this variance."""
     squares = float(np.sum((values - values.mean()) ** 2))
     return chi_square_tail(len(values) - 1, squares / (variance + 0.25))

@@ -37,11 +37,13 @@ def smallest_z(
     mode: Mode = "first",
     periods: int = 1,
 ) -> int:
-    """The smallest z with p_k-anon >= target: the first such z, or the first from which all are.
+    """Returns the smallest z with p_k-anon >= target: the first such z, or the first from which all
+    reach it.
 
     px: p^X, shape (A,). target: above 0, below 1. mode: "first", or "stable": every larger z
-    reaches the target too. periods: N windows an attacker collects. z = U + 1 always will do:
-    nothing is released then. Raises ConfigError, also when k exceeds U, for then no z will do.
+    reaches the target, too. periods: N windows an attacker collects. z = U + 1 always suffices,
+    because nothing is released then. Raises ConfigError, also if k exceeds U, because then no z
+    suffices.
     """
     search = _Search(checks.probabilities("px", px), checks.count("users", users), k, periods)
     if not checks.positive("target", target) < 1:
@@ -61,7 +63,7 @@ def z_by_window(
     mode: Mode = "first",
     periods: int = 1,
 ) -> list[int]:
-    """smallest_z for each window Δt, in the rates' unit of time. Raises ConfigError."""
+    """Returns smallest_z for each window Δt, in the rates' unit of time. Raises ConfigError."""
     return [
         smallest_z(
             exposure_probs(rates, window), users, k, target=target, mode=mode, periods=periods
@@ -71,7 +73,7 @@ def z_by_window(
 
 
 class _Search:
-    """p_k-anon as a function of z, and how far around a z it is known."""
+    """Search for p_k-anon as a function of z, and the distance from a z over which it is known."""
 
     def __init__(self, px: Floats, users: int, k: int, periods: int) -> None:
         self.k = checks.count("k", k)
@@ -87,18 +89,18 @@ class _Search:
         self.slope = float(tail(n, m, steepest) + m * pmf(n, min(m, n), steepest)) * (1 + 1e-9)
 
     def published(self, z: int) -> Floats:
-        """p^N at z, without those below about 1e-40."""
+        """Returns p^N at z, without those below about 1e-40."""
         chances = not_negligible(self.falling, self.users, z)
         return publish_probs(chances, self.users, z, self.periods)
 
     def total(self, z: int) -> float:
-        """Σ_a p_a at z."""
+        """Returns Σ_a p_a at z."""
         if z not in self.totals:
             self.totals[z] = float(self.published(z).sum())
         return self.totals[z]
 
     def lead(self, z: int, target: float) -> float:
-        """A bound on p_k-anon at z minus the target: the nearest to 0 of a certain sign."""
+        """Returns a bound on p_k-anon at z minus the target: the nearest to 0 of a certain sign."""
         py = self.published(z)
         self.totals[z] = float(py.sum())
         bounds = Bounds(0.0, 1.0, 0.5)
@@ -111,7 +113,8 @@ class _Search:
         return 0.0 if bounds.estimate >= target else -1e-300
 
     def edge(self, z: int, end: int, lead: float) -> int:
-        """A z towards `end` up to which p_k-anon stays on the side of the target it has at z."""
+        """Returns a z towards `end` up to which p_k-anon stays on the side of the target it has at
+        z."""
         room = abs(lead) / self.slope
         away = 1 if end > z else -1
         near, far = 0, abs(end - z) + 1  # the last step known to be inside, the first outside
@@ -132,7 +135,7 @@ class _Search:
         return z + away * near
 
     def first(self, target: float) -> int:
-        """The first z that reaches the target."""
+        """Returns the first z that reaches the target."""
         z, end = 1, self.users + 1
         while z < end:
             lead = self.lead(z, target)
@@ -142,7 +145,7 @@ class _Search:
         return end
 
     def stable(self, target: float) -> int:
-        """The first z from which on all reach it."""
+        """Returns the first z from which on all reach the target."""
         z = self.users + 1
         while z > 0:
             lead = self.lead(z, target)

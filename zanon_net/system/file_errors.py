@@ -22,7 +22,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of writing alone
 
 
 def explanation(action: str, path: object, error: OSError) -> str:
-    """Says in a line what failed, where, and what to do.
+    """Returns a line that says what failed, where, and what to do.
 
     action: a verb such as "write". path: the file, or a name for it.
     """
@@ -43,5 +43,5 @@ def explained(action: str, path: object) -> Iterator[None]:
 
 
 def lacks_room(error: BaseException) -> bool:
-    """Whether an OutputError is about a full disk, or a limit on sizes."""
+    """Returns true if an OutputError is about a full disk, or a limit on sizes."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in NO_ROOM

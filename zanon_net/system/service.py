@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The service manager that started the process, such as systemd: sd_notify(3)."""
+"""Service manager that started the process, such as systemd: sd_notify(3)."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ from contextlib import suppress
 
 
 class ServiceManager:
-    """Sends it the state of the process; does nothing where there is none.
+    """Sends the state of the process to the service manager; does nothing if there is none.
 
     A manager that does not answer, or is gone, ends no run.
     """
@@ -27,30 +27,31 @@ class ServiceManager:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is one."""
+        """True if there is a service manager."""
         return self._socket is not None
 
     def ready(self) -> None:
-        """The process does now what it was started for."""
+        """Reports that the process does now what it was started for."""
         self._tell("READY=1")
 
     def status(self, text: str) -> None:
-        """A line for people, whom `systemctl status` shows it to."""
+        """Reports a line for people, which `systemctl status` shows."""
         self._tell(f"STATUS={text}")
 
     def beat(self, now: float | None = None) -> None:
-        """The process is alive; to be called often. The watchdog hears it twice an interval."""
+        """Reports that the process is alive; to be called often. The watchdog gets it twice an
+        interval."""
         now = time.monotonic() if now is None else now
         if self._interval_s is not None and now >= self._due:
             self._due = now + self._interval_s
             self._tell("WATCHDOG=1")
 
     def stopping(self) -> None:
-        """The process is about to end."""
+        """Reports that the process is about to end."""
         self._tell("STOPPING=1")
 
     def close(self) -> None:
-        """Closes the socket; again is fine."""
+        """Closes the socket. A second call does nothing."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -62,7 +63,7 @@ class ServiceManager:
 
 
 def _watchdog_interval_s(environment: Mapping[str, str]) -> float | None:
-    """Half of the watchdog's time; None where it does not wait for this process."""
+    """Returns half of the watchdog's time, in s; None if it does not wait for this process."""
     meant, wait_us = environment.get("WATCHDOG_PID"), environment.get("WATCHDOG_USEC", "")
     if not wait_us.isascii() or not wait_us.isdigit() or meant not in (None, str(os.getpid())):
         return None

@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
-REMOVAL_S = 2.0  # more than it takes to remove a run's files
+REMOVAL_S = 2.0  # more than the removal of a run's files takes
 
 
 @contextmanager
 def signals_blocked() -> Iterator[None]:
-    """A thread that is started inside takes no signals: one has to end the engine's wait for
-    packets, which is in the main thread."""
+    """Blocks signals in threads that are started inside.
+
+    A signal has to end the engine's wait for packets, which is in the main thread.
+    """
     former = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -24,7 +26,7 @@ def signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
-class StopReading(Exception):  # noqa: N818  (no error: a request)
+class StopReading(Exception):  # noqa: N818  (a request, not an error)
     """A signal came while the core was waiting for packets."""
 
 
@@ -79,7 +81,7 @@ class Interruption:
             raise StopReading
 
     def take_rotation(self) -> bool:
-        """Whether SIGHUP requested new files since the last call."""
+        """Returns true if SIGHUP requested new files since the last call."""
         self._rotation_missed = False
         asked, self.rotation = self.rotation, False
         return asked
@@ -91,10 +93,10 @@ class Interruption:
 
     @contextmanager
     def reading(self, *, rotates: bool = True) -> Iterator[None]:
-        """Inside, and only there, a signal raises StopReading; SIGHUP only if `rotates`.
+        """Makes a signal inside the block raise StopReading; SIGHUP only if `rotates`.
 
-        An earlier SIGHUP that take_rotation has not reported yet raises it here, once: the stream
-        may be silent for a long time.
+        An earlier SIGHUP that take_rotation has not reported yet raises it here, once, because the
+        stream may be silent for a long time.
         """
         self._reading, self._rotates = True, rotates
         try:

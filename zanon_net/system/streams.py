@@ -20,7 +20,7 @@ Source = str | os.PathLike[str]
 
 
 def check_sources(sources: Sequence[Source]) -> None:
-    """Raises ConfigError for sources that are surely a mistake, whether or not they exist."""
+    """Raises ConfigError for sources that are surely a mistake, whether they exist or not."""
     if not sources or list(sources).count(STDIN) > 1:
         raise ConfigError("give one source or more, and standard input only once")
     if "" in sources:
@@ -38,15 +38,17 @@ def _wait_for_bytes(fd: int) -> None:
 
 
 def read_stream(fd: int, most: int) -> bytes:
-    """As os.read, of up to `most` bytes; a signal right before the wait is handled, too."""
+    """Reads as os.read, up to `most` bytes; a signal right before the wait is handled, too."""
     _wait_for_bytes(fd)
     return os.read(fd, most)
 
 
 def open_path(path: Path) -> int:
-    """As os.open, to read. Waits for a named pipe's writer as read_stream waits for bytes."""
+    """Opens for reading as os.open. Waits for a named pipe's writer as read_stream waits for
+    bytes."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY
-    if sys.platform != "linux" or not path.is_fifo():  # elsewhere poll takes no writer for the end
+    # on other systems poll takes the missing writer for the end
+    if sys.platform != "linux" or not path.is_fifo():
         return os.open(path, flags)
     fd = os.open(path, flags | os.O_NONBLOCK)
     try:
@@ -59,7 +61,7 @@ def open_path(path: Path) -> int:
 
 
 class ClosedStdout(io.StringIO):
-    """Replaces a standard output that was closed, which Python would silently write nothing to."""
+    """Replaces a standard output that was closed, to which Python would silently write nothing."""
 
     def write(self, _text: str, /) -> int:
         """Raises ZanonError."""
@@ -69,12 +71,12 @@ class ClosedStdout(io.StringIO):
 def refuse_stdout(file: int | str | os.PathLike[str], name: str) -> None:
     """Raises ConfigError, with `name`, if `file` is a regular file that is also standard output.
 
-    It would grow by all that is read of it, and be read for ever.
+    The file would grow by all bytes read from it, and reading would never end.
     """
     try:
         output = os.fstat(sys.stdout.fileno())
         found = os.fstat(file) if isinstance(file, int) else Path(file).stat()
-    except (AttributeError, OSError, ValueError):  # closed, or no file
+    except (AttributeError, OSError, ValueError):  # closed, or not a file
         return
     if stat.S_ISREG(output.st_mode) and os.path.samestat(output, found):
         raise ConfigError(f"{name} is also where standard output goes; choose another file")

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""`zanon-net top`: a run's metrics and released names on a terminal, while it goes on."""
+"""`zanon-net top`: the metrics and released names of an active run on a terminal."""

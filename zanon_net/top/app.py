@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The screen of `zanon-net top`: asks the run every two seconds, and shows what it says."""
+"""The screen of `zanon-net top`: reads the run's metrics every two seconds and shows them."""
 
 import asyncio
 import time
@@ -47,7 +47,7 @@ class Panel(Static):
 class Top(App[None]):
     """The application.
 
-    endpoint: where the run gives out its metrics. first: those of now. names: the released names
+    endpoint: the place of the run's metrics. first: the present metrics. names: the released names
     of the folder that is to be read, or None.
     """
 
@@ -96,7 +96,7 @@ class Top(App[None]):
     def _show(self, scrape: Scrape) -> None:
         self._answered = time.monotonic()
         age_s = scrape.number("snapshot_age_seconds") or 0.0
-        waits = f": the run has said nothing new for {age_s:.0f} s" if age_s > STALE_S else ""
+        waits = f": the run has reported nothing new for {age_s:.0f} s" if age_s > STALE_S else ""
         self.sub_title = f"{self._endpoint.address}{waits}"
         for title, rows in panels(scrape).items():
             self.query_one(f"#{_id_of(title)}", Panel).show(title, rows)
@@ -104,7 +104,7 @@ class Top(App[None]):
     def _show_names(self, names: ReleasedNames) -> None:
         rows = [(name, f"{count:,}") for name, count in names.counts.most_common(NAMES_SHOWN)]
         if names.unreadable:
-            rows.append(("lines that are no observations", f"{names.unreadable:,}"))
+            rows.append(("lines that are not observations", f"{names.unreadable:,}"))
         title = f"Released names: {short(names.counts.total())} observations"
         self.query_one("#names", Panel).show(title, rows)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a run for people, out of its metrics: panels of (title, text) rows."""
+"""Figures of a run for people, computed from its metrics: panels of (title, text) rows."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,7 +13,7 @@ UNKNOWN = "-"
 
 
 def short(number: float | None, unit: str = "") -> str:
-    """A number of three digits, which is all that metrics have, with its unit: 12.3 MB."""
+    """Returns a number with its unit and three digits, the precision of metrics: 12.3 MB."""
     if number is None:
         return UNKNOWN
     step = 0
@@ -28,14 +28,14 @@ def _share(part: float, whole: float) -> str:
 
 
 def _largest(values: Mapping[str, float]) -> Iterator[tuple[str, float]]:
-    """Those above 0, the largest first, with their labels as words."""
+    """Yields the values above 0, the largest first, with their labels as words."""
     for label, value in sorted(values.items(), key=lambda item: -item[1]):
         if value:
             yield label.replace("_", " "), value
 
 
 def panels(scrape: Scrape) -> dict[str, list[Row]]:
-    """Every panel by its title."""
+    """Returns every panel by its title."""
     return {
         "Traffic": list(_traffic(scrape)),
         "Decisions": list(_decisions(scrape)),

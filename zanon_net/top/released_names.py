@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The released names in a folder that a run writes observations into, while it goes on."""
+"""Released names in a folder that an active run writes observations into."""
 
 import json
 import os
@@ -17,7 +17,7 @@ CHUNK = 16 << 20  # bytes that one call reads of a file at most
 class ReleasedNames:
     """Counts the observations of each name, as lines are added to the files.
 
-    folder: that of the run. unreadable: lines that were no observations. Raises ConfigError where
+    folder: the run's folder. unreadable: lines that were not observations. Raises ConfigError if
     there is no such folder.
     """
 
@@ -25,17 +25,18 @@ class ReleasedNames:
         if not folder.is_dir():
             raise ConfigError(f"--names: {folder} is no folder")
         self._folder = folder
-        self._read: dict[tuple[int, int], int] = {}  # bytes of each file: parts change their names
+        # bytes of each file, because parts change their names
+        self._read: dict[tuple[int, int], int] = {}
         self.counts: Counter[str] = Counter()
         self.unreadable = 0
 
     def update(self) -> None:
-        """Reads what is new. Raises ZanonError where the system refuses."""
+        """Reads new lines. Raises ZanonError if the system refuses."""
         for pattern in PATTERNS:
             for path in sorted(self._folder.glob(pattern)):
                 try:
                     self._read_on(path)
-                except FileNotFoundError:  # it got its name meanwhile; the next call finds it
+                except FileNotFoundError:  # it was renamed meanwhile; the next call finds it
                     continue
                 except OSError as error:
                     raise ZanonError(f"cannot read {path}: {error.strerror}") from None
@@ -45,7 +46,7 @@ class ReleasedNames:
             status = os.fstat(file.fileno())
             place = (status.st_dev, status.st_ino)
             begin = self._read.get(place, 0)
-            if begin > status.st_size:  # another file, in the place of one that was removed
+            if begin > status.st_size:  # another file, in the place of a file that was removed
                 begin = 0
             file.seek(begin)
             chunk = file.read(CHUNK)

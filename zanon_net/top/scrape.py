@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The metrics of a run, as its server at `--metrics` gives them out."""
+"""Metrics of a run, as its server at `--metrics` exports them."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Scrape:
     """The metrics at one moment, by their names without the prefix `zanon_`."""
 
     def __init__(self, text: str):
-        """Raises ValueError for what are no metrics of ours."""
+        """Raises ValueError for a text that is not metrics of zanon_net."""
         self._metrics: dict[str, dict[str, float]] = defaultdict(dict)
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
@@ -40,16 +40,16 @@ class Scrape:
             raise ValueError("no metrics of zanon-net")
 
     def number(self, name: str) -> float | None:
-        """The value of a metric without a label; None where it is not there."""
+        """Returns the value of a metric without a label; None if the metric is missing."""
         return self._metrics[name].get("") if name in self._metrics else None
 
     def by_label(self, name: str) -> Mapping[str, float]:
-        """The values of a metric by those of its one label."""
+        """Returns the values of a metric by the values of its one label."""
         return self._metrics.get(name, {})
 
 
 class Endpoint:
-    """The server of the metrics. Raises ConfigError for a text that is no ADDR:PORT."""
+    """Server of the metrics. Raises ConfigError for a text that is not ADDR:PORT."""
 
     def __init__(self, address: str):
         port = None
@@ -65,7 +65,7 @@ class Endpoint:
         self._opener = build_opener(ProxyHandler({}))
 
     def scrape(self) -> Scrape:
-        """Asks for the metrics. Raises ZanonError where no run answers."""
+        """Requests the metrics. Raises ZanonError if no run answers."""
         try:
             with self._opener.open(f"http://{self.address}/metrics", timeout=TIMEOUT_S) as answer:
                 return Scrape(answer.read(SIZE_MAX).decode("utf-8"))
@@ -74,8 +74,8 @@ class Endpoint:
             raise ZanonError(f"{self.address}: no answer: {reason}") from None
         except OSError as error:
             raise ZanonError(f"{self.address}: no answer: {error.strerror or error}") from None
-        except (HTTPException, ValueError, LookupError):  # of a text that is not UTF-8, too
+        except (HTTPException, ValueError, LookupError):  # also of a text that is not UTF-8
             raise ZanonError(
-                f"{self.address}: what answers there are no metrics of zanon-net; give the address"
+                f"{self.address}: the answer is no metrics of zanon-net; give the address"
                 " that the run has in --metrics"
             ) from None
