@@ -1,8 +1,11 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The addresses in large captures of anonymized packets, as tests/oracle/packet_addresses.py reads
-them: those in the headers of TCP and UDP for all packets at once, and frame by frame where a packet
-may hold more of them."""
+"""Addresses in large captures of anonymized packets, as tests/oracle/packet_addresses.py reads
+them.
+
+Addresses in the headers of TCP and UDP are read for all packets at once. Packets that may contain
+further addresses are read frame by frame.
+"""
 
 import ipaddress
 import struct
@@ -37,8 +40,11 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a packet's header of IP has what: the EtherType and the first byte, of which `first`
-    are the bits in `mask`; the protocol; source and destination, of so many bytes; the ports."""
+    """Places in a packet's IP header.
+
+    The fields are the EtherType; the first byte, of which `first` are the bits in `mask`; the
+    protocol; source and destination with their length; and the ports.
+    """
 
     ethertype: int
     first: int
@@ -54,8 +60,8 @@ LAYOUTS = (Layout(IPV4, 0x45, 0xFF, 9, 12, 4, 20), Layout(IPV6, 0x60, 0xF0, 6, 8
 
 @dataclass(slots=True)
 class Addresses:
-    """What a capture holds: by source and destination the first frame and the number of frames, and
-    those frames that have to be read one by one."""
+    """Addresses of a capture: by source and destination the first frame and the number of frames,
+    and the frames that have to be read one by one."""
 
     frames: int = 0
     ends: dict[tuple[Address, Address], tuple[int, int]] = field(default_factory=dict)
@@ -63,7 +69,7 @@ class Addresses:
 
 
 def places_of(data: memoryview) -> tuple[Places, Places]:
-    """Where each frame of a pcap file begins and ends."""
+    """Returns the begin and end of each frame of a pcap file."""
     begins, ends, at = [], [], PCAP_HEADER_BYTES
     while at < len(data):
         begins.append(at + RECORD_HEADER_BYTES)
@@ -73,8 +79,8 @@ def places_of(data: memoryview) -> tuple[Places, Places]:
 
 
 def plain(data: Bytes, begins: Places, ends: Places, layout: Layout) -> NDArray[np.bool_]:
-    """Which frames have a header of this layout and TCP or UDP behind it, but neither DNS nor what
-    may be a tunnel."""
+    """Marks frames that have a header of this layout and TCP or UDP after it, but neither DNS nor a
+    possible tunnel."""
     ports_at = IP_AT + layout.ports_at
     found = ends - begins >= ports_at + 4
     at = np.where(found, begins, 0)
@@ -124,8 +130,11 @@ def addresses_in(path: Path) -> Addresses:
 
 
 def closure_in(path: Path, released: Collection[Address]) -> tuple[Closure, int]:
-    """What oracle.packet_addresses.closure finds in a pcap file, but of `others` in headers one for
-    each pair of ends; and the number of frames."""
+    """Returns the result of oracle.packet_addresses.closure for a pcap file, and the number of
+    frames.
+
+    Of `others` in headers, the result has one for each pair of ends.
+    """
     found = addresses_in(path)
     slow = closure((frame for _n, frame in found.others), released)
     places: Counter[str] = Counter(slow.places)
@@ -140,7 +149,7 @@ def closure_in(path: Path, released: Collection[Address]) -> tuple[Closure, int]
 
 
 def peers_in(path: Path) -> dict[Address, set[Address]]:
-    """The other addresses that each address exchanged packets with; frames may be cut."""
+    """Returns the other addresses that each address exchanged packets with; frames may be cut."""
     found = addresses_in(path)
     pairs = {*found.ends}
     for _n, frame in found.others:

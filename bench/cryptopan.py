@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how many addresses a second Crypto-PAn encrypts on one core, beside other programs.
+"""Measures how many addresses a second Crypto-PAn encrypts on one core, and compares other
+programs.
 
 Usage: python bench/cryptopan.py [--size F] [--repeat N]
 
 Addresses are random, so that no cache helps. "plain" is the formula written directly with libcrypto
-in C: one call of 32 (128) blocks an address; "blocks alone" is libcrypto on as many blocks as ours
-encrypts and nothing else: no program on libcrypto can be faster. Figures are CPU time, the median
-of the repeats. All must give the same pseudonyms. yacryptopan gets the first addresses only.
+in C: one call of 32 (128) blocks an address. "blocks alone" is libcrypto on the number of blocks
+that zanon_net encrypts and nothing else: no program on libcrypto can be faster. Figures are CPU
+time, the median of the repeats. All must give equal pseudonyms. yacryptopan gets the first
+addresses only.
 """
 
 import argparse
@@ -73,7 +75,8 @@ def ours(key: bytes) -> Way:
 
 
 def yacryptopan(key: bytes) -> list[Contender]:
-    """The package of that name, if it is installed: Python, with the AES of `cryptography`."""
+    """Returns the package of that name, if it is installed: Python, with the AES of
+    `cryptography`."""
     try:
         from yacryptopan import CryptoPAn  # type: ignore[import-untyped]
     except ModuleNotFoundError:
@@ -89,7 +92,7 @@ def yacryptopan(key: bytes) -> list[Contender]:
 
 
 def peer_version() -> str:
-    """The peer and its version, or a note that it is not installed."""
+    """Returns the peer and its version, or a note that it is not installed."""
     try:
         return f"yacryptopan {version('yacryptopan')}"
     except PackageNotFoundError:
@@ -97,7 +100,7 @@ def peer_version() -> str:
 
 
 def compile_calls(folder: Path) -> ctypes.CDLL:
-    """Compile cryptopan_calls.c into `folder`."""
+    """Compiles cryptopan_calls.c into `folder`."""
     parts = [
         CSRC / "crypto" / "cryptopan.c",
         *(CSRC / "util" / f"{x}.c" for x in ("arena", "error")),
@@ -119,7 +122,7 @@ def compile_calls(folder: Path) -> ctypes.CDLL:
 
 
 def in_c(call: Any, first: Any) -> Way:
-    """Wrap a C function that takes `first`, in, out, n and the length of an address."""
+    """Wraps a C function that takes `first`, in, out, n and the length of an address."""
 
     def way(addresses: Addresses) -> Addresses:
         out = np.empty_like(addresses)
@@ -133,7 +136,7 @@ def in_c(call: Any, first: Any) -> Way:
 
 
 def blocks_alone(call: Any, key: bytes) -> Way:
-    """The lower limit: libcrypto's time for the blocks alone."""
+    """Returns the lower limit: libcrypto's time for the blocks alone."""
 
     def way(addresses: Addresses) -> Addresses:
         n, size = (ctypes.c_size_t(k) for k in addresses.shape)
@@ -145,7 +148,7 @@ def blocks_alone(call: Any, key: bytes) -> Way:
 
 
 def measure(contender: Contender, addresses: Addresses, repeat: int) -> float:
-    """Return addresses a CPU-second: the median of the repeats."""
+    """Returns addresses a CPU-second: the median of the repeats."""
     rates = []
     for _ in range(1 if contender.slow else repeat):
         began = time.process_time()
@@ -155,7 +158,7 @@ def measure(contender: Contender, addresses: Addresses, repeat: int) -> float:
 
 
 def table(contenders: list[Contender], size: int, scale: float, repeat: int) -> None:
-    """Print the table of one family; raise SystemExit when two do not agree."""
+    """Prints the table of one family; raises SystemExit when two do not agree."""
     rng = np.random.default_rng(size)
     count = max(int(COUNTS[size] * scale), 256)
     addresses = rng.integers(0, 256, (count, size), dtype=np.uint8)
@@ -184,7 +187,7 @@ PSEUDONYM_GOALS_M = {4: 5, 16: 1.5}
 
 
 def pseudonym_table(scale: float, repeat: int) -> None:
-    """Print what pseudonyms of addresses cost, for each choice of what they keep."""
+    """Prints the cost of pseudonyms of addresses, for each choice of the kept structure."""
     networks = [ipaddress.ip_network(text) for text in PRIVATE]
     internal = [
         (one.network_address.packed, one.prefixlen)
@@ -210,7 +213,7 @@ def pseudonym_table(scale: float, repeat: int) -> None:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -39,7 +39,7 @@ class ZAnonymity:
         self._names: OrderedDict[bytes, OrderedDict[bytes, float]] = OrderedDict()
 
     def observe(self, now_s: float, user: bytes, name: bytes) -> bool:
-        """Count one exposure and return whether the name may be shown."""
+        """Counts one exposure and returns whether the name may be shown."""
         users = self._names.setdefault(name, OrderedDict())
         users[user] = now_s
         users.move_to_end(user)
@@ -70,12 +70,12 @@ class Flow:
 
 
 def user_of(address: bytes) -> bytes:
-    """Return the address, IPv6 cut to its /56."""
+    """Returns the address, IPv6 cut to its /56."""
     return address[:7] if len(address) == 16 else address
 
 
 def tls_name(head: bytes) -> bytes | None:
-    """Return the SNI of a ClientHello, None when there is none (yet)."""
+    """Returns the SNI of a ClientHello, or None if it is not complete or has no SNI."""
     record = dpkt.ssl.TLSRecord(head)
     hello = dpkt.ssl.TLSHandshake(record.data).data
     if isinstance(hello, dpkt.ssl.TLSClientHello):
@@ -86,7 +86,7 @@ def tls_name(head: bytes) -> bytes | None:
 
 
 def stream_name(flow: Flow, payload: bytes) -> bytes | None:
-    """Collect the client's first bytes and return the name in them once it is there."""
+    """Collects the client's first bytes and returns the name in them once it is there."""
     flow.head += payload
     name: bytes | None = None
     if flow.head[:1] == b"\x16":
@@ -105,7 +105,7 @@ def stream_name(flow: Flow, payload: bytes) -> bytes | None:
 
 
 def datagram_name(flow: Flow, ports: tuple[int, int], payload: bytes) -> bytes | None:
-    """Return the question of a DNS query."""
+    """Returns the question of a DNS query."""
     if ports[1] != DNS_PORT:
         flow.undecided = False
         return None
@@ -124,7 +124,7 @@ class Job:
         self._key = secrets.token_bytes(32)
 
     def packet(self, now_s: float, frame: bytes) -> None:
-        """Account for one frame."""
+        """Accounts for one frame."""
         ip = dpkt.ethernet.Ethernet(frame).data
         if not isinstance(ip, dpkt.ip.IP | dpkt.ip6.IP6):
             return
@@ -164,7 +164,7 @@ class Job:
             flow.shown = name
 
     def write(self, out: Path) -> None:
-        """Write one line a flow."""
+        """Writes one line a flow."""
         with out.open("w", encoding="utf-8") as lines:
             for key, flow in self.flows.items():
                 client = hashlib.blake2b(key[0], key=self._key, digest_size=8).hexdigest()
@@ -176,7 +176,7 @@ class Job:
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Process the capture and return the counts."""
+    """Processes the capture and returns the counts."""
     job = Job(arguments.z, arguments.window)
     packets = 0
     with arguments.trace.open("rb") as capture:
@@ -192,7 +192,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the job and print its counts."""
+    """Runs the job and prints its counts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("trace", type=Path, metavar="TRACE")
     parser.add_argument("--packets", type=int, default=None)

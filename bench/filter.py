@@ -32,14 +32,14 @@ START_S = 1_700_000_000
 
 
 def draw(rows: int, seed: int) -> np.ndarray:
-    """Return `rows` numbers below KINDS by Zipf's law."""
+    """Returns `rows` numbers below KINDS by Zipf's law."""
     weights = 1 / np.arange(1, KINDS + 1)
     picked = np.random.default_rng(seed).choice(KINDS, rows, p=weights / weights.sum())
     return np.asarray(picked)
 
 
 def write_inputs(folder: Path, rows: int, name: str) -> dict[str, Path]:
-    """Write the same rows as CSV and as JSON Lines; return the paths."""
+    """Writes the same rows as CSV and as JSON Lines; returns the paths."""
     paths = {format: folder / f"{name}.{format}" for format in ("csv", "jsonl")}
     with paths["csv"].open("w") as table, paths["jsonl"].open("w") as lines:
         table.write("time,user,attribute\n")
@@ -52,7 +52,7 @@ def write_inputs(folder: Path, rows: int, name: str) -> dict[str, Path]:
 
 
 def cpu_seconds(command: Sequence[str], source: IO[bytes], out: IO[bytes]) -> float:
-    """Run a child to its end and return its CPU time; raise SystemExit if it fails."""
+    """Runs a child to its end and returns its CPU time; raises SystemExit if it fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, stdin=source, stdout=out, stderr=subprocess.PIPE, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -62,7 +62,7 @@ def cpu_seconds(command: Sequence[str], source: IO[bytes], out: IO[bytes]) -> fl
 
 
 def measure(commands: Sequence[tuple[list[str], Path, Path]], repeat: int) -> list[float]:
-    """Run the commands in turn, `repeat` times; return the median CPU time of each."""
+    """Runs the commands in turn, `repeat` times; returns the median CPU time of each."""
     costs: list[list[float]] = [[] for _ in commands]
     for _ in range(repeat):
         for cost, (command, source, out) in zip(costs, commands, strict=True):
@@ -73,7 +73,7 @@ def measure(commands: Sequence[tuple[list[str], Path, Path]], repeat: int) -> li
 
 
 def shown(format: str, path: Path) -> Iterable[tuple[float, str]]:
-    """Return the time and the attribute of each row; pseudonyms are random."""
+    """Returns the time and the attribute of each row; pseudonyms are random."""
     with path.open(newline="") as lines:
         if format == "csv":
             return [(float(row["time"]), row["attribute"]) for row in csv.DictReader(lines)]
@@ -82,7 +82,7 @@ def shown(format: str, path: Path) -> Iterable[tuple[float, str]]:
 
 
 def compare(format: str, folder: Path, arguments: argparse.Namespace) -> None:
-    """Print a line of the table for one format."""
+    """Prints a line of the table for one format."""
     whole = write_inputs(folder, arguments.rows, "whole")[format]
     part = write_inputs(folder, arguments.peer_rows, "part")[format]
     ours = [str(arguments.zanon_net), "filter", "--time-unit", "s", "--z", str(Z), "-q"]
@@ -100,7 +100,7 @@ def compare(format: str, folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Measure both formats."""
+    """Measures both formats."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The job of `zanon-net filter` in plain Python: what bench/filter.py compares it with.
+"""The job of `zanon-net filter` in plain Python, the peer of bench/filter.py.
 
 Usage: python bench/filter_peer.py csv|jsonl Z WINDOW_S < INPUT > OUTPUT
 
-The csv or json module, an OrderedDict of users for each attribute (Algorithm 1), and a pseudonym
-for each user and window by HMAC-SHA256, remembered while the window lasts. It does less than the
-filter: it handles neither bad or late rows, nor attributes that nobody exposes again.
+It uses the csv or json module, an OrderedDict of users for each attribute (Algorithm 1), and a
+pseudonym for each user and window by HMAC-SHA256, remembered during the window. It does less than
+the filter: it handles neither bad or late rows, nor attributes that are never exposed again.
 """
 
 import csv
@@ -22,7 +22,7 @@ Row = tuple[float, str, str]
 
 
 def read_rows(format: str, source: TextIO) -> Iterator[Row]:
-    """Yield the time in seconds, the user and the attribute of each row."""
+    """Yields the time in seconds, the user and the attribute of each row."""
     if format == "csv":
         rows = csv.reader(source)
         t, user, attribute = map(next(rows).index, ("time", "user", "attribute"))
@@ -35,7 +35,7 @@ def read_rows(format: str, source: TextIO) -> Iterator[Row]:
 
 
 def released(rows: Iterable[Row], z: int, window_s: float) -> Iterator[Row]:
-    """Yield the rows whose attribute z users share within the window."""
+    """Yields the rows whose attribute z users share within the window."""
     seen: dict[str, OrderedDict[str, float]] = {}
     for t, user, attribute in rows:
         users = seen.setdefault(attribute, OrderedDict())
@@ -49,7 +49,7 @@ def released(rows: Iterable[Row], z: int, window_s: float) -> Iterator[Row]:
 
 
 def pseudonyms(rows: Iterable[Row], window_s: float) -> Iterator[Row]:
-    """Yield the rows with each user's pseudonym of the window."""
+    """Yields the rows with each user's pseudonym of the window."""
     epoch, key, known = -1, b"", dict[str, str]()
     for t, user, attribute in rows:
         if t // window_s != epoch:
@@ -62,7 +62,7 @@ def pseudonyms(rows: Iterable[Row], window_s: float) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Filter standard input to standard output."""
+    """Filters standard input to standard output."""
     format, z, window_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     sys.stdin.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]

@@ -26,7 +26,7 @@ Ints = npt.NDArray[Any]
 
 
 def records(rows: npt.NDArray[np.uint8], start_ns: int) -> bytes:
-    """The rows of frames, one a record, over one round's time."""
+    """Returns the rows of frames, one a record, over one round's time."""
     count, length = rows.shape
     out = np.zeros((count, RECORD_BYTES + length), dtype=np.uint8)
     out[:, RECORD_BYTES:] = rows
@@ -38,7 +38,8 @@ def records(rows: npt.NDArray[np.uint8], start_ns: int) -> bytes:
 
 
 def segments(number: Ints, step: int) -> npt.NDArray[np.uint8]:
-    """The `step`th packet of each flow: SYN, SYN-ACK, ACK, then data from either side in turn."""
+    """Returns the `step`th packet of each flow: SYN, SYN-ACK, ACK, then data from either side in
+    turn."""
     handshake = (traffic.SYN, traffic.SYN | traffic.ACK, traffic.ACK)
     data = step >= len(handshake)
     back = step == 1 if not data else step % 2 == 0
@@ -55,7 +56,7 @@ def segments(number: Ints, step: int) -> npt.NDArray[np.uint8]:
 
 
 def chunks(flows: int, packets: int) -> Iterator[bytes]:
-    """The records, round by round."""
+    """Yields the records, round by round."""
     rng = np.random.default_rng(1)
     for step in range(packets):
         order = rng.permutation(flows).astype(np.int64)
@@ -63,7 +64,7 @@ def chunks(flows: int, packets: int) -> Iterator[bytes]:
 
 
 def generate(out: Path, octets: int) -> dict[str, object]:
-    """Write a trace of about `octets` bytes and return its truth in the form of gen_trace.py."""
+    """Writes a trace of about `octets` bytes and returns its truth in the form of gen_trace.py."""
     each = RECORD_BYTES + len(traffic.segment(0, bytes(PAYLOAD)))
     packets = max(4, octets // (FLOWS * each))
     write_large(out, chunks(FLOWS, packets))

@@ -26,7 +26,7 @@ Steps = Iterator[tuple[Bytes, Ints]]
 """A frame of each flow, with its length on the link; then the next frame of each."""
 
 START_NS = 1_700_000_000 * 10**9
-STEP_NS = 20_000_000  # from the packets of one step to those of the next
+STEP_NS = 20_000_000  # from the packets of one step to the packets of the next
 BATCH = 1 << 13
 CLIENTS, SERVERS, NAMES = 20_000, 10_000, 10_000
 NAME = b"n00000.www.example.org"
@@ -46,7 +46,7 @@ def _frame(proto: int, transport: bytes) -> bytes:
 
 
 def segment(flags: int, payload: bytes = b"") -> bytes:
-    """A TCP segment in IPv4 in Ethernet, without ports, addresses and numbers."""
+    """Returns a TCP segment in IPv4 in Ethernet, without ports, addresses and numbers."""
     return _frame(6, struct.pack(">HHIIHHHH", 0, 443, 0, 0, 5 << 12 | flags, 8192, 0, 0) + payload)
 
 
@@ -62,12 +62,12 @@ def set_ends(frames: Bytes, number: Ints, port: int, *, back: bool) -> None:
 
 
 def copies(template: bytes, count: int) -> Bytes:
-    """The same frame, `count` times."""
+    """Returns the frame `count` times."""
     return np.tile(np.frombuffer(template, dtype=np.uint8), (count, 1))
 
 
 def _tcp(number: Ints) -> Steps:
-    """The segments of each flow."""
+    """Returns the segments of each flow."""
     hello = hello_record(NAME, HelloShape(), Dice("flows"))
     isn = number * 2_654_435_761
     other = number * 2_246_822_519
@@ -95,7 +95,7 @@ def _tcp(number: Ints) -> Steps:
 
 
 def _udp(number: Ints) -> Steps:
-    """The datagrams of each flow."""
+    """Returns the datagrams of each flow."""
     payload = 40 + number * 17 % 1_000
     for back in (False, True):
         rows = copies(_frame(17, bytes(8)), len(number))
@@ -111,7 +111,7 @@ def _batch(rows: Bytes, lengths: Ints, times: Ints) -> Batch:
 
 
 def openings(flows: int) -> Iterator[Batch]:
-    """A SYN of each flow, each from another client."""
+    """Yields a SYN of each flow, each from another client."""
     for first in range(0, flows, BATCH):
         number = np.arange(first, min(flows, first + BATCH), dtype=np.int64)
         rows = copies(segment(SYN), len(number))

@@ -4,14 +4,13 @@
 
 Usage: python bench/flows.py [--flows N] [--records N] [--runs N]
 
-Memory: N flows are opened with one segment each and stay open; bytes a flow are those of the flow
-table, its index included, and those by which the process grew.
+Memory: N flows are opened with one segment each and stay open. Bytes a flow are given for the flow
+table, with its index, and for the growth of the process.
 
 Records: flows of several packets (flow_traffic.conversations: three TCP to one UDP, with names)
-become idle at once, and only closing them and writing their records is timed, in CPU seconds of
-the whole process: texts into the engine's buffers, Parquet through pyarrow into files that keep
-nothing. Beside it: the same minus the cost of closing the flows without any output; and pyarrow's
-share.
+become idle at once. Only closing them and writing their records is timed, in CPU seconds of the
+whole process: texts into the engine's buffers, Parquet through pyarrow into files that keep
+nothing. Two more columns have the rate without the cost of closing the flows, and pyarrow's share.
 """
 
 import argparse
@@ -35,7 +34,7 @@ FORMATS = {"tstat": LOGS, "csv": ("csv",), "jsonl": ("jsonl",), "parquet": TABLE
 
 
 def engine_for(columns: str, flows: int, outputs: tuple[str, ...]) -> PacketEngine:
-    """An engine that holds `flows` flows and writes these outputs."""
+    """Returns an engine that holds `flows` flows and writes these outputs."""
     config = Config().replace(
         columns=columns, z=1, evidence="any", max_flows=flows, max_tuples=1 << 17,
         max_attributes=1 << 16,
@@ -82,7 +81,7 @@ class Nowhere(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """The length so far."""
+        """Returns the length so far."""
         return self._bytes
 
     def write(self, data: object, /) -> int:
@@ -118,7 +117,7 @@ class Parquet:
 
 
 def columns_of(engine: PacketEngine, outputs: tuple[str, ...]) -> str:
-    """The number of columns of a record: of TCP and of UDP where they differ."""
+    """Returns the number of columns of a record: of TCP and of UDP where they differ."""
     if outputs == LOGS:
         return f"{engine.header(LOGS[0]).count(b':')} and {engine.header(LOGS[2]).count(b':')}"
     if outputs == ("csv",):

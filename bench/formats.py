@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the cost of the same packets in another file format, or inside other headers.
+"""Measures the cost of equal packets in another file format, or inside other headers.
 
 Usage: python bench/formats.py [--bytes 300M] [--repeat 5]
 
-Browsing traffic is generated once, as a pcap of Ethernet frames, and written anew in each form. The
-whole job (`ours` of throughput_tools.py) reads them in turn; medians of CPU time. Ends with 1 where
-a form shows other names than the plain one.
+Browsing traffic is generated once, as a pcap of Ethernet frames, and written again in each form.
+The whole job (`ours` of throughput_tools.py) reads them in turn; medians of CPU time. Ends with 1
+if a form shows other names than the plain form.
 """
 
 import argparse
@@ -40,25 +40,26 @@ def records(trace: Path) -> Iterator[Record]:
 
 
 def in_ipv4(frame: bytes, protocol: int, payload: bytes) -> bytes:
-    """The payload in IPv4 between two routers, with the frame's Ethernet addresses."""
+    """Returns the payload in IPv4 between two routers, with the frame's Ethernet addresses."""
     header = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0)
     return frame[:12] + b"\x08\x00" + header + OUTER + payload
 
 
 def in_udp(frame: bytes, port: int, payload: bytes) -> bytes:
-    """The payload in UDP to a tunnel's port."""
+    """Returns the payload in UDP to a tunnel's port."""
     return in_ipv4(frame, 17, struct.pack(">4H", 40000, port, 8 + len(payload), 0) + payload)
 
 
 def in_pppoe(frame: bytes) -> bytes:
-    """A frame of a PPPoE session."""
+    """Returns a frame of a PPPoE session."""
     protocol = b"\x00\x21" if frame[12:14] == b"\x08\x00" else b"\x00\x57"
     length = struct.pack(">H", len(frame) - 12)
     return frame[:12] + b"\x88\x64\x11\x00\x00\x01" + length + protocol + frame[14:]
 
 
 def in_gtp(frame: bytes) -> bytes:
-    """The frame's packet as a mobile network carries it: in GTP-U without a sequence number."""
+    """Returns the frame's packet as a mobile network carries it: in GTP-U without a sequence
+    number."""
     return in_udp(frame, 2152, struct.pack(">BBHI", 48, 255, len(frame) - 14, 7) + frame[14:])
 
 
@@ -78,12 +79,12 @@ HEADERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
 
 
 def pcap(seconds: int, fraction: int, frame: bytes) -> bytes:
-    """A record."""
+    """Returns a record."""
     return struct.pack("<4I", seconds, fraction, len(frame), len(frame)) + frame
 
 
 def pcapng(seconds: int, fraction: int, frame: bytes) -> bytes:
-    """An enhanced packet block."""
+    """Returns an enhanced packet block."""
     ticks, padding = seconds * 1_000_000 + fraction, bytes(-len(frame) % 4)
     length = 32 + len(frame) + len(padding)
     times = (ticks >> 32, ticks & 0xFFFFFFFF)
@@ -92,7 +93,7 @@ def pcapng(seconds: int, fraction: int, frame: bytes) -> bytes:
 
 
 def write(trace: Path, form: str, out: Path) -> int:
-    """Write the trace in another form, in the page cache and on the disk; return its packets."""
+    """Writes the trace in another form, in the page cache and on the disk; returns its packets."""
     link, change = HEADERS.get(form, HEADERS["pcap"])
     header, record = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, link), pcap
     if form == "pcapng":
@@ -111,13 +112,13 @@ def write(trace: Path, form: str, out: Path) -> int:
 
 
 def names_of(trace: Path) -> str:
-    """The digest of its names."""
+    """Returns the digest of the trace's names."""
     _, text = spend(own("names")(trace), reports=False)
     return str(json.loads(text.splitlines()[-1])["names_sha256"])
 
 
 def measure(trace: Path, repeat: int) -> bool:
-    """Print a row for each form; return whether the names are the same in all."""
+    """Prints a row for each form; returns true if the names are equal in all."""
     wanted, same, plain_ns = names_of(trace), True, 0.0
     print("| form | ns a packet | ratio |\n|---|---:|---:|")
     for form in ("pcap", "pcapng", *list(HEADERS)[1:]):
@@ -134,7 +135,7 @@ def measure(trace: Path, repeat: int) -> bool:
 
 
 def main() -> int:
-    """Measure; 1 when a form shows other names."""
+    """Measures; returns 1 if a form shows other names."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generate a large capture of realistic traffic, and how many names it shows.
+"""Generates a large capture of realistic traffic, and the number of names that it shows.
 
 Profiles: `isp`, about 815 bytes and 33 packets a flow; `isplong`, as large packets, 100 a flow;
 `min64`, small packets in few long flows; `storm`, one hello a flow and mostly unique names. See
@@ -26,7 +26,7 @@ except ImportError as error:
 
 
 def size(text: str) -> int:
-    """Return bytes from a text such as 500M; raise ArgumentTypeError for anything else."""
+    """Returns bytes from a text such as 500M; raise ArgumentTypeError for anything else."""
     try:
         return parse_size("bytes", text)
     except ConfigError as error:
@@ -34,7 +34,7 @@ def size(text: str) -> int:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Read the command line."""
+    """Reads the command line."""
     usual = Scale()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -53,7 +53,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Write the trace and, if asked for, its truth."""
+    """Writes the trace and, if requested, its truth."""
     arguments = parse_arguments()
     began = time.monotonic()
     scale = Scale(

@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `zanon-net filter --generalize` loses on UCI Adult, and its speed.
+"""Measures the loss of `zanon-net filter --generalize` on UCI Adult, and its speed.
 
-    python bench/ladder.py [--shuffles 5] [--rows 1000000]
+python bench/ladder.py [--shuffles 5] [--rows 1000000]
 
 Education, occupation and native country of Adult (bench/adult.py), each row a user, z = 10; a row a
-second, and the window holds 1,000 rows. Means over shuffles of the rows. The loss (NCP) of a row is
-the mean over its columns, a suppressed row's is 1. "rare" is the share of the released rows whose
-text fewer than z rows of the whole output show, or of the 1,000 rows of its own part of it: the
-ladder promises that z users exposed it, not that z rows show it.
+second, and the window has 1,000 rows. Means over shuffles of the rows. The loss (NCP) of a row is
+the mean over its columns, and 1 for a suppressed row. "rare" is the share of the released rows
+whose text fewer than z rows of the whole output show, or of the 1,000 rows of its own part of the
+output. The ladder promises that z users exposed the text, not that z rows show it.
 
-The core's speed is that of CSV in memory to CSV in memory; the plain filter, with the education as
-its attribute, reads the same bytes in the same run, and "table" is the z-table alone, asked about
-the same steps of numbered nodes. Only the ratio means anything elsewhere. CPU seconds of one
-thread, the best of --repeat; the commands' with start-up.
+The core's speed is measured from CSV in memory to CSV in memory. The plain filter, with the
+education as its attribute, reads the bytes of the ladder in the same run. "table" is the z-table
+alone, with the same steps of numbered nodes. Only the ratio means anything elsewhere. CPU seconds
+of one thread, the best of --repeat; the commands' with start-up.
 """
 
 import argparse
@@ -43,7 +43,7 @@ PIECE = 1 << 18
 
 
 def settings(**more: Any) -> FilterConfig:
-    """The filter's settings; `more` changes them."""
+    """Returns the filter's settings; `more` changes them."""
     given: dict[str, Any] = {
         "z": Z,
         "window": f"{WINDOW - 1}s",
@@ -57,12 +57,12 @@ def settings(**more: Any) -> FilterConfig:
 
 
 def plain() -> FilterConfig:
-    """The settings of the filter on one of the columns, as it is."""
+    """Returns the settings of the filter on one of the columns, as it is."""
     return settings(attribute=QUASI[0], hierarchy=(), generalize=False)
 
 
 def rows_of(table: dict[str, list[str]], order: Sequence[int], rows: int) -> bytes:
-    """CSV of so many rows, over and over in this order, a second and a user each."""
+    """Returns CSV of `rows` rows, repeated in this order, with one second and one user each."""
     columns = [table[name] for name in QUASI]
     lines = [f"time,user,{','.join(QUASI)}"]
     for second in range(rows):
@@ -72,7 +72,7 @@ def rows_of(table: dict[str, list[str]], order: Sequence[int], rows: int) -> byt
 
 
 def sift(config: FilterConfig, data: bytes) -> tuple[bytes, RowFilter, float]:
-    """(output, row filter, CPU seconds of the core)."""
+    """Returns (output, row filter, CPU seconds of the core)."""
     ladder = Ladder.of(config)
     core = None if ladder is None else ladder.for_core()
     row_filter = RowFilter(ladder=core, **config.row_filter_arguments())
@@ -86,7 +86,7 @@ def sift(config: FilterConfig, data: bytes) -> tuple[bytes, RowFilter, float]:
 
 
 def rare(lines: Sequence[bytes]) -> float:
-    """The share of texts that fewer than Z of these have."""
+    """Returns the share of texts that fewer than Z of these have."""
     counts = collections.Counter(lines)
     return sum(count for count in counts.values() if count < Z) / len(lines)
 
@@ -178,7 +178,7 @@ def command_speed(table: dict[str, list[str]], rows: int, repeat: int) -> None:
 
 
 def cpu_seconds(command: Sequence[str]) -> float:
-    """The CPU time of a child."""
+    """Returns the CPU time of a child."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

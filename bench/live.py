@@ -6,7 +6,7 @@ Makes a network namespace with a virtual cable, sends a generated trace into one
 other, and compares the packets sent with the counts of the interface and of the manifest. All
 traffic stays inside the namespace and is bounded in time and count. Root only.
 
-With --soak MINUTES it sends at a steady rate instead, and fails when memory grows.
+With --soak MINUTES it sends at a steady rate instead, and fails if memory grows.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Outcome:
     cpu_s: float
 
     def row(self, name: str) -> str:
-        """A line of the table."""
+        """Returns a line of the table."""
         rate, bits = self.sent / self.seconds, self.octets * 8 / self.seconds
         lost = "/".join(str(self.drops[key]) for key in ("ring", "interface", "us"))
         return (
@@ -56,7 +56,7 @@ class Outcome:
 
 
 def build_sender(folder: Path) -> Path:
-    """Compile the sender."""
+    """Compiles the sender."""
     program = folder / "live_sender"
     command = [
         "cc",
@@ -78,7 +78,7 @@ def memory_of(pid: int) -> int:
 
 
 def cpu_of(pid: int) -> float:
-    """CPU seconds of a process so far."""
+    """Returns CPU seconds of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -86,7 +86,7 @@ def cpu_of(pid: int) -> float:
 def start(
     net: Namespace, command: list[str], stdout: int | None = None
 ) -> "subprocess.Popen[bytes]":
-    """Start a run and wait until it reads."""
+    """Starts a run and waits until it reads."""
     with net.inside():
         process = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE)
     assert process.stderr is not None
@@ -99,7 +99,7 @@ def start(
 def measure(
     trace: Path, arguments: argparse.Namespace, folder: Path, samples: list[int]
 ) -> Outcome:
-    """Send a trace and read it; `samples` receives the memory once a second."""
+    """Sends a trace and reads it; `samples` receives the memory once a second."""
     out = folder / f"out-{trace.stem}-{time.monotonic_ns()}"
     command = [str(arguments.zanon_net), "run", "a", "--internal", "any", "-v"]
     command += ["--out", str(out), "--window", "1m"]
@@ -136,7 +136,7 @@ def measure(
 
 
 def check(outcome: Outcome) -> None:
-    """Fail unless every packet that arrived was read or counted as lost by the ring."""
+    """Fails unless every packet that arrived was read or counted as lost by the ring."""
     if outcome.arrived != outcome.frames + outcome.drops["ring"]:
         raise SystemExit(
             f"{outcome.arrived} arrived, but {outcome.frames} were read and"
@@ -145,7 +145,7 @@ def check(outcome: Outcome) -> None:
 
 
 def check_memory(samples: list[int]) -> None:
-    """Fail if memory grew between the second third of the run and the last."""
+    """Fails if memory grew between the second third of the run and the last."""
     third = len(samples) // 3
     early, late = statistics.median(samples[third : 2 * third]), statistics.median(samples[-third:])
     print(f"\nmemory: {early / 2**20:.1f} MiB in the second third, {late / 2**20:.1f} in the last")
@@ -154,7 +154,7 @@ def check_memory(samples: list[int]) -> None:
 
 
 def main() -> int:
-    """Measure each trace; print a table."""
+    """Measures each trace; prints a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

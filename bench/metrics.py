@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What metrics cost: CPU time of a run with `--metrics` and `--metrics-file` beside one without.
+"""Measures the cost of metrics: CPU time of a run with `--metrics` and `--metrics-file`, and
+without.
 
 Usage: python bench/metrics.py TRACE [--repeat 9] [--rounds 60]
 
-Children with and without metrics run in turn; the medians of their CPU seconds are compared. Each
-is one run that reads TRACE `rounds` times, with metrics ten times as often as in earnest: a
-snapshot a second, and a scrape a second, the CPU time of whose client is another process's. The
-import of the library, once a run, is not among the seconds. The second line has what a snapshot and
-a scrape cost, and the share of a processor that they take at one each in ten seconds.
+Children with and without metrics run in turn, and the medians of their CPU seconds are compared.
+Each child is one run that reads TRACE `rounds` times. Metrics are ten times as frequent as usual: a
+snapshot a second, and a scrape a second. The CPU time of the scraping client is another process's.
+The import of the library, once a run, is not among the seconds. The second line has the cost of a
+snapshot and of a scrape, and the share of a processor that they take at one each in ten seconds.
 """
 
 import argparse
@@ -51,7 +52,7 @@ print(time.process_time() - before)
 
 
 def cpu_s(trace: Path, rounds: int, port: int) -> float:
-    """CPU seconds of a child; port: of its metrics, 0 for none."""
+    """Returns CPU seconds of a child; port: of its metrics, 0 for none."""
     command = [sys.executable, "-c", CHILD, str(trace), str(rounds), str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         while child.poll() is None:
@@ -63,14 +64,14 @@ def cpu_s(trace: Path, rounds: int, port: int) -> float:
 
 
 def free_port() -> int:
-    """A port for the children's metrics."""
+    """Returns a port for the children's metrics."""
     server = MetricsServer(ListenAddress("127.0.0.1", 0), CollectorRegistry())
     server.close()
     return server.server_port
 
 
 def each_s() -> tuple[float, float]:
-    """CPU seconds of a snapshot, with its file, and of a scrape."""
+    """Returns CPU seconds of a snapshot, with its file, and of a scrape."""
     config, collector, registry = Config(), MetricsCollector(), CollectorRegistry()
     registry.register(collector)
     engine, repeat = PacketEngine(**config.engine_arguments()), 500
@@ -94,7 +95,7 @@ def each_s() -> tuple[float, float]:
 
 
 def main() -> None:
-    """Prints the ratio of the medians, and the costs of one of each."""
+    """Prints the ratio of the medians, and the cost of a snapshot and of a scrape."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trace", type=Path)
     parser.add_argument("--repeat", type=int, default=9)

@@ -28,7 +28,7 @@ COPIES = 30
 
 
 def cpu(call: Callable[[], object], repeat: int = 5) -> float:
-    """The least process time of a call, in seconds."""
+    """Returns the least process time of a call, in seconds."""
     times = []
     for _ in range(repeat):
         began = time.process_time()

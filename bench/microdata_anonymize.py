@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `microdata.anonymize` loses of UCI Adult, and its time beside anjana's.
+"""Measures the loss of `microdata.anonymize` on UCI Adult, and compares its time with anjana's.
 
 Usage: python bench/microdata_anonymize.py [--repeat 5] [--no-anjana]
 
-education, occupation and native-country are the quasi-identifiers, with the hierarchies beside
-adult.py; the income is sensitive. Losses are printed beside the bars that they have to reach; the
-lattice's must be the least of all 36 combinations of levels, which are tried here one by one. Loss
-is 0 for values as they are and 1 for "*"; a suppressed row counts 1.
+education, occupation and native-country are the quasi-identifiers, with the hierarchies next to
+adult.py; the income is sensitive. Losses are printed with the bars that they have to reach. The
+lattice's loss must be the least of all 36 combinations of levels, which are tried here one by one.
+Loss is 0 for values as they are and 1 for "*"; a suppressed row counts 1.
 
-anjana 1.2.3 wants other versions of what we use, so it is installed into build/anjana and runs in a
-process of its own (anjana_peer.py). It takes one level a column and suppresses up to 5 % of the
-rows. Both start from a table in memory; CPU seconds are compared, the median of ours with one run
-of anjana's. To reach: 200 times as fast.
+anjana 1.2.3 needs other versions of the libraries that zanon_net uses, so it is installed into
+build/anjana and runs in a process of its own (anjana_peer.py). It takes one level a column and
+suppresses up to 5 % of the rows. Both start from a table in memory; CPU seconds are compared, the
+median of zanon_net's with one run of anjana's. The bar is 200 times as fast.
 """
 
 import argparse
@@ -44,14 +44,14 @@ BARS: tuple[tuple[str, dict[str, Any], float], ...] = (
 
 
 def cpu(job: Any) -> tuple[float, Any]:
-    """(CPU seconds, result) of a call."""
+    """Returns (CPU seconds, result) of a call."""
     began = time.process_time()
     result = job()
     return time.process_time() - began, result
 
 
 def top_down(table: Any, quasi: dict[str, Any], repeat: int) -> list[str]:
-    """Prints the losses of top-down recoding; returns what is not reached."""
+    """Prints the losses of top-down recoding; returns the bars that are missed."""
     missed = []
     for name, asked, bar in BARS:
         plan = md.Plan(quasi=quasi, sensitive="income", **asked)
@@ -69,7 +69,7 @@ def top_down(table: Any, quasi: dict[str, Any], repeat: int) -> list[str]:
 
 
 def exhaustive(columns: dict[str, list[str]], suppress: float) -> float:
-    """The least loss over all combinations of levels, one after the other."""
+    """Returns the least loss over all combinations of levels, one after the other."""
     recoded = []
     for name, path in adult.HIERARCHIES.items():
         lines, levels = adult.lines_of(path), []
@@ -93,7 +93,7 @@ def exhaustive(columns: dict[str, list[str]], suppress: float) -> float:
 
 
 def lattice(table: Any, columns: dict[str, list[str]], quasi: dict[str, Any]) -> list[str]:
-    """Prints the losses of full-domain recoding; returns where it is not the optimum."""
+    """Prints the losses of full-domain recoding; returns the cases that miss the optimum."""
     missed = []
     plan = md.Plan(quasi=quasi, sensitive="income", k=K)
     for suppress in (0.0, SUPPRESS):
@@ -112,7 +112,8 @@ def lattice(table: Any, columns: dict[str, list[str]], quasi: dict[str, Any]) ->
 
 
 def anjana() -> tuple[float, list[Any]]:
-    """(CPU seconds, labels and number of the rows with them) of anjana, installed if need be."""
+    """Returns (CPU seconds, labels and number of the rows with them) of anjana, installed if
+    necessary."""
     if not ANJANA.exists():
         command = [sys.executable, "-m", "pip", "install", "-q", "--target", str(ANJANA)]
         subprocess.run([*command, PACKAGE], check=True)
@@ -127,7 +128,7 @@ def anjana() -> tuple[float, list[Any]]:
 
 
 def loss_of(rows: list[Any], quasi: dict[str, Any]) -> float:
-    """The loss of a table that anjana wrote."""
+    """Returns the loss of a table that anjana wrote."""
     lost, written = 0.0, 0
     loss = [dict(zip(h.labels, h.loss, strict=True)) for h in quasi.values()]
     for *labels, count in rows:
@@ -154,7 +155,7 @@ def beside_anjana(table: Any, quasi: dict[str, Any], repeat: int) -> list[str]:
 
 
 def main() -> int:
-    """Prints the tables; 1 where a bar is missed."""
+    """Prints the tables; returns 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--no-anjana", action="store_true")

@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `microdata.check` costs beside pyarrow's group_by, and beside pycanon's l_diversity.
+"""Measures the cost of `microdata.check`, of pyarrow's group_by, and of pycanon's l_diversity.
 
 Usage: python bench/microdata_check.py [--rows 3256100] [--repeat 5] [--made-up]
 
-The table is UCI Adult (bench/adult.py downloads it), repeated; with --made-up one of its shape.
-Three columns are the quasi-identifiers, then seven; the income is sensitive. group_by counts the
-rows and distinct incomes of each class, which gives k and distinct l; `check` gives the whole
-report. All start from texts in Arrow (pycanon from the same in pandas) and run in turn in this
-process; the medians of CPU seconds are compared. k and l must be the same.
+The table is UCI Adult (bench/adult.py downloads it), repeated; with --made-up, a table of its
+shape. Three columns are the quasi-identifiers, then seven; the income is sensitive. group_by counts
+the rows and distinct incomes of each class, which gives k and distinct l; `check` gives the whole
+report. All start from texts in Arrow (pycanon from pandas) and run in turn in this process; the
+medians of CPU seconds are compared. k and l must be equal.
 
-Before that the examples that the chapter on k-anonymity has of Adult are checked.
+Before that, the examples of Adult in the chapter on k-anonymity are checked.
 
-pycanon 1.3.5 wants other versions of what we use, so it is installed without its requirements into
-build/pycanon. To reach: `check` within 1.2 times group_by, and 20 times as fast as l_diversity.
+pycanon 1.3.5 needs other versions of the libraries that zanon_net uses, so it is installed without
+its requirements into build/pycanon. The bars: `check` within 1.2 times group_by, and 20 times as
+fast as l_diversity.
 """
 
 import argparse
@@ -39,7 +40,7 @@ THREE = ("education", "occupation", "native-country")
 SEVEN = (*THREE, "workclass", "marital-status", "race", "sex")
 SENSITIVE = "income"
 ADULT_ROWS = 32_561
-# Distinct values of each column of Adult, and an exponent that makes as many classes as there.
+# Distinct values of each column of Adult, and an exponent that makes as many classes as Adult has.
 SHAPE = {
     "education": (16, 0.9),
     "occupation": (15, 0.5),
@@ -52,7 +53,7 @@ SHAPE = {
 
 
 def made_up() -> pa.Table:
-    """A table of Adult's shape."""
+    """Returns a table of Adult's shape."""
     drawn = np.random.default_rng(25)
     columns = {}
     for name, (values, exponent) in SHAPE.items():
@@ -67,8 +68,11 @@ def made_up() -> pa.Table:
 
 
 def chapter() -> None:
-    """Checks what the chapter on k-anonymity says of Adult's age and education-num, in its own
-    generalization: the last digit becomes 0. It is wrong about all rows, which have k = 21."""
+    """Checks the chapter's statements about Adult's age and education-num, in its own
+    generalization: the last digit becomes 0.
+
+    The chapter is wrong about all rows, which have k = 21.
+    """
     columns = {name: adult.read()[name] for name in ("age", "education-num")}
 
     def holds(rows: int, k: int, *, decades: bool, most: int = 10**9) -> bool:
@@ -94,7 +98,7 @@ def chapter() -> None:
 
 
 def pycanon() -> Any:
-    """The module pycanon.anonymity, installed first if need be."""
+    """Returns the module pycanon.anonymity, installed first if necessary."""
     if not PYCANON.exists():
         command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps"]
         command += ["--target", str(PYCANON), f"pycanon=={VERSION}"]
@@ -106,7 +110,7 @@ def pycanon() -> Any:
 
 
 def medians(jobs: dict[str, Callable[[], Any]], repeat: int) -> dict[str, tuple[float, Any]]:
-    """(median of CPU seconds, result) of each job; they run in turn."""
+    """Returns (median of CPU seconds, result) of each job; they run in turn."""
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     results = {}
     for _ in range(repeat):
@@ -118,7 +122,7 @@ def medians(jobs: dict[str, Callable[[], Any]], repeat: int) -> dict[str, tuple[
 
 
 def grouped(table: pa.Table, quasi: tuple[str, ...]) -> tuple[int, int]:
-    """(k, distinct l) by pyarrow alone."""
+    """Returns (k, distinct l) by pyarrow alone."""
     classes = table.group_by(list(quasi)).aggregate(
         [([], "count_all"), (SENSITIVE, "count_distinct")]
     )
@@ -127,7 +131,7 @@ def grouped(table: pa.Table, quasi: tuple[str, ...]) -> tuple[int, int]:
 
 
 def measure(table: pa.Table, quasi: tuple[str, ...], repeat: int) -> list[str]:
-    """Prints the row of a table; returns what is not reached."""
+    """Prints the row of a table; returns the bars that are missed."""
     frame, anonymity = table.to_pandas(), pycanon()
     plan = md.Plan(quasi=quasi, sensitive=SENSITIVE)
     found = medians(
@@ -152,7 +156,7 @@ def measure(table: pa.Table, quasi: tuple[str, ...], repeat: int) -> list[str]:
 
 
 def main() -> int:
-    """Prints the table; 1 where a bar is missed."""
+    """Prints the table; returns 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=100 * ADULT_ROWS)
     parser.add_argument("--repeat", type=int, default=5)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the page of bench/microdata.py: the reports of two papers, and our results."""
+"""Writes the page of bench/microdata.py: the reports of two papers, and zanon_net's results."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -37,8 +37,8 @@ DRIFT = (0.12, 0.36)  # share of the larger income at the stream's beginning and
 MAJORITY = 0.85
 TOLERANCE, POINTS = 0.01, 1.0
 
-# (k, rows, l): loss, LSR, entropy of groups of k; the same to the letter; most loss and most
-# suppressed, per cent, in strict mode. shared/design of this project.
+# (k, rows, l): loss, LSR, entropy of groups of k; of Algorithm 1 to the letter; most loss and most
+# suppressed, per cent, in strict mode.
 BARS: dict[tuple[int, int, int], tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]] = {
     (3, 10, 2): ((0.502, 56.1, 0.505), (0.621, 83.5, 0.680), (0.66, 6.1)),
     (10, 10, 2): ((0.843, 93.9, 0.717), (0.843, 93.9, 0.717), (0.853, 6.1)),
@@ -77,7 +77,7 @@ class Page:
         self.write("\n".join(lines))
 
     def bar(self, what: str, reached: bool) -> str:
-        """A verdict; a bar that is missed is remembered."""
+        """Returns a verdict; a bar that is missed is remembered."""
         if not reached:
             self.missed.append(what)
         return "yes" if reached else "**no**"
@@ -88,7 +88,7 @@ class Page:
         self.write(f"![{caption}](paper/microdata-{name}.svg)")
 
     def get(self, k: int, rows: int, l: int, mode: str, **more: Any) -> Outcome:  # noqa: E741
-        """The outcome of a setting on the whole stream."""
+        """Returns the outcome of a setting on the whole stream."""
         return _outcome(self.stream, k, rows, l, mode, tuple(sorted(more.items())))
 
 
@@ -265,8 +265,8 @@ def _privacy(page: Page) -> None:
 No algorithm can give the numbers of P. Income has {entropies(income)[0]:.3f} bits in all rows, and
 no partition has a higher mean over rows. At (10, 10) and (50, 100) all groups have the same size,
 so this also bounds the mean over groups. With two values, an LSR below 100 means that some group
-has only one value. So the least entropy is 0, not .32 to .42. The commoner income has {100 *
-share:.1f} % of the rows.
+has only one value. So the least entropy is 0, not .32 to .42. The commoner income has {
+        100 * share:.1f} % of the rows.
 """)
 
 
@@ -286,8 +286,11 @@ were drawn. Ours split each income at random into its brackets, in equal parts.
 
 
 def skewed(stream: Stream, values: int) -> Stream:
-    """One sensitive value with 85 % of the rows: for two, rows of the rarer income are left out;
-    for more, values are drawn without regard to the rows, the others with equal shares."""
+    """Returns a stream in which one sensitive value has 85 % of the rows.
+
+    For two values, rows of the rarer income are left out. For more, values are drawn without regard
+    to the rows, and all other values have equal shares.
+    """
     rng = np.random.default_rng(85)
     income = stream.sensitive[CLASS]
     common, rarer = np.flatnonzero(income == 0), np.flatnonzero(income == 1)
@@ -341,14 +344,14 @@ s (Table 2) are 4,000 to 5,000 rows/s.
 
 
 def drifting(stream: Stream, seed: int) -> Stream:
-    """An order in which the share of the larger income rises steadily."""
+    """Returns an order in which the share of the larger income rises steadily."""
     rng = np.random.default_rng(1000 + seed)
     income = stream.sensitive[CLASS]
     n = len(stream)
     share = income.mean()
     wanted = rng.random(n) < share + np.linspace(DRIFT[0] - share, DRIFT[1] - share, n)
     order = np.argsort(~wanted, kind="stable")
-    # The places that want the larger income get it as far as it goes, in random order.
+    # Places that should have the larger income get it while it lasts, in random order.
     rich, poor = (
         rng.permutation(np.flatnonzero(income == 1)),
         rng.permutation(np.flatnonzero(income == 0)),
@@ -359,7 +362,7 @@ def drifting(stream: Stream, seed: int) -> Stream:
 
 
 def _stressed(page: Page) -> dict[str, Callable[[str], Outcome]]:
-    """The workloads of 4.1, as far as they are said."""
+    """Returns the workloads of 4.1, as far as the paper defines them."""
     two = skewed(page.stream, 2)
 
     def drift(mode: str) -> Outcome:
@@ -496,7 +499,7 @@ of three a third.
 
 
 def claims(page: Page) -> None:
-    """What is said in the text."""
+    """Checks the statements in the text of the paper."""
     page.write("## Claims")
     letter, strict = page.get(10, 50, 2, P), page.get(10, 50, 2, "strict")
     low, high = page.get(3, 100, 2, P), page.get(50, 100, 2, P)
@@ -677,7 +680,7 @@ Algorithm 1 to the letter. For l = 2 and k of at least 10 its loss is no higher.
 
 
 def page(stream: Stream) -> tuple[str, list[Figure], list[str]]:
-    """The page's text, its figures, and the bars that were missed."""
+    """Returns the page's text, its figures, and the bars that were missed."""
     made = Page(stream)
     made.write(HEAD)
     for part in (bars, claims, tables, chapter, figures):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of UCI Adult through groups of a window's rows, and what they lose and tell."""
+"""Streams of UCI Adult through groups of a window's rows, with their loss and disclosure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Stream:
 
     @classmethod
     def adult(cls) -> "Stream":
-        """The three columns of the paper, income, and both synthetic brackets."""
+        """Returns the three columns of the paper, income, and both synthetic brackets."""
         table = adult.read()
         hierarchies = tuple(md.Hierarchy.read(adult.HIERARCHIES[name]) for name in adult.QUASI)
         quasi = [
@@ -55,7 +55,7 @@ class Stream:
         return Stream(self.names, self.hierarchies, self.quasi[rows], sensitive)
 
     def given(self, name: str, values: np.ndarray) -> "Stream":
-        """The rows with one more sensitive column."""
+        """Returns the rows with one more sensitive column."""
         return Stream(
             self.names,
             self.hierarchies,
@@ -64,26 +64,29 @@ class Stream:
         )
 
     def shuffled(self) -> Iterator["Stream"]:
-        """The same rows in each order; those of a seed are the same everywhere."""
+        """Yields the rows in each order; the order of a seed is equal on every machine."""
         for seed in range(SHUFFLES):
             yield self.taken(np.random.default_rng(seed).permutation(len(self)))
 
     def groups(self, rows: int, k: int, l: int, **settings: Any) -> _core.Groups:  # noqa: E741
-        """What groups windows of so many rows."""
+        """Returns the object that groups windows of `rows` rows."""
         taxonomies = [of.taxonomy for of in self.hierarchies]
         return _core.Groups(taxonomies, rows=rows, k=k, l=l, **settings)
 
     def losses(self, nodes: np.ndarray) -> np.ndarray:
-        """The loss of each group: the mean over the columns."""
+        """Returns the loss of each group: the mean over the columns."""
         columns = [of.loss[nodes[:, at]] for at, of in enumerate(self.hierarchies)]
         return np.mean(columns, axis=0) if len(nodes) else np.zeros(0)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one stream: loss over the rows released; over all, where one that is not counts 1; groups
-    with at least l values, per cent; entropy of the groups in bits: mean, least, mean over rows;
-    rows that left, per cent; what the repairs did."""
+    """Results of one stream.
+
+    loss: over the released rows, and over all rows, where a suppressed row counts 1. LSR: groups
+    with at least l values, per cent. entropy: of the groups in bits: mean, least, mean over rows.
+    Also rows that left, per cent, and the numbers of repairs.
+    """
 
     loss: float
     loss_of_all: float
@@ -105,7 +108,7 @@ class Outcome:
 
 
 def entropies(counts: np.ndarray) -> np.ndarray:
-    """Of each row of counts, in bits."""
+    """Returns the entropy of each row of counts, in bits."""
     shares = counts / counts.sum(axis=1, keepdims=True)
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
     return -(shares * logs).sum(axis=1)
@@ -118,7 +121,7 @@ def judged(
     l: int,  # noqa: E741
     **more: float,
 ) -> Outcome:
-    """The outcome of a stream whose rows are in the groups `of`, or in none (-1)."""
+    """Returns the outcome of a stream whose rows are in the groups `of`, or in none (-1)."""
     there = of >= 0
     width = int(values.max()) + 1
     counts = np.bincount(of[there] * width + values[there], minlength=len(losses) * width)
@@ -149,9 +152,9 @@ def run(
     shuffle: bool = True,
     **settings: Any,
 ) -> Outcome:
-    """The mean outcome of all shuffles in windows of so many rows.
+    """Returns the mean outcome of all shuffles in windows of `rows` rows.
 
-    aims: makes what says the l of each window, from its entropy and values.
+    aims: makes the object that computes the l of each window, from its entropy and values.
     """
     outcomes = []
     for one in stream.shuffled() if shuffle else [stream]:
@@ -196,8 +199,11 @@ class Collected:
 
 
 def published(stream: Stream, k: int, rows: int, l: int, delay: int) -> tuple[float, float]:  # noqa: E741
-    """What `md.Publisher` makes of a row a second: the mean loss of the rows that leave, and how
-    many do not, per cent. A row in no group waits for the next window, up to `delay` seconds."""
+    """Returns the results of `md.Publisher` at a row a second: the mean loss of the rows that
+    leave, and the suppressed rows, per cent.
+
+    A row without a group waits for the next window, up to `delay` seconds.
+    """
     losses, gone = [], []
     for one in stream.shuffled():
         table = {"time": np.arange(len(one)), "value": one.sensitive[CLASS].astype(str)}
@@ -213,10 +219,11 @@ def published(stream: Stream, k: int, rows: int, l: int, delay: int) -> tuple[fl
 
 
 def sliding(stream: Stream, k: int, rows: int, l: int = 1, *, by_delay: bool = True) -> Outcome:  # noqa: E741
-    """The oldest row leaves with those nearest to it; where none can be found, it is dropped.
+    """Releases the oldest row with the rows nearest to it; drops it if there are none.
 
-    by_delay: when as many rows as `rows` have come, itself the first: none waits longer than in a
-        window of so many rows. Else when there are so many rows: the memory is that of a window.
+    by_delay: if true, releases when `rows` rows have come since the oldest row, itself included, so
+    no row waits longer than in such a window. Else releases when the buffer has `rows` rows, the
+    memory of a window.
     """
     outcomes = []
     for one in stream.shuffled():
@@ -238,8 +245,8 @@ def sliding(stream: Stream, k: int, rows: int, l: int = 1, *, by_delay: bool = T
 
 
 def attacked(stream: Stream, k: int, rows: int, l: int, sensitive: str = CLASS) -> dict[str, Any]:  # noqa: E741
-    """What `md.risk` finds in a strict release of the first shuffle: the attacks in the whole
-    release and in the target's own window."""
+    """Returns the results of `md.risk` for a strict release of the first shuffle: the attacks in
+    the whole release and in the target's own window."""
     one = next(stream.shuffled())
     values = one.sensitive[sensitive]
     of, nodes = one.groups(rows, k, l).window(one.quasi, values, rows=rows)

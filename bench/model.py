@@ -38,7 +38,7 @@ K = 2
 
 
 def timed(call: Callable[[], object], repeat: int = 3) -> float:
-    """The least process time of a call, in seconds."""
+    """Returns the least process time of a call, in seconds."""
     times = []
     for _ in range(repeat):
         began = time.process_time()
@@ -73,7 +73,7 @@ def row(attributes: int, first: float, window: float, users: int) -> str:
 
 
 def popularity(users: int, attributes: int) -> Popularity:
-    """The counts of six windows of independent users."""
+    """Returns the counts of six windows of independent users."""
     rng, px = np.random.default_rng(0), exposure_probs(zipf_rates(attributes, 0.4), 1)
     windows = []
     for number in range(6):

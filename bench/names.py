@@ -49,7 +49,7 @@ class Sample:
     names: list[str]
 
     def first(self, n: int) -> "Sample":
-        """The first n messages of it."""
+        """Returns the first n messages of it."""
         return replace(self, messages=self.messages[:n], names=self.names[:n])
 
 
@@ -58,12 +58,12 @@ Reader = Callable[[Sample], int]
 
 
 def names_of(count: int) -> list[str]:
-    """Return so many different names."""
+    """Returns `count` different names."""
     return [f"host{n}.bench.example" for n in range(count)]
 
 
 def quic_sample(count: int) -> Sample:
-    """Return Initials as browsers send them: two CRYPTO frames out of order, a PING, PADDING."""
+    """Returns Initials as browsers send them: two CRYPTO frames out of order, a PING, PADDING."""
     dice, messages = Dice("bench/names"), []
     for name in names_of(count):
         hello = client_hello(name.encode(), HelloShape(quic_scid=b""), dice)
@@ -73,7 +73,7 @@ def quic_sample(count: int) -> Sample:
 
 
 def tls_sample(count: int, split: bool) -> Sample:
-    """Return ClientHellos, each in one segment, or one with ML-KEM's key share in two."""
+    """Returns ClientHellos, each in one segment, or one with ML-KEM's key share in two."""
     dice, messages = Dice("bench/names"), []
     for name in names_of(count):
         hello = hello_record(name.encode(), HelloShape(mlkem=split), dice)
@@ -83,13 +83,13 @@ def tls_sample(count: int, split: bool) -> Sample:
 
 
 def http_sample(count: int) -> Sample:
-    """Return small GET requests."""
+    """Returns small GET requests."""
     messages = [[http_request(b"GET", b"/index.html", name.encode())] for name in names_of(count)]
     return Sample("HTTP request", True, 80, messages, names_of(count))
 
 
 def dns_sample(count: int) -> Sample:
-    """Return queries with EDNS."""
+    """Returns queries with EDNS."""
     messages = [
         [dns_query(n & 0xFFFF, dns_labels(name.encode()), 1, edns=True)]
         for n, name in enumerate(names_of(count))
@@ -98,7 +98,7 @@ def dns_sample(count: int) -> Sample:
 
 
 def frame(sample: Sample, user: int, segment: bytes) -> bytes:
-    """Return a frame with a segment or datagram from an address of the user's own."""
+    """Returns a frame with a segment or datagram from an address of the user's own."""
     ends = struct.pack(">II", 0x0A000000 + user, 0xC6336407)
     proto = 6 if sample.tcp else 17
     head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(segment), 0, 0x4000, 64, proto, 0)
@@ -106,7 +106,7 @@ def frame(sample: Sample, user: int, segment: bytes) -> bytes:
 
 
 def frames_of(sample: Sample) -> Iterator[bytes]:
-    """Yield the frames of each message; over TCP a SYN comes first."""
+    """Yields the frames of each message; over TCP a SYN comes first."""
     for user, payloads in enumerate(sample.messages):
         if not sample.tcp:
             for payload in payloads:
@@ -126,7 +126,7 @@ def frames_of(sample: Sample) -> Iterator[bytes]:
 
 
 def make_engine(count: int) -> _core.PacketEngine:
-    """Return an engine that releases every name when it is seen."""
+    """Returns an engine that releases every name when it is seen."""
     room = 2 * count + 1024
     limits = {"max_flows": room, "max_tuples": room, "max_attributes": room}
     config = Config(z=1, evidence="any", format="jsonl", columns="core", **limits)
@@ -134,7 +134,7 @@ def make_engine(count: int) -> _core.PacketEngine:
 
 
 def engine_reader(sample: Sample) -> Reader:
-    """Return a reader that feeds a fresh engine; frames are laid out before it runs."""
+    """Returns a reader that feeds a fresh engine; frames are laid out before it runs."""
     frames = list(frames_of(sample))
     batches = []
     for at in range(0, len(frames), BATCH):
@@ -157,7 +157,7 @@ def engine_reader(sample: Sample) -> Reader:
 
 
 def parse_reader(sample: Sample) -> int:
-    """Read each message with zanon_net.parse, which wants it in one piece."""
+    """Reads each message with zanon_net.parse, which wants it in one piece."""
     parsers: dict[str, Callable[[bytes], parse.Parsed]] = {
         "QUIC": parse.quic_initial,
         "TLS": parse.tls_client_hello,
@@ -173,7 +173,7 @@ def parse_reader(sample: Sample) -> int:
 
 
 def aioquic_reader(sample: Sample) -> int:
-    """Open each Initial with aioquic and read the ClientHello with its TLS."""
+    """Opens each Initial with aioquic and reads the ClientHello with its TLS."""
     from aioquic.buffer import Buffer  # type: ignore[import-not-found]
     from aioquic.quic.crypto import CryptoPair  # type: ignore[import-not-found]
     from aioquic.quic.packet import pull_quic_header  # type: ignore[import-not-found]
@@ -197,7 +197,7 @@ def aioquic_reader(sample: Sample) -> int:
 
 
 def mercury_reader(sample: Sample) -> int:
-    """Give each frame to mercury-python and take the name from its JSON."""
+    """Gives each frame to mercury-python and takes the name from its JSON."""
     import mercury  # type: ignore[import-not-found]
 
     reader = mercury.Mercury()
@@ -210,7 +210,7 @@ def mercury_reader(sample: Sample) -> int:
 
 
 def dpkt_reader(sample: Sample) -> int:
-    """Decode each frame with dpkt and read the name with its TLS, HTTP or DNS."""
+    """Decodes each frame with dpkt and reads the name with its TLS, HTTP or DNS."""
     import dpkt  # type: ignore[import-untyped]
 
     def server_name(hello: bytes) -> str:
@@ -250,7 +250,7 @@ SHARE = 8  # peers, which are slow, get an eighth of the messages
 
 
 def measure(reader: Reader, sample: Sample, repeat: int) -> float:
-    """Return the best turn's messages per CPU-second; raise SystemExit when a name was missed."""
+    """Returns the best turn's messages per CPU-second; raises SystemExit if a name was missed."""
     best = 0.0
     for _ in range(repeat):
         began = time.process_time()
@@ -263,12 +263,12 @@ def measure(reader: Reader, sample: Sample, repeat: int) -> float:
 
 
 def report(sample: Sample, label: str, rate: float) -> None:
-    """Print a line of the table."""
+    """Prints a line of the table."""
     print(f"{sample.what:<16} {label:<24} {rate / 1e3:>10.1f} k/s {1e9 / rate:>10.0f} ns")
 
 
 def bench(sample: Sample, repeat: int) -> None:
-    """Measure our readers and the peers' on one sample."""
+    """Measures our readers and the peers' on one sample."""
     report(sample, "zanon_net engine", measure(engine_reader(sample), sample, repeat))
     report(sample, "zanon_net.parse", measure(parse_reader, sample, repeat))
     for label, (distribution, reader, samples) in PEERS.items():
@@ -284,7 +284,7 @@ def bench(sample: Sample, repeat: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0] if __doc__ else None)
     parser.add_argument("--count", type=int, default=40_000, help="messages of each kind")
     parser.add_argument("--repeat", type=int, default=3, help="turns; the best counts")

@@ -1,26 +1,27 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures `zanon-net packets` beside other tools: speed, what escapes, what readers then find.
+"""Measures `zanon-net packets` and other tools: speed, data that escapes, and flows that readers
+find.
 
 Usage: python bench/packets.py speed [--bytes 500M] [--repeat 5] [--profiles isp] [--scratch DIR]
-       python bench/packets.py canary
-       python bench/packets.py closure CORPUS [--packets 10M [--profiles isp]] [--z 3]
-       python bench/packets.py readers CAPTURE... [--nfstream PYTHON] [--tstat PROGRAM]
+python bench/packets.py canary
+python bench/packets.py closure CORPUS [--packets 10M [--profiles isp]] [--z 3]
+python bench/packets.py readers CAPTURE... [--nfstream PYTHON] [--tstat PROGRAM]
 
 `speed` gives packets per CPU-second, user and system, of whole commands that write to a file in
-memory. Each tool takes its turn in each round, on a trace that was written anew (throughput.py says
-why), and what it takes for a capture of one packet is taken off. Ratios are of medians of CPU time,
-or where two workers are measured, of the least wall times. They say something only where two
-processors have nothing else to do, so the load is printed too. Two processes with one worker each,
-which take half of the trace each on a processor of their own, are measured beside it: as they share
-nothing but the machine, two workers cannot bring more. Where they bring less than twice as much,
-the bar of two workers is lower by as much.
+memory. Each tool takes its turn in each round, on a trace that is written again (throughput.py
+gives the reason). Its time for a capture of one packet is subtracted. Ratios are of medians of CPU
+time, or of the least wall times if two workers are measured. They are meaningful only if two
+processors have nothing else to do, so the load is printed, too. Two processes with one worker each
+are measured for comparison, each with half of the trace on a processor of its own. They share
+nothing but the machine, so two workers cannot be faster. If they are less than twice as fast, the
+bar of two workers is lowered by the same factor.
 
-`canary` counts the frames of tests/scenario/packet_canary.py that still hold a mark behind each
-tool. `closure` says for every address that leaves in which block it lies, over captures and over
-generated traffic. `readers` compares the flows that other programs find before and after.
+`canary` counts the frames of tests/scenario/packet_canary.py that still contain a mark after each
+tool. `closure` classifies every address that leaves by its block, over captures and over generated
+traffic. `readers` compares the flows that other programs find before and after.
 
-Tools that are not installed are named as such.
+Tools that are not installed are listed.
 """
 
 import argparse
@@ -71,7 +72,7 @@ WHOLE_TWO = "zanon-net, zeros, all flows, two workers"
 BOTH, WHOLE_BOTH = "zanon-net, zeros, two processes", "zanon-net, zeros, all flows, two processes"
 CP, ANON, REWRITE = "cp", "traceanon", "tcprewrite --seed"
 LIMITS = {TWO: BOTH, WHOLE_TWO: WHOLE_BOTH}
-BARS = (  # (tool, than which, how many times as fast, by wall time)
+BARS = (  # (tool, slower tool, required ratio, by wall time)
     (CUT, ANON, 3.0, False),
     (CUT, REWRITE, 5.0, False),
     (WHOLE_CUT, ANON, 3.0, False),
@@ -142,7 +143,7 @@ TWO_PROCESSES = (
 
 
 def there(tools: Sequence[Tool]) -> list[Tool]:
-    """The tools that are installed; says which are not."""
+    """Returns the tools that are installed; prints which are not."""
     for tool in tools:
         if shutil.which(tool.program) is None:
             print(f"{tool.name}: not installed")
@@ -150,7 +151,7 @@ def there(tools: Sequence[Tool]) -> list[Tool]:
 
 
 def clear(folder: Path) -> None:
-    """Remove what a tool left: files in a folder that is ours alone."""
+    """Removes what a tool left: files in a folder that is ours alone."""
     for path in folder.iterdir():
         path.unlink()
 
@@ -159,7 +160,7 @@ def clear(folder: Path) -> None:
 
 
 def first_packet(trace: Path, out: Path) -> Path:
-    """Write a capture of the trace's first packet."""
+    """Writes a capture of the trace's first packet."""
     with trace.open("rb") as file:
         head = file.read(PCAP_HEADER_BYTES + RECORD_HEADER_BYTES)
         out.write_bytes(head + file.read(int.from_bytes(head[32:36], "little")))
@@ -167,7 +168,7 @@ def first_packet(trace: Path, out: Path) -> Path:
 
 
 def halves(trace: Path) -> tuple[Path, Path]:
-    """Write the records of each half of a trace; return where."""
+    """Writes the records of each half of a trace; returns their places."""
     with trace.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         at = PCAP_HEADER_BYTES
         while at < len(data) // 2:
@@ -180,7 +181,7 @@ def halves(trace: Path) -> tuple[Path, Path]:
 
 
 def spend_both(tool: Tool, captures: Sequence[Path], memory: Path) -> tuple[Turn, int]:
-    """Run a tool on two captures at once, each on a processor of its own, to the end of both.
+    """Runs a tool on two captures at once, each on a processor of its own, to the end of both.
 
     Returns their time, and the bytes that they wrote.
     """
@@ -211,9 +212,9 @@ def spend_both(tool: Tool, captures: Sequence[Path], memory: Path) -> tuple[Turn
 
 
 def without_start(turns: Sequence[Turn], starts: Sequence[Turn]) -> Turn:
-    """The median CPU time of a tool's turns, and the least wall time, without those of its start.
+    """Returns the median CPU time of a tool's turns, and the least wall time, without the start.
 
-    What other programs do on the second processor only ever makes a turn longer.
+    Other programs on the second processor only ever make a turn longer.
     """
     all_of_it = middle(turns)
     cpu_s = all_of_it.cpu_s - middle(starts).cpu_s
@@ -222,7 +223,7 @@ def without_start(turns: Sequence[Turn], starts: Sequence[Turn]) -> Turn:
 
 
 def speed_of(profile: str, arguments: argparse.Namespace, scratch: Path, memory: Path) -> bool:
-    """Measure all tools on a trace; return whether each bar was reached."""
+    """Measures all tools on a trace; returns true if each bar was reached."""
     tools = there(SPEED)
     trace, truth = generate(profile, arguments.bytes, scratch)
     packets = int(str(truth["packets"]))
@@ -262,7 +263,7 @@ def speed_of(profile: str, arguments: argparse.Namespace, scratch: Path, memory:
 
 
 def print_bars(result: dict[str, Turn]) -> bool:
-    """Print how the bars were met; True if all were."""
+    """Prints how the bars were met; True if all were."""
     reached = True
     print()
     for tool, peer, bar, by_wall in BARS:
@@ -281,7 +282,8 @@ def print_bars(result: dict[str, Turn]) -> bool:
 
 
 def share_of_two(result: dict[str, Turn], tool: str, peer: str) -> float:
-    """Print what two processes bring in place of two workers; the share of twice as much."""
+    """Prints the speed of two processes instead of two workers; returns their share of the double
+    speed."""
     if LIMITS[tool] not in result:
         print(f"{LIMITS[tool]}: not measured, as there is one processor")
         return 1.0
@@ -292,7 +294,7 @@ def share_of_two(result: dict[str, Turn], tool: str, peer: str) -> float:
 
 
 def speed(arguments: argparse.Namespace) -> bool:
-    """Measure on each profile; True where every bar was reached."""
+    """Measures on each profile; returns true if every bar was reached."""
     print(machine())
     print(f"load: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
     reached = True
@@ -333,19 +335,20 @@ KINDS = ("address", "server", "name", "mac", "secret")
 
 
 def frames_of(path: Path) -> list[Frame]:
-    """The frames of a file, pcap of any kind."""
+    """Returns the frames of a file, pcap of any kind."""
     data = path.read_bytes()
     return read_packets(data) if data else []
 
 
 def marks_in(frame: bytes, kind: str) -> bool:
-    """Whether a frame holds a mark, what QUIC protects included."""
+    """Returns true if a frame contains a mark, also in data that QUIC protects."""
     inside = packet_canary.unsealed(frame[42:]) + packet_canary.unsealed(frame[62:])
     return bool(packet_canary.found_in(frame + inside, [kind]))
 
 
 def canary(_arguments: argparse.Namespace) -> bool:
-    """Print the frames that still hold marks behind each tool; True if behind ours none do."""
+    """Prints the frames that still contain marks after each tool; returns true if zanon_net leaves
+    none."""
     samples = packet_canary.on_ethernet()
     print(f"{len(samples)} frames; still with a mark of each kind, or of any:\n")
     print(f"| tool | frames out | {' | '.join(KINDS)} | any |")
@@ -385,8 +388,11 @@ ROUND = 1_000_000
 
 
 def shared_servers(capture: Path, z: int, folder: Path) -> set[Address]:
-    """Addresses that z other addresses of the capture exchanged packets with, at most those that
-    may be shown: counted in what leaves at z = 1, whose servers are real ones."""
+    """Returns addresses that z other addresses of the capture exchanged packets with, which may be
+    shown.
+
+    They are counted in the output at z = 1, whose servers are real.
+    """
     out = folder / "all.pcap"
     settings = {"z": 1, "evidence": "any", "exact": True, "rotate": "3000d", "payload": "cut"}
     zanon_net.packets(capture, out, **settings)
@@ -396,7 +402,8 @@ def shared_servers(capture: Path, z: int, folder: Path) -> set[Address]:
 
 
 def closure_of(capture: Path, z: int, folder: Path) -> tuple[Counter[str], int, int]:
-    """(addresses by place and block, packets, addresses that nobody allows) of a capture."""
+    """Returns (addresses by place and block, packets, addresses that no rule allows) of a
+    capture."""
     released = shared_servers(capture, z, folder)
     places: Counter[str] = Counter()
     frames_out = others = 0
@@ -414,13 +421,13 @@ def closure_of(capture: Path, z: int, folder: Path) -> tuple[Counter[str], int, 
 
 
 def captures_in(corpus: Path) -> Iterator[Path]:
-    """The captures of the corpus."""
+    """Yields the captures of the corpus."""
     lines = (corpus / "truth.jsonl").read_text("utf-8").splitlines()
     yield from (corpus / json.loads(line)["path"] for line in lines)
 
 
 def closure_command(arguments: argparse.Namespace) -> bool:
-    """Print the blocks of all addresses; True if all were allowed."""
+    """Prints the blocks of all addresses; returns true if all were allowed."""
     places: Counter[str] = Counter()
     frames = others = captures = refused = 0
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
@@ -464,7 +471,7 @@ def closure_command(arguments: argparse.Namespace) -> bool:
 
 
 def clear_outputs(folder: Path) -> None:
-    """Remove captures that were written, and their manifests."""
+    """Removes captures that were written, and their manifests."""
     for path in folder.iterdir():
         if path.name.startswith(("out.", "all.")):
             path.unlink()
@@ -474,7 +481,7 @@ def clear_outputs(folder: Path) -> None:
 
 
 def readers_command(arguments: argparse.Namespace) -> bool:
-    """Print the flows that each program finds before and after; True if they are the same."""
+    """Prints the flows that each program finds before and after; returns true if they are equal."""
     same = True
     chosen = readers(arguments.nfstream or sys.executable, arguments.tstat)
     print("| capture | reader | flows given | flows left | the same |")
@@ -506,7 +513,7 @@ def readers_command(arguments: argparse.Namespace) -> bool:
 
 
 def main() -> int:
-    """Run a subcommand; 1 where a bar was missed."""
+    """Runs a subcommand; returns 1 if a bar was missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -521,7 +528,7 @@ def main() -> int:
     one.set_defaults(work=canary)
     one = commands.add_parser("closure")
     one.add_argument("corpus", type=Path, metavar="CORPUS")
-    one.add_argument("--packets", help="so many packets of each kind of generated traffic as well")
+    one.add_argument("--packets", help="packets of each kind of generated traffic")
     one.add_argument("--profiles", default=",".join(SIZES), help="the kinds (%(default)s)")
     one.add_argument("--z", type=int, default=3)
     one.set_defaults(work=closure_command)

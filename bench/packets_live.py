@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what `zanon-net packets a --to c` carries from one interface to another without loss.
+"""Measures the rate of `zanon-net packets a --to c` from one interface to another without loss.
 
 Makes a network namespace with two virtual cables, sends traces into the first at a steady rate, and
-compares what was sent with what arrived at the far end of the second and with the manifest: each
+compares the packets sent with the packets at the far end of the second, and with the manifest: each
 frame that arrived left, or is counted. With --z 1, the default, nearly all of a trace leaves. All
 traffic stays inside the namespace and is bounded in time and count. Root only.
 """
@@ -44,15 +44,15 @@ class Outcome:
     manifest: dict[str, Any]
 
     def lost_in(self) -> list[int]:
-        """What was lost on the way in, as LOST_IN."""
+        """Packets lost on the way in, as LOST_IN."""
         return [self.manifest["capture_drops"][name] for name in LOST_IN]
 
     def lost_out(self) -> list[int]:
-        """What was lost on the way out, as LOST_OUT."""
+        """Packets lost on the way out, as LOST_OUT."""
         return [self.manifest["packets"]["interface"][name] for name in LOST_OUT]
 
     def row(self, name: str) -> str:
-        """A line of the table."""
+        """Returns a line of the table."""
         cells = [
             name,
             f"{self.sent / self.seconds / 1e6:.3f}",
@@ -68,7 +68,7 @@ class Outcome:
 
 
 def measure(trace: Path, arguments: argparse.Namespace, folder: Path, rate: float) -> Outcome:
-    """Send a trace at a rate, in packets a second; read it, and count what leaves."""
+    """Sends a trace at a rate, in packets a second; reads it, and counts the packets that leave."""
     command = [str(arguments.zanon_net), "packets", "a", "--to", "c", "--internal", "any", "-v"]
     command += ["--addresses", "wide", "--json", "--ring", arguments.ring, "--z", str(arguments.z)]
     sender = [str(folder / "live_sender"), "b", str(trace), str(arguments.seconds)]
@@ -99,7 +99,8 @@ def measure(trace: Path, arguments: argparse.Namespace, folder: Path, rate: floa
 
 
 def check(outcome: Outcome) -> None:
-    """Fail unless all that came was read or counted as lost, and what the manifest says left."""
+    """Fails unless all packets that came were read or counted as lost, and all counted packets
+    left."""
     fates, frames = outcome.manifest["packets"], outcome.manifest["packets"]["frames"]
     if outcome.came != frames + outcome.manifest["capture_drops"]["ring"]:
         raise SystemExit(f"{outcome.came} came, and {frames} were read")
@@ -110,7 +111,7 @@ def check(outcome: Outcome) -> None:
 
 
 def main() -> int:
-    """Measure each trace at each rate; print a table."""
+    """Measures each trace at each rate; prints a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -40,7 +40,8 @@ def compared(
 
 
 def streams20(z: int, seeds: int = 10, **more: int) -> tuple[float, float]:
-    """The share of 2-anonymous users in full streams at Table II, and its standard error."""
+    """Returns the share of 2-anonymous users in full streams at Table II, and its standard
+    error."""
     periods = more.get("periods", 24)
     rates = zipf_rates(more.get("attributes", 5000), 0.05)
     users = more.get("users", 50_000)
@@ -64,7 +65,12 @@ def f20_2() -> Figure:
             f"released with {at_300:.1e}",
             at_300 < 1e-6,
         ),
-        Claim("2020 Fig. 2", "the attribute of rank 300 is exposed with 1e-3", f"{px[299]:.1e}", px[299] > 5e-4),
+        Claim(
+            "2020 Fig. 2",
+            "the attribute of rank 300 is exposed with 1e-3",
+            f"{px[299]:.1e}",
+            px[299] > 5e-4,
+        ),
     ]
     panel = Panel(
         "A = 5000, U = 50000, Δt = 1",
@@ -79,7 +85,7 @@ def f20_2() -> Figure:
 
 
 def f20_3() -> Figure:
-    """The number of attributes."""
+    """Returns the number of attributes."""
     sizes = spread(10, 5000, 30)
     by_k = [
         line
@@ -169,7 +175,7 @@ def f20_5() -> Figure:
 
 
 def f20_6() -> Figure:
-    """The number of windows an attacker collects."""
+    """Returns the number of windows an attacker collects."""
     short, long = list(range(1, 61, 2)), spread(1, 400, 40)
     by_k = [
         line

@@ -76,7 +76,12 @@ def f22_3() -> Figure:
             f"{at[250]:.3f}; 0.8 is reached at z = 208",
             abs(at[250] - 0.8) < 0.05,
         ),
-        Claim("2022 Fig. 3", "beyond z = 350 the probability is about 1", f"{at[350]:.3f} at 350", at[350] > 0.98),
+        Claim(
+            "2022 Fig. 3",
+            "beyond z = 350 the probability is about 1",
+            f"{at[350]:.3f} at 350",
+            at[350] > 0.98,
+        ),
     ]
     panel = Panel("U = 1000, A = 20, Δt = 12", "z (users)", PROBABILITY, lines, y_range=(0, 1.02))
     return Figure("2022-3", "p_k-anon by z; marks: 20 simulated streams each.", [panel], claims)
@@ -102,7 +107,7 @@ def f22_4() -> Figure:
 
 
 def f22_5() -> Figure:
-    """The number of attributes."""
+    """Returns the number of attributes."""
     sizes, zs = spread(1, 1000, 40), (1, 50, 100, 150, 200)
     alike, kept = [], []
     for z in zs:
@@ -137,7 +142,7 @@ def f22_5() -> Figure:
 
 
 def f22_6() -> Figure:
-    """The number of users."""
+    """Returns the number of users."""
     sizes = spread(50, 10**6, 60)
     fixed = [
         Line(f"z = {z}", sizes, [p22(z, users=u) for u in sizes]) for z in (1, 50, 100, 150, 200)

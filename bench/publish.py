@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows/s of buffered release: the windows alone, CSV to CSV, Arrow to Arrow; memory over a stream.
+"""Measures rows/s of buffered release: the windows alone, CSV to CSV, Arrow to Arrow; memory over a
+stream.
 
 python bench/publish.py [--rows 300000] [--repeat 3]
 
 One core, CPU seconds, the least of the repeats, at k = 10, 50 rows a window, l = 2, three
-quasi-identifiers. Beside it `filter` on the same rows, and the same windows by the tests' oracle in
-plain Python. The longer of two runs says what memory a row leaves behind; --rows 100M is the bar.
+quasi-identifiers. `filter` runs on these rows, too, and the tests' oracle in plain Python on these
+windows. The longer of two runs shows the memory that a row leaves behind; --rows 100M is the bar.
 """
 
 import argparse
@@ -60,7 +61,7 @@ def codes() -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
 
 
 def texts() -> bytes:
-    """The block as CSV, without a header."""
+    """Returns the block as CSV, without a header."""
     quasi, sensitive, users = codes()
     lines = zip(*(column.tolist() for column in (users, *quasi, sensitive)), strict=True)
     return "".join(
@@ -73,7 +74,7 @@ HEADER = b"time,user,city,job,land,item,other\n"
 
 
 def row_publisher() -> RowPublisher:
-    """As the command opens it."""
+    """Returns As the command opens it."""
     rows = rows_of("publish")
     options = {
         "user": "user",
@@ -90,7 +91,7 @@ def row_publisher() -> RowPublisher:
 
 
 def cpu(job: Callable[[], object], repeat: int) -> float:
-    """The least CPU seconds of a job."""
+    """Returns the least CPU seconds of a job."""
     least = float("inf")
     for _ in range(repeat):
         began = time.process_time()
@@ -100,7 +101,7 @@ def cpu(job: Callable[[], object], repeat: int) -> float:
 
 
 def portions(body: bytes, rows: int) -> Iterator[bytes]:
-    """The header, and the body as often as it takes."""
+    """Yields the header, and the body as often as it takes."""
     yield HEADER
     for _ in range(max(rows // BLOCK, 1)):
         for i in range(0, len(body), PORTION):
@@ -145,7 +146,7 @@ def core(rows: int) -> None:
 
 
 def arrow_table() -> Any:
-    """The block as Arrow has it."""
+    """Returns the block as Arrow has it."""
     import pyarrow as pa
 
     quasi, sensitive, users = codes()
@@ -169,7 +170,7 @@ def arrow(table: Any, rows: int) -> None:
 
 
 def plain(rows: int) -> None:
-    """The same windows by the oracle."""
+    """Runs the windows through the oracle."""
     quasi, sensitive, users = codes()
     trees = [Tree(h.parent.tolist()) for h in HIERARCHIES]
     stream = Stream(Grouper(trees, Rule(K, L)), [h.labels for h in HIERARCHIES], WINDOW)
@@ -180,7 +181,7 @@ def plain(rows: int) -> None:
 
 
 def memory_mib() -> float:
-    """The most that this process had in memory so far."""
+    """Returns the most that this process had in memory so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -57,7 +57,7 @@ class Result:
 
 
 def measure(command: Sequence[str]) -> Cost:
-    """Run a child to its end; raise SystemExit with its last words if it fails."""
+    """Runs a child to its end; raises SystemExit with its last words if it fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -70,9 +70,9 @@ def measure(command: Sequence[str]) -> Cost:
 
 
 def packet_sizes(trace: Path, limit: int) -> tuple[int, int, int, int]:
-    """Return (packets, bytes) of the whole trace, then of its first `limit` packets.
+    """Returns (packets, bytes) of the whole trace, then of its first `limit` packets.
 
-    Reading it here also puts the file into the page cache before anything is timed.
+    Reading also puts the file into the page cache before anything is timed.
     """
     packets = octets = first_packets = first_octets = 0
     with trace.open("rb") as capture:
@@ -85,7 +85,7 @@ def packet_sizes(trace: Path, limit: int) -> tuple[int, int, int, int]:
 
 
 def cpu_model() -> str:
-    """Return the processor's name."""
+    """Returns the processor's name."""
     for line in Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
@@ -93,14 +93,14 @@ def cpu_model() -> str:
 
 
 def median_of(tool: str, costs: Sequence[Cost], packets: int, octets: int) -> Result:
-    """Return the median CPU and wall time of one tool's runs."""
+    """Returns the median CPU and wall time of one tool's runs."""
     cpu_s = statistics.median(cost.cpu_s for cost in costs)
     wall_s = statistics.median(cost.wall_s for cost in costs)
     return Result(tool, packets, octets, cpu_s, wall_s)
 
 
 def print_table(trace: Path, results: Sequence[Result], repeat: int) -> None:
-    """Print the machine and a line for each tool."""
+    """Prints the machine and a line for each tool."""
     today = datetime.now(UTC).date().isoformat()
     size = trace.stat().st_size / 1e6
     print(f"{today}, {cpu_model()}, {os.cpu_count()} cores, {platform.system()}")
@@ -118,7 +118,7 @@ def print_table(trace: Path, results: Sequence[Result], repeat: int) -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Read the command line."""
+    """Reads the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -131,7 +131,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure both and print the ratio; without zanon-net, dpkt alone and exit code 1."""
+    """Measures both and prints the ratio; without zanon-net, dpkt alone and exit code 1."""
     arguments = parse_arguments()
     trace: Path = arguments.trace
     packets, octets, first_packets, first_octets = packet_sizes(trace, arguments.dpkt_packets)

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what counting over many probes costs: snapshots, vote messages, the counter of a shard.
+"""Measures the cost of counting over many probes: snapshots, vote messages, the counter of a shard.
 
 Usage: python bench/scale.py [--votes N] [PART ...]
 
-Parts: snapshot, message, shard; all if none is named. The stream is that of the design: names by
-Zipf's law with exponent 1.15 from a million, 50,000 users, four probes, z = 5 within ten minutes,
-1,000 votes a message. Every figure is CPU time, beside a limit that was measured in the same run.
+Parts: snapshot, message, shard; all without an argument. The stream is the stream of the design:
+names by Zipf's law with exponent 1.15 from a million, 50,000 users, four probes, z = 5 within ten
+minutes, 1,000 votes a message. Every figure is CPU time, with a limit that was measured in the same
+run.
 """
 
 import argparse
@@ -66,7 +67,7 @@ def mixed(numbers: Words, seed: int) -> Words:
 
 
 def stream(n: int, most: int = NAMES) -> Votes:
-    """The same n votes for the first `most` names each time."""
+    """Returns n votes for the first `most` names, equal in each call."""
     rng = np.random.default_rng(1)
     names = rng.zipf(1.15, int(n * 1.2) + 1000)
     names = names[names <= most][:n].astype(np.uint64)
@@ -77,7 +78,7 @@ def stream(n: int, most: int = NAMES) -> Votes:
 
 
 def timed(work: Callable[..., Result], *arguments: object) -> tuple[Result, float]:
-    """What it returns, and its CPU seconds."""
+    """Returns the result of a call, and its CPU seconds."""
     start = time.process_time()
     result = work(*arguments)
     return result, time.process_time() - start
@@ -134,7 +135,7 @@ def snapshot(votes: Votes) -> None:
 
 
 def messages_of(votes: Votes) -> tuple[list[bytes], float]:
-    """The messages of all probes, an interval of each after the other, and the CPU seconds."""
+    """Returns the messages of all probes, ordered by interval, and the CPU seconds."""
     settings = vote_settings(Z, WINDOW_NS)
     writers = [VoteWriter(probe, 0, settings) for probe in range(PROBES)]
     messages: list[bytes] = []
@@ -152,7 +153,7 @@ def messages_of(votes: Votes) -> tuple[list[bytes], float]:
 
 
 def plain(votes: Votes) -> float:
-    """CPU seconds of the least a message could be: 29 bytes a vote, copied."""
+    """Returns the CPU seconds of the smallest possible message: 29 bytes a vote, copied."""
     form = np.dtype([("t_ns", "<i8"), ("user", "u1", 5), ("lo", "<u8"), ("hi", "<u8")])
     seconds = 0.0
     for at in range(0, len(votes), MESSAGE):
@@ -216,7 +217,7 @@ PARTS = {"snapshot": snapshot, "message": message, "shard": shard}
 
 
 def main() -> None:
-    """Print a table."""
+    """Prints a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""CPU of `zanon-net count` beside `zanon-net filter` on the same observations.
+"""Compares the CPU time of `zanon-net count` and `zanon-net filter` on equal observations.
 
 Usage: python bench/scale_count.py [--votes N] [--probes N] [--shards N] [--repeat N]
 
 Zipf(1.15) names of 50,000 users, z = 5, a window of 10 min, an hour of packet time; messages of a
 probe cover a second. `count` reads them from files, with its state sealed on disk and without;
-`filter` reads the same rows as CSV. CPU is that of the whole process, user and system, its start
-taken away; the median of the rounds, which take turns.
+`filter` reads the rows as CSV. CPU is the time of the whole process, user and system, without its
+start; the median of the rounds, which take turns.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def write_csv(stream: Stream, path: Path) -> None:
 
 
 def write_votes(stream: Stream, folder: Path, probes: int, shards: int) -> int:
-    """The messages for `count`; returns their bytes."""
+    """Returns the messages for `count`; returns their bytes."""
     settings = vote_settings(Z, WINDOW_S * SECOND, WINDOW_S * SECOND)
     user, lo, hi = stream.hashed()
     bits = shards.bit_length() - 1
@@ -93,7 +93,7 @@ def write_votes(stream: Stream, folder: Path, probes: int, shards: int) -> int:
 
 
 def cpu_of(*arguments: object) -> float:
-    """CPU seconds of a command."""
+    """Returns CPU seconds of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [*COMMAND, *map(str, arguments)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -114,16 +114,16 @@ class Round:
         self._runs = 0
 
     def filter(self, name: str) -> float:
-        """CPU of `filter`."""
+        """Returns CPU of `filter`."""
         settings = ("--z", Z, "--window", f"{WINDOW_S}s", "--time-unit", "ns", "-q")
         return cpu_of("filter", *settings, self.folder / f"{name}.csv")
 
     def count(self, name: str) -> float:
-        """CPU of `count`."""
+        """Returns CPU of `count`."""
         return self._count(name)
 
     def count_with_state(self, name: str) -> float:
-        """CPU of `count` with its state on disk."""
+        """Returns CPU of `count` with its state on disk."""
         self._runs += 1
         folder = self.folder / f"state{self._runs}"
         return self._count(name, "--state", folder, "--state-key-file", self.folder / "key")

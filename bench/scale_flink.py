@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What counting as a job of Flink costs beside zanon-net count: python bench/scale_flink.py
+"""Compares the cost of counting as a job of Flink and by zanon-net count: python
+bench/scale_flink.py
 
-Both read the same files of messages. CPU is that of all processes, so the cost of each further
-vote, from a short and a long stream, is without the start of the JVM and of Python. That start
-differs by a second from run to run: the ratio is the median of several rounds.
+Both read equal files of messages. CPU is the time of all processes. The cost of each further vote,
+from a short and a long stream, is without the start of the JVM and of Python. That start differs by
+a second from run to run, so the ratio is the median of several rounds.
 """
 
 import argparse
@@ -40,7 +41,7 @@ CHECKPOINT = re.compile(
 
 @dataclass(frozen=True)
 class Run:
-    """A stream, where its files are, and the tuples alive at its end."""
+    """A stream, the folder of its files, and the tuples alive at its end."""
 
     folder: Path
     stream: VoteStream
@@ -82,7 +83,8 @@ def _run(args: argparse.Namespace, folder: Path, votes: int) -> Run:
 
 
 def _further(args: argparse.Namespace, runs: list[Run]) -> float:
-    """What a further vote costs Flink, as a multiple of what it costs zanon-net count."""
+    """Returns the cost of a further vote for Flink as a multiple of its cost for zanon-net
+    count."""
     costs = [_measure(args, run) for run in runs]
     of_count, of_flink = ((costs[1][i] - costs[0][i]) / (args.long - args.short) for i in range(2))
     print(
@@ -93,7 +95,7 @@ def _further(args: argparse.Namespace, runs: list[Run]) -> float:
 
 
 def _measure(args: argparse.Namespace, run: Run) -> tuple[float, float]:
-    """CPU seconds of one process and of Flink."""
+    """Returns CPU seconds of one process and of Flink."""
     folder, stream, votes = run.folder, run.stream, run.stream.observations
     expected = stream.expected(_messages(folder))
     alone = _cost_of_count(folder, stream)
@@ -116,7 +118,7 @@ def _measure(args: argparse.Namespace, run: Run) -> tuple[float, float]:
 
 
 def _cost_of_count(folder: Path, stream: VoteStream) -> float:
-    """CPU seconds of `zanon-net count`, which keeps state, too."""
+    """Returns CPU seconds of `zanon-net count`, which keeps state, too."""
     with tempfile.TemporaryDirectory(prefix="scale-flink-count-") as temporary:
         copy, key = Path(temporary) / "shared", Path(temporary) / "state.key"
         shutil.copytree(folder / "votes", copy / "votes")
@@ -134,8 +136,10 @@ def _cost_of_count(folder: Path, stream: VoteStream) -> float:
 
 
 def _state_of_a_live_job(stream: VoteStream) -> tuple[int, int]:
-    """(tuples alive, bytes of state) at the end, where messages come as time goes by. In a job that
-    reads old files, messages of the probes that are ahead wait in the state, too."""
+    """Returns (tuples alive, bytes of state) at the end, with messages that come as time passes.
+
+    In a job that reads old files, messages of the probes that are ahead wait in the state, too.
+    """
     settings = CountSettings(
         votes="", answers="", z=stream.z, window_ns=stream.window_ns, rotate_ns=stream.window_ns,
         expect_probes=stream.probes,
@@ -156,7 +160,7 @@ def _state_of_a_live_job(stream: VoteStream) -> tuple[int, int]:
 
 
 def _messages(folder: Path):
-    """All messages, probes in turn, as the job reads them."""
+    """Returns All messages, probes in turn, as the job reads them."""
     for path in sorted((folder / "votes").rglob("*.znv"), key=lambda path: (path.name[4:], path)):
         yield from messages_in(path.read_bytes())
 

@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what probes send with leases, and decisions that are not those of one table over all.
+"""Counts the messages of probes with leases, and decisions that differ from one table over all
+votes.
 
 Usage: python bench/scale_leases.py [--votes N] [--z Z ...]
 
-The stream is that of bench/scale.py: names by Zipf's law with exponent 1.15 from a million, 50,000
-users, each mostly at one of four probes, a window of ten minutes, 10,000 votes a second. The probes
-send a message a second; the counter decides when all have. A decision is right when it is that of
-one z-table over the votes of all probes in the order (time, probe, sequence, place).
+The stream is the stream of bench/scale.py: names by Zipf's law with exponent 1.15 from a million,
+50,000 users, each mostly at one of four probes, a window of ten minutes, 10,000 votes a second. The
+probes send a message a second; the counter decides after all have sent. A decision is right if it
+equals the decision of one z-table over the votes of all probes in the order (time, probe, sequence,
+place).
 """
 
 import argparse
@@ -31,7 +33,7 @@ from zanon_net._core import (
 )
 
 PROBES = 4
-ROAMING = 0.05  # part of the votes that are cast at any probe, not at the user's own
+ROAMING = 0.05  # part of the votes that are cast at any probe instead of the user's own
 START = 10**18
 
 Bools = npt.NDArray[np.bool_]
@@ -44,7 +46,7 @@ def chosen(votes: Votes, which: npt.NDArray[Any]) -> Votes:
 
 @dataclass
 class Probe:
-    """A probe: what it asked, and the place of each vote in the stream."""
+    """A probe: the votes that it sent, and the place of each vote in the stream."""
 
     number: int
     z: int
@@ -62,7 +64,8 @@ class Probe:
     def message(
         self, votes: Votes, places: npt.NDArray[np.int64], released: Bools, w: int
     ) -> bytes:
-        """The message after some votes; notes in `released` what own users suffice for."""
+        """Returns the message after some votes; notes in `released` the votes that own users
+        suffice for."""
         here = self.own.observe_columns(votes.t_ns, votes.user, votes.lo, votes.hi)
         released[places] = here
         self.own.advance(w)
@@ -91,19 +94,19 @@ class Probe:
 
 
 def probes_of(votes: Votes, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """The probe that sees each vote: the user's own, or any."""
+    """Returns the probe that sees each vote: the user's own, or any."""
     home = (votes.user >> np.uint64(7)).astype(np.int64) % PROBES
     away = rng.random(len(votes)) < ROAMING
     return np.where(away, rng.integers(0, PROBES, len(votes)), home)
 
 
 def ordered(votes: Votes, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The order of decisions: several votes have the same time."""
+    """Returns the order of decisions: several votes have the same time."""
     return np.lexsort((np.arange(len(votes)), at, votes.t_ns))
 
 
 def simulate(votes: Votes, at: npt.NDArray[np.int64], z: int) -> tuple[Bools, dict[str, int], int]:
-    """What is released, what was sent, and leases at the end."""
+    """Returns the released votes, the counts of sent votes, and the leases at the end."""
     released = np.zeros(len(votes), bool)
     settings = vote_settings(z, WINDOW_NS)
     probes = [Probe(n, z, settings) for n in range(PROBES)]
@@ -129,7 +132,7 @@ def simulate(votes: Votes, at: npt.NDArray[np.int64], z: int) -> tuple[Bools, di
 
 
 def exact(votes: Votes, order: npt.NDArray[np.int64], z: int) -> Bools:
-    """What one table over all releases."""
+    """Returns the votes that one table over all votes releases."""
     table, released = ZTable(z, WINDOW_NS), np.empty(len(votes), bool)
     for start in range(0, len(order), 1 << 16):
         places = order[start : start + (1 << 16)]

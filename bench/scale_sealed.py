@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the modes *sealed* and *threshold* of a counter of many probes cost, and what they release.
+"""Measures the cost of the modes *sealed* and *threshold* of a counter, and their releases.
 
 Usage: python bench/scale_sealed.py [--observations 2000000] [--epochs 1,2,4,8] [--repeat 3]
 
 The stream: names by Zipf's law (1.15) over 36 million, 50,000 users, 4 probes, 833 observations a
-second, z = 5 within 10 minutes. Exact is one z-table over the whole stream. Beyond exact is what
-threshold released and exact did not; openable, the rows for whose name and epoch the centre has z
-users' shares when the epoch ends, released or not. Costs are of one thread, the median of repeats,
-from Python, with the call spread over a message of 10,000 votes.
+second, z = 5 within 10 minutes. Exact is one z-table over the whole stream. Beyond exact are
+observations that threshold released and exact did not. Openable are rows for whose name and epoch
+the counter has z users' shares when the epoch ends, released or not. Costs are of one thread, the
+median of repeats, from Python, with the call spread over a message of 10,000 votes.
 """
 
 import argparse
@@ -53,20 +53,21 @@ def stream(observations: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def hashed(numbers: np.ndarray, salt: int) -> np.ndarray:
-    """Words that stand for keyed hashes (splitmix64)."""
+    """Returns words that replace keyed hashes (splitmix64)."""
     x = (numbers.astype(np.uint64) + np.uint64(salt)) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
     return x ^ (x >> np.uint64(31))
 
 
-# ---- what is released ---------------------------------------------------------------------------
+# ---- releases -----------------------------------------------------------------------------------
 
 
 def threshold_releases(
     columns: tuple[np.ndarray, ...], exact: np.ndarray, epochs: int
 ) -> np.ndarray:
-    """Which observations threshold releases: messages of 10,000 votes, decided at once."""
+    """Returns true for observations that threshold releases: messages of 10,000 votes, decided at
+    once."""
     t_ns, user, lo, hi = columns
     sealer = ThresholdSealer(KEY, z=Z, window_ns=WINDOW_NS, epochs=epochs)
     shard = ThresholdShard(z=Z, window_ns=WINDOW_NS, epochs=epochs)
@@ -118,11 +119,11 @@ def print_releases(observations: int, many: list[int]) -> None:
         print(f"| {epochs} | {share:.4f} | {beyond} | +{more / released.sum():.2%} | +{more} |")
 
 
-# ---- what it costs ------------------------------------------------------------------------------
+# ---- costs --------------------------------------------------------------------------------------
 
 
 def nanoseconds(work: Callable[[], object], calls: int, repeat: int) -> float:
-    """CPU time of a call."""
+    """Returns CPU time of a call."""
     times = []
     for _ in range(repeat):
         begin = time.process_time_ns()
@@ -132,7 +133,7 @@ def nanoseconds(work: Callable[[], object], calls: int, repeat: int) -> float:
 
 
 def message_of(names: int) -> bytes:
-    """A message of BATCH votes for so many names."""
+    """Returns a message of BATCH votes for `names` names."""
     writer = VoteWriter(1, 0, 1)
     numbers = np.arange(BATCH)
     words = (hashed(numbers, 1), hashed(numbers % names, 2), hashed(numbers % names, 3))
@@ -141,7 +142,7 @@ def message_of(names: int) -> bytes:
 
 
 def share_ns(z: int, names: int, repeat: int) -> float:
-    """A share, with four a vote: for popular names, or with polynomials that are new."""
+    """Returns the cost of a share, with four a vote: for popular names, or with new polynomials."""
     plain, nothing = message_of(names), [b""] * BATCH
     sealer = ThresholdSealer(KEY, z=z, window_ns=WINDOW_NS)
     without = nanoseconds(lambda: read_votes(plain), BATCH, repeat)
@@ -194,7 +195,7 @@ def print_costs(repeat: int) -> None:
 
 
 def main() -> None:
-    """Print all tables."""
+    """Prints all tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--observations", type=int, default=2_000_000)
     parser.add_argument("--epochs", default="1,2,4,8")

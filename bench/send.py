@@ -60,7 +60,7 @@ class Rate:
 
 
 def ours(data: bytes, seconds: float) -> Rate:
-    """Our sender; what found the queue full does not count."""
+    """Measures zanon_net's sender; packets that found the queue full do not count."""
     sender = PacketSender("b")
     began, used = time.monotonic(), time.process_time()
     while time.monotonic() - began < seconds:
@@ -73,7 +73,7 @@ def ours(data: bytes, seconds: float) -> Rate:
 
 
 def program(command: Sequence[str | Path], rate: Callable[[str], float]) -> Rate:
-    """A program, which prints what `rate` reads its frames a second from."""
+    """Returns a program, which prints what `rate` reads its frames a second from."""
     before, began = os.times(), time.monotonic()
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     took, after = time.monotonic() - began, os.times()
@@ -84,13 +84,13 @@ def program(command: Sequence[str | Path], rate: Callable[[str], float]) -> Rate
 
 
 def bare_rate(said: str) -> float:
-    """The rate of the bare sender, without frames that found the queue full."""
+    """Returns the rate of the bare sender, without frames that found the queue full."""
     sent, _octets, lost, took = said.split()
     return (int(sent) - int(lost)) / float(took)
 
 
 def tcpreplay_rate(said: str) -> float:
-    """The rate that tcpreplay gives itself."""
+    """Returns the rate that tcpreplay gives itself."""
     found = RATED.search(said)
     if found is None:
         raise SystemExit("tcpreplay does not say how fast it was")
@@ -98,7 +98,7 @@ def tcpreplay_rate(said: str) -> float:
 
 
 def measure(senders: Mapping[str, Callable[[], Rate]], runs: int) -> dict[str, Rate]:
-    """The median rates of each; they take turns."""
+    """Returns the median rates of each; they take turns."""
     rates: dict[str, list[Rate]] = {name: [] for name in senders}
     for _ in range(runs):
         for name, send in senders.items():
@@ -111,7 +111,7 @@ def measure(senders: Mapping[str, Callable[[], Rate]], runs: int) -> dict[str, R
 
 
 def row(name: str, rates: Mapping[str, Rate]) -> str:
-    """A line of the table."""
+    """Returns a line of the table."""
     cells = [name]
     for sender in ("ours", "bare", "tcpreplay"):
         rate = rates.get(sender)
@@ -123,7 +123,7 @@ def row(name: str, rates: Mapping[str, Rate]) -> str:
 
 
 def main() -> int:
-    """Measure both kinds of frames; print a table."""
+    """Measures both kinds of frames; prints a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

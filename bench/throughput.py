@@ -1,21 +1,20 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the packets a second of a run, beside other tools and beside reading alone.
+"""Measures the packets a second of a run, of other tools, and of reading alone.
 
 Usage: python bench/throughput.py [--bytes 500M] [--repeat 5] [--profiles isp,min64,storm]
 
 The script generates the traces and measures all tools on them in turn, each in a process of its
-own. `flows` has 500,000 flows that are all live, `flowsx3` the same with three times as many
-packets; the other profiles are gen_trace.py's; "x4" at the end of a name means four times as much
-data in each flow.
-A trace is written anew before each turn, in writes of 4 MiB: the age and the manner of the writing
-decide how much of the trace the page cache holds, and in pages of which size; reading small ones
-costs up to twice as much. Ours, NFStream and mercury-python are measured inside their processes,
-without the start of Python and its imports; nfpcapd and ndpiReader, which are programs, with their
-start. The names that we find are compared with the truth.
+own. `flows` has 500,000 flows that are all live, `flowsx3` has three times as many packets; the
+other profiles are gen_trace.py's. "x4" at the end of a name means four times as much data in each
+flow. A trace is written again before each turn, in writes of 4 MiB. The age and the manner of the
+writing decide how much of the trace the page cache contains, and in pages of which size. Reading
+small pages costs up to twice as much. zanon_net, NFStream and mercury-python are measured inside
+their processes, without the start of Python and its imports. nfpcapd and ndpiReader, which are
+programs, are measured with their start. The names that zanon_net finds are compared with the truth.
 
 NFStream, mercury-python and ndpiReader get the first part of each trace: they take much longer, and
-for mostly new flows more memory than there is. Tools that are not installed are named as such.
+for mostly new flows more memory than there is. Tools that are not installed are listed.
 """
 
 import argparse
@@ -41,8 +40,8 @@ from zanon_net.config.parse import parse_size
 
 HERE = Path(__file__).resolve().parent
 TOOLS = HERE / "throughput_tools.py"
-PART_BYTES = 300_000_000  # of a trace, for slow tools: their start is negligible beside it
-SMALL_PART_BYTES = 60_000_000  # the same where each new flow takes them memory
+PART_BYTES = 300_000_000  # of a trace, for slow tools; their start is negligible in comparison
+SMALL_PART_BYTES = 60_000_000  # of a trace, for tools that take memory for each new flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Tool:
 
 
 def spend(command: Sequence[str], reports: bool = False) -> tuple[Turn, str]:
-    """Run a child to its end; raise SystemExit with its last words if it fails."""
+    """Runs a child to its end; raises SystemExit with its last words if it fails."""
     with tempfile.TemporaryFile("w+") as out:
         began = time.monotonic()
         child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
@@ -84,12 +83,12 @@ def spend(command: Sequence[str], reports: bool = False) -> tuple[Turn, str]:
 
 
 def own(tool: str, *more: str) -> Callable[[Path], Sequence[str]]:
-    """The command of a tool of throughput_tools.py."""
+    """Returns the command of a tool of throughput_tools.py."""
     return lambda trace: [sys.executable, str(TOOLS), tool, str(trace), *more]
 
 
 def find_tools(scratch: Path) -> tuple[list[Tool], list[str]]:
-    """Return the tools to measure, and the names of those that are not installed."""
+    """Returns the tools to measure, and the names of the missing tools."""
     walk, missing = scratch / "walk", []
     subprocess.run(["cc", "-O2", str(HERE / "walk.c"), "-o", str(walk)], check=True)
     tools = [
@@ -119,7 +118,7 @@ def find_tools(scratch: Path) -> tuple[list[Tool], list[str]]:
 
 
 def cut(trace: Path, out: Path, most: int) -> tuple[int, int]:
-    """Write the first records, at most `most` bytes; return packets and bytes of packets."""
+    """Writes the first records, at most `most` bytes; returns packets and bytes of packets."""
     packets = octets = 0
     with trace.open("rb") as file, out.open("wb", buffering=WRITE_BYTES) as part:
         part.write(file.read(24))
@@ -134,7 +133,7 @@ def cut(trace: Path, out: Path, most: int) -> tuple[int, int]:
 def generate(
     profile: str, size: str, scratch: Path, seed: int = 1
 ) -> tuple[Path, dict[str, object]]:
-    """Write a trace and its truth."""
+    """Writes a trace and its truth."""
     trace, truth = scratch / f"{profile}.pcap", scratch / f"{profile}.json"
     kind, _, data = profile.partition("x")
     if kind == "flows":
@@ -147,27 +146,27 @@ def generate(
 
 
 def renew(trace: Path) -> None:
-    """Write a trace anew, so that the page cache holds all of it, in large pieces.
+    """Writes a trace again, so that the page cache contains all of it, in large pieces.
 
-    Some machines drop pages that nobody reads within a minute. The kernel then reads them back one
+    Some machines drop pages that are not read within a minute. The kernel then reads them back one
     by one, in the time of the tool whose turn it is.
     """
     anew = trace.with_suffix(".anew")
     with trace.open("rb") as old, anew.open("wb", buffering=0) as new:
         shutil.copyfileobj(old, new, WRITE_BYTES)
-        os.fsync(new.fileno())  # nothing is written to disk while somebody is measured
+        os.fsync(new.fileno())  # nothing is written to disk during a measurement
     anew.replace(trace)
 
 
 def machine() -> str:
-    """Say when and where is measured."""
+    """Returns the time and the machine of the measurement."""
     processor = platform.processor() or platform.machine()
     return (f"{datetime.now(UTC).date()}, {processor}, {os.cpu_count()} cores, "
             f"{platform.platform()}")  # fmt: skip
 
 
 def middle(turns: Sequence[Turn]) -> Turn:
-    """The medians."""
+    """Returns the medians."""
     return Turn(
         statistics.median(turn.cpu_s for turn in turns),
         statistics.median(turn.wall_s for turn in turns),
@@ -176,7 +175,7 @@ def middle(turns: Sequence[Turn]) -> Turn:
 
 
 def print_row(name: str, packets: int, octets: int, turn: Turn, first_ns: float) -> float:
-    """Print a line of the table and return ns a packet."""
+    """Prints a line of the table and returns ns a packet."""
     each_ns = turn.cpu_s / packets * 1e9
     ratio = f"{each_ns / first_ns:.1f}" if first_ns else "1.0"
     print(
@@ -188,7 +187,7 @@ def print_row(name: str, packets: int, octets: int, turn: Turn, first_ns: float)
 
 
 def check_names(trace: Path, truth: dict[str, object]) -> str:
-    """Say whether a run finds each name of the trace, as often as it is there."""
+    """Returns whether a run finds each name of the trace, in the number of its occurrences."""
     _, text = spend([sys.executable, str(TOOLS), "names", str(trace)])
     found = json.loads(text.splitlines()[-1])
     same = found["names_sha256"] == truth["names_sha256"]
@@ -196,7 +195,7 @@ def check_names(trace: Path, truth: dict[str, object]) -> str:
 
 
 def measure(profile: str, arguments: argparse.Namespace, scratch: Path) -> bool:
-    """Measure all tools on one trace; return whether the names were right."""
+    """Measures all tools on one trace; returns true if the names were right."""
     tools, missing = find_tools(scratch)
     trace, truth = generate(profile, arguments.bytes, scratch)
     part = scratch / "part.pcap"
@@ -230,7 +229,7 @@ def measure(profile: str, arguments: argparse.Namespace, scratch: Path) -> bool:
 
 
 def main() -> int:
-    """Measure; 1 when a name was wrong."""
+    """Measures; returns 1 if a name was wrong."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -21,20 +21,20 @@ from typing import Any
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process, and of its children that have ended."""
+    """Returns CPU seconds of this process, and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def timed(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the result of `work`, with its CPU and wall seconds."""
+    """Returns the result of `work`, with its CPU and wall seconds."""
     cpu, wall = cpu_seconds(), time.monotonic()
     result = work()
     return result | {"cpu_s": cpu_seconds() - cpu, "wall_s": time.monotonic() - wall}
 
 
 def ours(trace: str, columns: str = "core,layer7", workers: str = "1") -> dict[str, Any]:
-    """The whole job with the defaults, written to a folder in memory where there is one."""
+    """Runs the whole job with the defaults, written to a folder in memory if there is one."""
     from zanon_net import Config, run  # imported here, before the clock starts
 
     config = Config().replace(columns=columns, workers=int(workers))
@@ -50,7 +50,7 @@ def ours(trace: str, columns: str = "core,layer7", workers: str = "1") -> dict[s
 
 
 def names(trace: str) -> dict[str, Any]:
-    """The digest of the names of a run that releases them all."""
+    """Returns the digest of the names of a run that releases them all."""
     from zanon_net import Config, run
 
     config = Config().replace(z=1, format="observations")
@@ -102,7 +102,7 @@ def mercury(trace: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Take one tool's turn."""
+    """Takes one tool's turn."""
     tool, trace, *more = sys.argv[1:]
     work: dict[str, Callable[..., dict[str, Any]]] = {
         "ours": ours,

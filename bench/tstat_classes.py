@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of differences between a flow of ours and Tstat's, as in conformance.md's table."""
+"""Classes of differences between a flow of zanon_net and Tstat's, as in conformance.md's table."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ NAMES = {"c_tls_SNI", "http_hostname", "quic_SNI", "fqdn", "s_tls_SCN"}
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One column of one flow that is not the same."""
+    """A column of a flow that differs."""
 
     path: str
     log: str
@@ -28,7 +28,7 @@ class Difference:
 
 
 def number(text: str) -> float:
-    """The number in a column, 0 where it holds something else."""
+    """Returns the number in a column, 0 if it is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -143,6 +143,6 @@ CLASSES: list[tuple[str, Callable[[Difference], bool]]] = [
 
 
 def class_of(difference: Difference) -> str:
-    """The class of a difference, or "not explained"."""
+    """Returns the class of a difference, or "not explained"."""
     fits = (name for name, predicate in CLASSES if predicate(difference))
     return next(fits, "not explained")

@@ -69,12 +69,13 @@ class Result:
             self.differences.append(difference)
 
     def share(self, log: str, column: str) -> float:
-        """The part of Tstat's flows that agree, 0 to 1."""
+        """Returns the part of Tstat's flows that agree, 0 to 1."""
         key = (log, column)
         return self.agree[key] / self.flows[key] if self.flows[key] else 1.0
 
     def share_decoded_alike(self, log: str, column: str) -> float:
-        """The same, without the differences that come from decoding more, or less, of a frame."""
+        """Returns the agreeing part, without the differences that come from decoding more, or less,
+        of a frame."""
         key = (log, column)
         n = self.flows[key] - sum(
             (d.log, d.column) == key and is_decoding(d) for d in self.differences
@@ -91,7 +92,7 @@ class Result:
 
 
 def rows_of(lines: list[str]) -> list[Row]:
-    """The lines of a log by column name; the first line is its header."""
+    """Returns the lines of a log by column name; the first line is its header."""
     if not lines:
         return []
     columns = [word.rpartition("#")[2].partition(":")[0] for word in lines[0].split(" ")]
@@ -120,7 +121,7 @@ def our_logs(path: Path, config: Config) -> dict[str, list[Row]]:
 
 
 def is_special(text: str) -> bool:
-    """Whether our logs have "-" in place of the address."""
+    """Returns true if zanon_net's logs have "-" in place of the address."""
     address = ipaddress.ip_address(text)
     special = address.is_unspecified or address.is_loopback or address.is_link_local
     return special or address.is_multicast or text == "255.255.255.255"
@@ -143,14 +144,14 @@ class Mapper:
         )
 
     def __call__(self, text: str, t_ms: float) -> str:
-        """The address as our logs have it in a flow that began at t_ms."""
+        """Returns the address as our logs have it in a flow that began at t_ms."""
         if text == "-" or is_special(text):
             return "-"
         return self._keys.pseudonym(int(t_ms * 1e6), text)[0]
 
 
 def start_ms(row: Mapping[str, str]) -> float:
-    """The start of a flow in ms since 1970."""
+    """Returns the start of a flow in ms since 1970."""
     return float(row["first" if "first" in row else "c_first_abs"])
 
 
@@ -168,7 +169,7 @@ class Ours:
         return (log[4:7], row["c_ip"], row["c_port"], row["s_ip"], row["s_port"])
 
     def take(self, log: str, row: Mapping[str, str]) -> tuple[str, Row] | None:
-        """The flow of this tuple that began closest to this one."""
+        """Returns the flow of this tuple that began closest to this one."""
         same = self._flows.get(self._key(log, row))
         if not same:
             return None
@@ -178,7 +179,7 @@ class Ours:
         return best
 
     def left(self) -> Iterator[tuple[str, Row]]:
-        """The flows that nothing was matched with."""
+        """Yields the flows that nothing was matched with."""
         for flows in self._flows.values():
             yield from flows
 
@@ -187,7 +188,8 @@ class Ours:
 
 
 def plain_name(text: str) -> str:
-    """A name as our logs have it: lower case, no port, no final dot; an IP literal is no name."""
+    """Returns a name as our logs have it: lower case, no port, no final dot; an IP literal is no
+    name."""
     name = text.lower().rstrip(".")
     name = re.sub(r":[0-9]*$", "", name) if name.count(":") == 1 else name
     try:
@@ -212,7 +214,7 @@ def without_slips(column: str, theirs: str, flow: Mapping[str, str]) -> str:
 
 
 def same(column: str, theirs: str, ours: str) -> bool:
-    """Whether the values of a column agree."""
+    """Returns true if the values of a column agree."""
     if theirs == ours:
         return True
     if column in NAMES:
@@ -228,7 +230,7 @@ def same(column: str, theirs: str, ours: str) -> bool:
 def compare_flow(
     result: Result, path: str, flow: tuple[str, Row], found: tuple[str, Row] | None
 ) -> None:
-    """Counts one of Tstat's flows and, where we have it too, each of its columns."""
+    """Counts one of Tstat's flows and, if zanon_net has it, too, each of its columns."""
     log, row = flow
     mine = found[1] if found else {}
     other = found[0] if found else "-"
@@ -248,7 +250,7 @@ def compare_flow(
 def compare_capture(
     result: Result, corpus: Path, entry: Mapping[str, object], config: Config, mapper: Mapper
 ) -> None:
-    """Compares what Tstat logged for one capture; `entry` is a line of tstat.jsonl."""
+    """Compares Tstat's logs of one capture; `entry` is a line of tstat.jsonl."""
     path = str(entry["path"])
     logs = entry["logs"]
     assert isinstance(logs, dict)

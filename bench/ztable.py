@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the speed and memory of the z-table, beside tables that one could use in its place.
+"""Measures the speed and memory of the z-table, and of tables that could replace it.
 
 Usage: python bench/ztable.py [--only PART ...] [--size F] [--repeat N] [--patience S] [--plot SVG]
 
-Parts: live, window, large-z, hundred-million, growth, single, calls, hostile; all if none is named.
---size scales the number of observations, names and users: 1 is what the figures are stated for
-(16 GB of memory, about half an hour), 0.001 a smoke test. Every case runs in a process of its own;
-time is CPU time, the median of the repeats, with the slowest and the fastest; before each, the
-script waits up to --patience seconds for a quiet machine. The tables in Python get the first
-2,000,000 and 250,000 observations of a stream only, once. "zanon-net" is ZTable.observe_batch in
-Python, hashing included, 50,000 observations a call.
+Parts: live, window, large-z, hundred-million, growth, single, calls, hostile; all without --only.
+--size scales the number of observations, names and users: 1 is the size of the stated figures (16
+GB of memory, about half an hour), 0.001 a smoke test. Every case runs in a process of its own. Time
+is CPU time, the median of the repeats, with the slowest and the fastest. Before each, the script
+waits up to --patience seconds for a quiet machine. The tables in Python get the first 2,000,000 and
+250,000 observations of a stream only, once. "zanon-net" is ZTable.observe_batch in Python, hashing
+included, 50,000 observations a call.
 """
 
 import argparse
@@ -31,11 +31,11 @@ from ztable_tables import MILLION, SPEED_HEADER, Line, Plan, goal, name_of, spee
 
 DAY_NS = 86_400 * 10**9
 WINDOW_NS = 10 * 10**9
-COLLIDING_CPP = 20_000  # names that collide for the C++ table: the square of that is its cost
+COLLIDING_CPP = 20_000  # names that collide for the C++ table, whose cost is quadratic in them
 
 
 def slow_peers(plan: Plan, stream: Stream, setting: Setting) -> list[Line]:
-    """The tables in Python, which get the first observations of the stream only, once."""
+    """Returns the tables in Python, which get the first observations of the stream only, once."""
     first = ((Who.ORDERED, 2 * MILLION), (Who.ZANON, MILLION // 4))
     return [
         Line(Case(who, replace(stream, observations=plan.scaled(n)), setting)) for who, n in first
@@ -43,7 +43,7 @@ def slow_peers(plan: Plan, stream: Stream, setting: Setting) -> list[Line]:
 
 
 def live(plan: Plan) -> str:
-    """All tuples live."""
+    """Returns All tuples live."""
     stream = plan.zipf(10 * MILLION)
     setting = Setting(10, DAY_NS)
     small = replace(setting, keep=16)
@@ -57,7 +57,7 @@ def live(plan: Plan) -> str:
 
 
 def window(plan: Plan) -> str:
-    """A window of ten seconds, and its memory."""
+    """Returns a window of ten seconds, and its memory."""
     width = plan.scaled(WINDOW_NS // STEP_NS) * STEP_NS
     stream = plan.zipf(10 * MILLION)
     setting = Setting(10, width)
@@ -93,7 +93,7 @@ def large_z(plan: Plan) -> str:
 
 
 def hundred_million(plan: Plan) -> str:
-    """A hundred million live tuples: ten times the observations, names and users."""
+    """Returns a hundred million live tuples: ten times the observations, names and users."""
     stream = plan.zipf(104 * MILLION, 10 * MILLION)
     setting = Setting(10, DAY_NS, max_tuples=1 << 28)
     small = replace(setting, keep=16)
@@ -109,7 +109,7 @@ def hundred_million(plan: Plan) -> str:
 
 
 def reserved(plan: Plan, case: Case) -> str:
-    """The same with all memory of caps that just hold the stream taken beforehand."""
+    """Measures with all memory of the caps reserved; the caps just suffice for the stream."""
     caps = {"max_tuples": plan.scaled(102 * MILLION), "max_attributes": plan.scaled(7_500_000)}
     case = replace(case, setting=replace(case.setting, reserve=True, **caps))
     result = plan.measure(case)
@@ -184,7 +184,7 @@ def growth(plan: Plan, plot: Path | None) -> str:
 
 
 def draw(points: Sequence[Growth], names: Sequence[str], path: Path) -> None:
-    """Write the plot."""
+    """Writes the plot."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
@@ -215,7 +215,7 @@ def single(plan: Plan) -> str:
 
 
 def calls(plan: Plan) -> str:
-    """The worst single call."""
+    """Returns the worst single call."""
     fill = plan.scaled(10 * MILLION)
     ranks = plan.scaled(MILLION)
     stream = Stream(2 * fill, ranks, ranks)
@@ -283,7 +283,7 @@ def hostile(plan: Plan) -> str:
 
 
 def conditions(plan: Plan, began: datetime) -> str:
-    """The machine, the time, and how quiet it was."""
+    """Returns the machine, the time, and the load before the cases."""
     info = Path("/proc/cpuinfo").read_text()
     model = next((line.split(":")[1] for line in info.split("\n") if "model name" in line), "")
     busy = plan.laboratory.busy
@@ -298,7 +298,7 @@ def conditions(plan: Plan, began: datetime) -> str:
 
 
 def main() -> None:
-    """Run the parts asked for and print their tables."""
+    """Runs the requested parts and prints their tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", nargs="+", metavar="PART", default=[])
     parser.add_argument("--size", type=float, default=1.0)

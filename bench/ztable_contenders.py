@@ -43,20 +43,20 @@ class Setting:
     keep: int | None = None
     max_tuples: int = 1 << 27
     max_attributes: int = MAX_ATTRIBUTES
-    reserve: bool = False  # all memory of the caps when the table is opened
+    reserve: bool = False  # reserve all memory of the caps when the table is opened
 
 
 class Contender(Protocol):
     """A z-table that can be fed."""
 
     def run(self, columns: Columns) -> float:
-        """CPU seconds for the observations."""
+        """Returns CPU seconds for the observations."""
 
     def memory(self) -> int:
         """Bytes as the table itself says, or 0."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Gives everything back."""
 
 
 class Batch:
@@ -133,7 +133,7 @@ class Ordered:
 
 
 class Zanon:
-    """zanon 0.3.4 by the authors of the paper. It writes files: here into a folder of its own."""
+    """zanon 0.3.4 by the authors of the paper. It writes files, here into a folder of its own."""
 
     def __init__(self, setting: Setting) -> None:
         from zanonymity.zanon import zanon  # type: ignore[import-not-found]
@@ -167,7 +167,7 @@ class Zanon:
 
 
 def compile_shared(folder: Path) -> None:
-    """Compile the C++ table and the timing of single calls into `folder`."""
+    """Compiles the C++ table and the timing of single calls into `folder`."""
     flags = ["-O2", "-fPIC", "-shared"]
     names = ("arena", "clock", "error", "hash")
     base = [CSRC / "util" / f"{name}.c" for name in names]
@@ -180,7 +180,7 @@ def compile_shared(folder: Path) -> None:
 
 
 def pointers(columns: Columns) -> ctypes.Array[ctypes.c_void_p]:
-    """The three columns as C takes them; valid while they live."""
+    """Returns the three columns as C takes them; valid while they live."""
     arrays = (columns.t_ns, columns.user, columns.name)
     return (ctypes.c_void_p * 3)(*(array.ctypes.data for array in arrays))
 
@@ -221,14 +221,14 @@ class Shared:
 
 
 def list_buckets(folder: Path, names: int) -> int:
-    """The number of buckets of the C++ table with so many names."""
+    """Returns the number of buckets of the C++ table with `names` names."""
     library = ctypes.CDLL(str(folder / "list.so"))
     library.list_buckets.restype = ctypes.c_uint64
     return int(library.list_buckets(ctypes.c_uint64(names)))
 
 
 def make(who: Who, setting: Setting, folder: Path) -> Contender:
-    """A new table of this kind; raise ModuleNotFoundError when its package is missing."""
+    """Returns a new table of this kind; raises ModuleNotFoundError if its package is missing."""
     match who:
         case Who.BATCH:
             return Batch(setting)

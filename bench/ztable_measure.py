@@ -47,9 +47,9 @@ class Result:
     fill_seconds: list[float] = field(default_factory=list)
     kernel_seconds: list[float] = field(default_factory=list)  # of all, as the kernel guesses it
     open_seconds: list[float] = field(default_factory=list)  # not among the others
-    memory: int = 0  # as the table says, or as the process grew if it does not
-    resident: int = 0  # as the process grew
-    peak: int = 0  # the highest the table said on the way
+    memory: int = 0  # as the table reports it, or the growth of the process if it does not
+    resident: int = 0  # the growth of the process
+    peak: int = 0  # the largest value that the table reported
     missing: str = ""
 
     @property
@@ -75,7 +75,7 @@ def resident_bytes() -> int:
 
 
 def feed(case: Case, table: Contender, columns: Columns, result: Result) -> tuple[float, float]:
-    """Feed everything; return the CPU seconds of the first `fill` observations and of the rest."""
+    """Feeds everything; returns CPU seconds of the first `fill` observations and of the rest."""
     seconds = [0.0, 0.0]
     kernel = 0.0
     for part, span in enumerate(((0, case.fill), (case.fill, len(columns)))):
@@ -89,7 +89,7 @@ def feed(case: Case, table: Contender, columns: Columns, result: Result) -> tupl
 
 
 def run_once(case: Case, columns: Columns, folder: Path, result: Result) -> None:
-    """Feed everything to a new table and note the cost."""
+    """Feeds everything to a new table and notes the cost."""
     before = resident_bytes()
     table = make(case.who, case.setting, folder)
     result.open_seconds.append(getattr(table, "open_seconds", 0.0))
@@ -103,7 +103,7 @@ def run_once(case: Case, columns: Columns, folder: Path, result: Result) -> None
 
 
 def measure_here(case: Case, folder: Path) -> Result:
-    """Measure in this process."""
+    """Measures in this process."""
     columns = case.stream.columns()
     window = case.setting.window_ns // max(int(np.diff(columns.t_ns[:2]).sum()), 1) + 1
     live = columns.distinct(min(window, len(columns)))
@@ -144,7 +144,7 @@ def calls_here(case: Case, folder: Path) -> tuple[list[float], list[float]]:
 
 
 def busy_share(seconds: float) -> float:
-    """The part of all processors' time that was in use, now."""
+    """Returns the part of all processors' time that was in use, now."""
 
     def read() -> tuple[int, int]:
         ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
@@ -182,6 +182,6 @@ class Laboratory:
             return child.submit(measure_here, case, self.folder).result()
 
     def calls(self, case: Case) -> tuple[list[float], list[float]]:
-        """The single calls of one case, in a child."""
+        """Returns the single calls of one case, in a child."""
         with self._child() as child:
             return child.submit(calls_here, case, self.folder).result()

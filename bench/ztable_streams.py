@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The observations that bench/ztable.py feeds: Zipf streams, and those of an adversary."""
+"""Observations for bench/ztable.py: Zipf streams, and streams of an adversary."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -78,10 +78,11 @@ def zipf(rng: np.random.Generator, n: int, ranks: int) -> Numbers:
 
 
 def fnv_names(n: int) -> Numbers:
-    """Different eight-byte numbers whose FNV-1a hashes (of their bytes) end in sixteen zeros.
+    """Returns different eight-byte numbers whose FNV-1a hashes (of their bytes) end in sixteen
+    zeros.
 
     The last two bytes are searched for: the last sets the lower eight bits, so one in 256 values of
-    the last but one serves.
+    the byte before it serves.
     """
     mask = np.uint64(0xFFFF)
     prime = np.uint64(FNV_PRIME & 0xFFFF)
@@ -92,7 +93,7 @@ def fnv_names(n: int) -> Numbers:
     end = np.zeros(len(stem), dtype=np.uint64)
     found = np.zeros(len(stem), dtype=bool)
     for byte in range(256):
-        last = ((state ^ np.uint64(byte)) * prime) & mask  # its low byte is what is left to set
+        last = ((state ^ np.uint64(byte)) * prime) & mask  # its low byte remains to be set
         good = (last >> np.uint64(8) == 0) & ~found
         end[good] = np.uint64(byte) | last[good] << np.uint64(8)
         found |= good
@@ -127,7 +128,7 @@ class Stream:
                 return fnv_names(n)
 
     def columns(self) -> Columns:
-        """The same observations each time."""
+        """Returns the observations, equal in each call."""
         rng = np.random.default_rng(1)
         n = self.observations
         t_ns = START_NS + np.arange(n, dtype=np.int64) * STEP_NS
@@ -140,6 +141,6 @@ class Stream:
             user = np.zeros(n, np.uint64)
         if self.kind is Kind.BURST:
             t_ns = START_NS + np.arange(n, dtype=np.int64)
-            t_ns[-BURST_TAIL - 1] += BURST_NS - n  # the one that stays
+            t_ns[-BURST_TAIL - 1] += BURST_NS - n  # the user who stays
             t_ns[-BURST_TAIL:] += BURST_NS
         return Columns(t_ns, user, name)

@@ -14,18 +14,18 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan that the options ask for."""
+    """The plan of the options."""
 
     laboratory: Laboratory
     size: float
     repeats: int
 
     def scaled(self, n: int) -> int:
-        """A number of observations, names or users at this size."""
+        """Returns a number of observations, names or users at this size."""
         return max(int(n * self.size), 100)
 
     def zipf(self, observations: int, names: int = MILLION) -> Stream:
-        """As many users as names."""
+        """Returns a stream with as many users as names."""
         ranks = self.scaled(names)
         return Stream(self.scaled(observations), ranks, ranks)
 
@@ -35,7 +35,7 @@ class Plan:
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table under a heading."""
+    """Returns a Markdown table under a heading."""
     lines = [f"### {title}", "", "| " + " | ".join(header) + " |"]
     lines.append("|---" + "|---:" * (len(header) - 1) + "|")
     lines += ["| " + " | ".join(row) + " |" for row in rows]
@@ -43,14 +43,14 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> s
 
 
 def name_of(who: Who, setting: Setting) -> str:
-    """The name of a row."""
+    """Returns the name of a row."""
     if who not in (Who.BATCH, Who.SINGLE):
         return who.value
     return f"{who.value}, keep={setting.keep}" + (", reserved" if setting.reserve else "")
 
 
 def goal(fastest: bool, value: float, wanted: float | None) -> str:
-    """A target and whether it was reached; an empty cell without one."""
+    """Returns a target and whether it was reached; an empty cell without one."""
     if wanted is None:
         return ""
     reached = value >= wanted if fastest else value <= wanted
@@ -80,7 +80,7 @@ SPEED_HEADER = (
 
 
 def speed_row(line: Line, result: Result) -> list[str]:
-    """The cells of one line."""
+    """Returns the cells of one line."""
     name = name_of(line.case.who, line.case.setting)
     if result.missing:
         return [name, result.missing] + ["-"] * (len(SPEED_HEADER) - 2)
@@ -116,7 +116,7 @@ def ratios(lines: Sequence[Line], results: Sequence[Result]) -> str:
 
 
 def speed(plan: Plan, title: str, lines: Sequence[Line]) -> str:
-    """The table of some lines, and the ratios."""
+    """Returns the table of some lines, and the ratios."""
     results = [plan.measure(line.case) for line in lines]
     rows = [speed_row(line, result) for line, result in zip(lines, results, strict=True)]
     return table(title, SPEED_HEADER, rows) + "\n" + ratios(lines, results)

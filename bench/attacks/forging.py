@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to release a rare name by forging the other users who share it.
+"""Measures the cost of releasing a rare name by forging the other users who share it.
 
-Knowledge: the name, and when its one real visitor comes; the attacker sends packets past the tap.
-A capture holds the packets of n forged users in one way, and then the real visitor: a DNS question
-with its answer, and a TLS connection. The command says whether a record names the visitor's host:
-one of TLS, or one of DNS. Of n, z - 2 must never suffice; z - 1 do where a way works at all; where
-they do not, 300 do not either.
+Knowledge: the name, and the time of its one real visitor; the attacker sends packets past the tap.
+A capture has the packets of n forged users in one way, and then the real visitor: a DNS question
+with its answer, and a TLS connection. The command shows whether a record names the visitor's host:
+a record of TLS, or of DNS. z - 2 forged users must never suffice. z - 1 suffice if a way works at
+all; if it does not work, 300 do not suffice either.
 """
 
 import json
@@ -35,7 +35,7 @@ NAME = RARE.encode()
 Z, MANY = 20, 300
 NETWORKS = "10.0.0.0/8,2001:db8::/32"
 STEP_NS = 1_000_000
-Packet = tuple[bool, bytes]  # whether the attacker sends it, and the packet
+Packet = tuple[bool, bytes]  # true if the attacker sends it, and the packet
 Address = IPv4Address | IPv6Address
 RESOLVER = ip_address("203.0.113.53")
 SERVERS = {4: ip_address("203.0.113.80"), 6: ip_address("2001:db9::80")}
@@ -43,7 +43,7 @@ HELLO = hello_record(NAME, HelloShape(), Dice("forging"))
 
 
 def in_ip(source: Address, target: Address, protocol: int, payload: bytes) -> bytes:
-    """An IP packet."""
+    """Returns an IP packet."""
     ends = source.packed + target.packed
     if source.version == 6:
         return struct.pack(">IHBB", 6 << 28, len(payload), protocol, 64) + ends + payload
@@ -59,13 +59,13 @@ def tcp(
     numbers: tuple[int, int],
     payload: bytes = b"",
 ) -> bytes:
-    """A TCP segment."""
+    """Returns a TCP segment."""
     header = struct.pack(">HHIIBBHHH", *ports, *numbers, 0x50, flags, 8192, 0, 0)
     return in_ip(source, target, 6, header + payload)
 
 
 def question(user: Address, ident: int, *, forged: bool) -> list[Packet]:
-    """A DNS question and the resolver's answer, which nobody has to forge."""
+    """Returns a DNS question and the resolver's answer, which is not forged."""
     labels, port = dns_labels(NAME), 2000 + ident
     out = dns_query(ident, labels, 1, edns=False)
     back = dns_response(ident, labels, 1, [SERVERS[4].packed])
@@ -75,7 +75,8 @@ def question(user: Address, ident: int, *, forged: bool) -> list[Packet]:
 
 
 def connection(user: Address, number: int, *, forged: bool, shows: str = "SACH") -> list[Packet]:
-    """A connection up to its hello; of SYN (S), SYN-ACK (A), ACK (C) and hello (H) some."""
+    """Returns a connection up to its hello: the packets SYN (S), SYN-ACK (A), ACK (C) and hello (H)
+    that `shows` names."""
     server, ports = SERVERS[user.version], (3000 + number, 443)
     isn, other = 1_000_000 + number, 2_000_000 + number
     ours = (isn + 1, other + 1)
@@ -89,17 +90,17 @@ def connection(user: Address, number: int, *, forged: bool, shows: str = "SACH")
 
 
 def stranger(number: int) -> Address:
-    """An address that the attacker may forge."""
+    """Returns an address that the attacker may forge."""
     return ip_address("10.1.0.0") + number + 1
 
 
 def of_one_customer(number: int) -> Address:
-    """An address of a customer with a /56: each in a /64 of its own."""
+    """Returns an address of a customer with a /56: each in a /64 of its own."""
     return ip_address("2001:db8:1:100::1") + ((number % 256) << 64) + (number // 256)
 
 
 def of_one_link(number: int) -> Address:
-    """An address of a /64."""
+    """Returns an address of a /64."""
     return ip_address("2001:db8:1:100::1") + number
 
 
@@ -126,7 +127,7 @@ SETTINGS = {
 
 
 def available(options: tuple[str, ...]) -> bool:
-    """Whether this build has the options, and values such as `own`."""
+    """Returns true if this build has the options, and values such as `own`."""
     said = known_options()
     if options[:1] == ("--dns-votes",):
         return "own" in said[said.index("--dns-votes") :][:400] or options[1] == "no"
@@ -134,7 +135,7 @@ def available(options: tuple[str, ...]) -> bool:
 
 
 def capture(way: str, forged: int) -> Iterator[Packet]:
-    """The packets of the forged users, then those of the real visitor."""
+    """Yields the packets of the forged users, then the packets of the real visitor."""
     for i in range(forged):
         yield from WAYS[way](i)
     visitor = ip_address("10.9.9.9")
@@ -144,7 +145,7 @@ def capture(way: str, forged: int) -> Iterator[Packet]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it: which records name the host, and what the attacker sent."""
+    """Result of an attempt: the records that name the host, and the packets of the attacker."""
 
     tls: bool
     dns: bool
@@ -153,7 +154,7 @@ class Outcome:
 
 
 def attempt(way: str, forged: int, options: tuple[str, ...], folder: Path) -> Outcome:
-    """Run the command on such a capture."""
+    """Runs the command on such a capture."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     sent = list(capture(way, forged))
@@ -173,7 +174,7 @@ def attempt(way: str, forged: int, options: tuple[str, ...], folder: Path) -> Ou
 
 
 def forging(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
-    """What each way costs under each setting."""
+    """Yields the cost of each way under each setting."""
     for setting, options in SETTINGS.items():
         for way in WAYS:
             row: dict[str, object] = {"way": way, "setting": setting}

@@ -3,9 +3,9 @@
 """Guesses the name of a withheld record from its sizes.
 
 Knowledge: labelled flows of the days before (their names, users, times and sizes), the log's rule
-for coarse records, z and the window. Of the labelled flows those count that the log would have
-withheld. Naive Bayes: how often the name was withheld, how often its records had these sizes and,
-with context, which released names stood beside it at that time with the same pseudonym.
+for coarse records, z and the window. Only labelled flows count that the log would have withheld.
+Naive Bayes: how often the name was withheld, how often its records had these sizes and, with
+context, which released names the log showed for the pseudonym around that time.
 """
 
 from dataclasses import dataclass
@@ -17,13 +17,14 @@ from scipy import sparse
 from view import HIDDEN, MINUTE, NOBODY, Bools, Flows, Guesses, Ints, Knowledge, View
 
 MOST = 4000  # records that are attacked
-BEHIND = 2 * MINUTE  # how far before the minute of closing a visit may have begun
+BEHIND = 2 * MINUTE  # longest time of a visit's begin before the minute of closing
 SMOOTH, CONTEXT_SMOOTH, CONTEXT_WEIGHT = 0.5, 0.5, 0.7
 Logs = npt.NDArray[np.float32]
 
 
 def withheld(flows: Flows, knowledge: Knowledge) -> Bools:
-    """Which of the flows the log would not name: fewer than z users in their window's slice."""
+    """Returns true for flows that the log would not name: fewer than z users in their window's
+    slice."""
     users = int(flows.user.max()) + 1
     slices = flows.start_ns // knowledge.window_ns * knowledge.names + flows.name
     exposures = np.unique(slices * users + flows.user) // users
@@ -32,7 +33,8 @@ def withheld(flows: Flows, knowledge: Knowledge) -> Bools:
 
 
 def features(columns: dict[str, Ints], closing: bool) -> list[Ints]:
-    """What a coarse record says: bytes and packets, and how many minutes it lasted, if it does."""
+    """Returns the features of a coarse record: bytes and packets, and its minutes if it states
+    them."""
     sent, received = columns["c_bytes"], columns["s_bytes"] * 4096 + columns["s_pkts"]
     if closing:
         return [sent, received]
@@ -40,9 +42,9 @@ def features(columns: dict[str, Ints], closing: bool) -> list[Ints]:
 
 
 def likelihood(known: Ints, names: Ints, asked: Ints, count: int) -> Logs:
-    """log P(value | name) of each value asked (rows), for each name."""
+    """Returns log P(value | name) of each value requested (rows), for each name."""
     values, place = np.unique(known, return_inverse=True)
-    table = np.zeros((len(values) + 1, count), dtype=np.float32)  # the last: never seen
+    table = np.zeros((len(values) + 1, count), dtype=np.float32)  # the last value: never seen
     np.add.at(table, (place, names), 1)
     usual = (table.sum(axis=1, keepdims=True) + 0.1) / (len(known) + 1)
     table = np.log((table + SMOOTH * usual) / (table.sum(axis=0) + SMOOTH))
@@ -52,7 +54,7 @@ def likelihood(known: Ints, names: Ints, asked: Ints, count: int) -> Logs:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Records in order of (who, time), to find those of somebody within some time."""
+    """Records in order of (who, time), to find a client's records within a time range."""
 
     key: Ints
     name: Ints
@@ -64,7 +66,8 @@ class Beside:
         return cls(key[order], name[order])
 
     def pairs(self, who: Ints, low_ns: Ints, high_ns: Ints) -> tuple[Ints, Ints]:
-        """(index asked, name) of each record from low (included) to high (excluded), once each."""
+        """Returns (index of the request, name) of each record from low (included) to high
+        (excluded), once each."""
         low = np.searchsorted(self.key, (who << 40) + seconds(low_ns))
         high = np.searchsorted(self.key, (who << 40) + seconds(high_ns))
         asked, place = expand(low, high - low, np.arange(len(who)))
@@ -79,7 +82,7 @@ def seconds(time_ns: Ints) -> Ints:
 
 
 class Context:
-    """How much more likely each withheld name is beside each released one."""
+    """Likelihood ratio of each withheld name next to each released name."""
 
     def __init__(self, hidden: Flows, named: Flows, view: View, names: int) -> None:
         stated = view.rule.coarse(hidden, np.arange(len(hidden)))["start_ns"]
@@ -97,11 +100,12 @@ class Context:
         self._absent = np.log(CONTEXT_SMOOTH / (often + CONTEXT_SMOOTH)).astype(np.float32)
 
     def span(self, stated: Ints) -> tuple[Ints, Ints]:
-        """When the names beside a record that states this minute began."""
+        """Returns when the names next to a record that states this minute began."""
         return stated - (BEHIND if self._closing else 0), stated + MINUTE
 
     def worth(self, view: View, targets: Ints) -> Logs:
-        """For each target (rows) and each name, what the released names beside it say."""
+        """Returns for each target (rows) and each name the evidence of the released names next to
+        it."""
         of = view.groups[2]
         named = np.flatnonzero(view.tcp & (view.name != HIDDEN) & (of != NOBODY))
         beside = Beside.of(of[named], view.start_ns[named], view.name[named])
@@ -117,7 +121,7 @@ class Context:
 def suppressed(
     view: View, knowledge: Knowledge, rng: np.random.Generator, *, context: bool
 ) -> Guesses:
-    """The name of each of a sample of withheld TCP records after the labelled days."""
+    """Returns the name of each of a sample of withheld TCP records after the labelled days."""
     flows = knowledge.labelled.part(knowledge.labelled.tcp)
     begin = int(flows.start_ns.max()) // MINUTE * MINUTE + MINUTE
     later = np.flatnonzero(view.tcp & (view.start_ns >= begin))

@@ -1,24 +1,25 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Links pseudonyms of one epoch to those of the next by what they do: cosine, nearest neighbour.
+"""Links pseudonyms of one epoch to pseudonyms of the next by behaviour: cosine, nearest neighbour.
 
-Knowledge: the log alone. What a pseudonym does is the names that the log shows for it (also how
-often), the sizes of its records in half octaves and, where epochs are long, its hours; a feature
-that many share weighs less (Herrmann et al. 2013). Where keys do not change, the same pseudonym is
-the same user, and nothing needs to be compared.
+Knowledge: the log alone. Behaviour is the names that the log shows for a pseudonym (and how often),
+the sizes of its records in half octaves and, with long epochs, its hours. A feature that many share
+weighs less (Herrmann et al. 2013). If keys do not change, a pseudonym is one user, and nothing is
+compared.
 """
 
 import numpy as np
 from scipy import sparse
 from view import HIDDEN, HOUR, Floats, Guesses, Ints, Knowledge, View
 
-SIZE_WEIGHT = 0.3  # of a size beside a name
+SIZE_WEIGHT = 0.3  # of a size, relative to a name
 HOUR_WEIGHT = 0.5
 SIZE_BINS, HOURS = 64, 24
 
 
 def behaviour(view: View, knowledge: Knowledge, records: Ints, pairs: Ints) -> sparse.csr_matrix:
-    """A row of features for each of the pairs, of length one; `records`: those to look at."""
+    """Returns a row of features for each of the pairs, of length one; `records`: those to look
+    at."""
     row_of = np.full(len(view.groups[0]), -1)
     row_of[pairs] = np.arange(len(pairs))
     row = row_of[view.groups[2][records]]
@@ -35,7 +36,7 @@ def behaviour(view: View, knowledge: Knowledge, records: Ints, pairs: Ints) -> s
 
 
 def counted(row: Ints, column: Ints, shape: tuple[int, int]) -> sparse.csr_matrix:
-    """1 + log(times) of each feature, times the logarithm of how few have it."""
+    """Returns 1 + log(times) of each feature, times the logarithm of its rarity."""
     ones = np.ones(len(row), dtype=np.float32)
     matrix = sparse.csr_matrix((ones, (row, column)), shape=shape)
     matrix.sum_duplicates()
@@ -45,13 +46,13 @@ def counted(row: Ints, column: Ints, shape: tuple[int, int]) -> sparse.csr_matri
 
 
 def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """The rows, each of length one."""
+    """Returns the rows, each of length one."""
     length = np.sqrt(matrix.multiply(matrix).sum(axis=1)).A1
     return sparse.diags(1 / np.maximum(length, 1e-9)) @ matrix
 
 
 def two_epochs(view: View, epoch: int) -> tuple[Ints, Ints, Ints]:
-    """The pairs of an epoch and of the one before, and the records of both."""
+    """Returns the pairs of an epoch and of the one before, and the records of both."""
     epochs = view.groups[0]
     later, earlier = np.flatnonzero(epochs == epoch), np.flatnonzero(epochs == epoch - 1)
     of = view.groups[2]

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of third parties join their own logs with a published one, by time.
+"""Third parties join their own logs with a published log, by time.
 
-Knowledge: of the operators' hosts, who visited when. A record of such a host that lies in a second
-(or in what the log rounds times to) in which the host had one visit is that visit, so it names its
-pseudonym. `by_set` joins more: the user who visited in most of the slots in which the pseudonym
-did, if no other did in as many.
+Knowledge: the times of each user's visits to the operators' hosts. A record of such a host is a
+visit if its second (or the span that the log rounds times to) has one visit to the host. The record
+then names its pseudonym. `by_set` joins more: the user who visited in most of the pseudonym's
+slots, if no other user visited in as many.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ ENOUGH = 0.8  # of a pseudonym's slots must be the user's
 
 
 def slots(name: Ints, time_ns: Ints, length_ns: int) -> Ints:
-    """A number for each name and slot of time."""
+    """Returns a number for each name and slot of time."""
     return time_ns // length_ns * (1 << 20) + name
 
 
@@ -29,9 +29,9 @@ def operator(
     by_set: bool,
     begin_ns: int,
 ) -> Guesses:
-    """The user of each pseudonym in the hours from `begin_ns` on, or HIDDEN.
+    """Returns the user of each pseudonym in the hours from `begin_ns` on, or HIDDEN.
 
-    largest: of how many hosts the operators are, those with most users first.
+    largest: number of the operators' hosts, those with most users first.
     """
     own, length = knowledge.own, max(S, view.rule.time_ns)
     hosts = largest_hosts(own.name, own.user, largest)
@@ -55,7 +55,7 @@ def operator(
 
 
 def largest_hosts(name: Ints, user: Ints, count: int) -> Ints:
-    """The names with most users."""
+    """Returns the names with most users."""
     pairs = np.unique(np.stack([name, user]), axis=1)
     names, users = np.unique(pairs[0], return_counts=True)
     return names[np.argsort(-users, kind="stable")[:count]]
@@ -78,7 +78,7 @@ def joined_by_slot(slot: Ints, who: Ints, own_slot: Ints, own_user: Ints) -> tup
 
 
 def joined_by_set(slot: Ints, who: Ints, own_slot: Ints, own_user: Ints) -> tuple[Ints, Ints]:
-    """Pseudonyms, in order, and the one user who visited in most of their slots."""
+    """Returns pseudonyms, in order, and the one user who visited in most of their slots."""
     every, place = np.unique(np.concatenate([slot, own_slot]), return_inverse=True)
     rows, row = np.unique(who, return_inverse=True)
     ours = as_sets(row, place[: len(slot)], (len(rows), len(every)))
@@ -98,7 +98,7 @@ def joined_by_set(slot: Ints, who: Ints, own_slot: Ints, own_user: Ints) -> tupl
 
 
 def as_sets(row: Ints, column: Ints, shape: tuple[int, int]) -> sparse.csr_matrix:
-    """A one for each pair, however often it occurs."""
+    """Returns a matrix with 1 for each pair, however often it occurs."""
     matrix = sparse.csr_matrix((np.ones(len(row), dtype=np.int32), (row, column)), shape=shape)
     matrix.sum_duplicates()
     matrix.data[:] = 1

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Guesses when a coarse record's flow ended.
+"""Guesses the time at which a coarse record's flow ended.
 
-Knowledge: the log alone. Records stand in the order of their flows' ends, or so the attacker hopes:
-the record before and the record after, whose times are exact, enclose the end. Otherwise there is
-the middle of the minute that the record states. A log without coarse records says each end itself.
+Knowledge: the log alone. The attacker hopes that records are in the order of their flows' ends: the
+record before and the record after, whose times are exact, then enclose the end. Otherwise the guess
+is the middle of the minute that the record states. A log without coarse records states each end
+itself.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ MOST = 20_000  # records that are attacked
 
 
 def middle(view: View, records: Ints) -> Ints:
-    """The middle of the minute that these records state for their ends."""
+    """Returns the middle of the minute that these records state for their ends."""
     stated = view.start_ns if view.rule.closing else view.end_ns
     return stated[records] // MINUTE * MINUTE + MINUTE // 2
 
@@ -26,7 +27,7 @@ def order(
     *,
     by_place: bool,
 ) -> Guesses:
-    """The end of each coarse TCP record, of a sample of them."""
+    """Returns the end of each coarse TCP record, of a sample of them."""
     tcp = np.flatnonzero(view.tcp)
     targets = tcp[view.coarse[tcp]]
     if not len(targets):

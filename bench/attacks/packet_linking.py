@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Links the pseudonyms of one epoch to those of the next by what packets have in their headers.
+"""Links the pseudonyms of one epoch to the pseudonyms of the next by the headers of packets.
 
-Knowledge: the packets alone, and how hosts count. Each attack says how alike a pseudonym of the
-second epoch and one of the first are; the most alike is the guess, ties by chance. A number that
-hosts count up (ports, ids, sequence numbers, clocks) is followed from a pseudonym's last packet of
-the first epoch to the first one of the second; a value that stays (tickets, connection IDs, stacks,
-hellos) is compared, and weighs more the fewer pseudonyms have it.
+Knowledge: the packets alone, and how hosts count. Each attack computes how alike a pseudonym of the
+second epoch and a pseudonym of the first are. The most alike is the guess, ties by chance. A number
+that hosts count up (ports, ids, sequence numbers, clocks) is followed from a pseudonym's last
+packet of the first epoch to the first packet of the second. A value that stays (tickets, connection
+IDs, stacks, hellos) is compared, and weighs more the fewer pseudonyms have it.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from population import HOUR, Floats, Ints
 from scipy import sparse
 
 QUIC_PORT, DNS_PORT = 443, 53
-NEAR_NS = 1_500_000_000  # within which a connection that is open and a new one are of one visit
+NEAR_NS = 1_500_000_000  # within which an open connection and a new connection belong to one visit
 WRAP16, WRAP32 = 1 << 16, 1 << 32
 
 
@@ -38,13 +38,14 @@ class Two:
         return cls(view, np.flatnonzero(epochs == 0), np.flatnonzero(epochs == 1))
 
     def last(self, which: Ints, value: Ints, of: Ints | None = None) -> tuple[Floats, Floats]:
-        """For each pair of the first epoch its last value, for each of the second its first.
+        """Returns the last value of each pair of the first epoch, and the first value of each of
+        the second.
 
-        NaN where a pair has none.
+        NaN if a pair has no value.
         """
         pair = (self.view.groups[2] if of is None else of)[which]
         found = np.full((2, len(self.view.groups[0])), np.nan)
-        found[0, pair] = value  # the last one is written last
+        found[0, pair] = value  # the last value is written last
         found[1, pair[::-1]] = value[::-1]
         return found[0, self.earlier], found[1, self.later]
 
@@ -53,7 +54,8 @@ Attack = Callable[[Two], Floats]
 
 
 def near(later: Floats, earlier: Floats, wrap: float, forward: bool) -> Floats:
-    """How near each value of the second epoch is to each of the first, behind it if `forward`."""
+    """Returns the nearness of each value of the second epoch to each of the first, after it if
+    `forward`."""
     apart = (later[:, None] - earlier[None, :]) % wrap
     if not forward:
         apart = np.minimum(apart, wrap - apart)
@@ -61,7 +63,7 @@ def near(later: Floats, earlier: Floats, wrap: float, forward: bool) -> Floats:
 
 
 def sequence_numbers(two: Two) -> Floats:
-    """Hosts whose first sequence numbers are a clock's: what it said when it began to count."""
+    """Compares hosts whose first sequence numbers are a clock's, by the clock's begin."""
     view = two.view
     which = np.flatnonzero(view.up & (view.flags & (SYN | ACK) == SYN))
     start = view.number(24, 4)[which] - (view.t_ns[which] - view.begin_ns) * ISN_HZ // 10**9
@@ -78,7 +80,7 @@ def ports(two: Two) -> Floats:
 
 
 def first_packets(view: PacketView) -> np.ndarray:
-    """Of each flow the first packet."""
+    """Returns the first packet of each flow."""
     first = np.zeros(len(view), dtype=bool)
     first[np.unique(view.flow, return_index=True)[1]] = True
     return first
@@ -88,7 +90,7 @@ def ids(two: Two) -> Floats:
     """Hosts that count the ids of their packets."""
     view = two.view
     numbers = view.number(4, 2)
-    # Of flows that stay open over the change of keys, those before it.
+    # Of flows that stay open over the change of keys, the flows before the change.
     late = (view.t_ns - view.begin_ns) // HOUR > view.epoch
     which = np.flatnonzero(view.up & (numbers > 0) & ~late)
     earlier, later = two.last(which, numbers[which])
@@ -96,7 +98,7 @@ def ids(two: Two) -> Floats:
 
 
 def clocks(two: Two) -> Floats:
-    """What the clock of timestamps said when it began to count."""
+    """Compares the begins of the timestamp clocks."""
     which, value = two.view.clocks()
     since = (two.view.t_ns[which] - two.view.begin_ns) * TS_HZ // 10**9
     earlier, later = two.last(which, (value - since) % WRAP32)
@@ -104,7 +106,7 @@ def clocks(two: Two) -> Floats:
 
 
 def skew(two: Two) -> Floats:
-    """How fast the clock of timestamps drifts: a line with the same slope through all flows."""
+    """Compares the drift of the timestamp clocks: the slope of one line through all flows."""
     view = two.view
     which, value = view.clocks()
     first, flow = np.unique(view.flow[which], return_index=True, return_inverse=True)[1:]
@@ -140,7 +142,7 @@ def tokens(two: Two, parts: list[tuple[Ints, Ints]]) -> Floats:
 
 
 def as_values(rows: np.ndarray) -> Ints:
-    """A number for each row of bytes, the same for equal ones; -1 for zeros."""
+    """Returns a number for each row of bytes, equal for equal rows; -1 for zeros."""
     if not len(rows):
         return np.zeros(0, dtype=np.int64)
     number = np.unique(np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel(),
@@ -149,7 +151,7 @@ def as_values(rows: np.ndarray) -> Ints:
 
 
 def nonzero(which: Ints, rows: np.ndarray) -> tuple[Ints, Ints]:
-    """The packets whose bytes are not all zero, and their values."""
+    """Returns the packets whose bytes are not all zero, and their values."""
     value = as_values(rows)
     return which[value >= 0], value[value >= 0]
 
@@ -165,17 +167,18 @@ def connection_ids(two: Two) -> Floats:
     quic = (view.proto == 17) & (view.service == QUIC_PORT) & (view.captured > 60)
     which = np.flatnonzero(quic)
     which = which[view.data[view.head[which] + 28] & 0x80 > 0]
-    # Behind the first byte and the version: a length of 8, the receiver's, 8, the sender's.
+    # After the first byte and the version: a length of 8, the receiver's, 8, the sender's.
     ids = [view.rows(which, np.full(len(which), at), 8) for at in (34, 43)]
     return tokens(two, [nonzero(which, rows) for rows in ids])
 
 
 def stack_parts(view: PacketView) -> list[tuple[Ints, Ints]]:
-    """What a SYN tells of a host: options in their order, window, TTL, and the kind of port."""
+    """Returns the features of a host in a SYN: options in their order, window, TTL, and the kind of
+    port."""
     which = np.flatnonzero(view.up & (view.flags & (SYN | ACK) == SYN))
     window, ttl = view.number(34, 2)[which], view.number(8, 1)[which]
     options = view.rows(which, np.full(len(which), 40), 24).copy()
-    # The value of a timestamp is the clock's: see there.
+    # The value of a timestamp is the clock's: see `clocks`.
     for at in range(24 - 9):
         hit = (options[:, at] == 8) & (options[:, at + 1] == 10)
         options[hit, at + 2 : at + 10] = 0
@@ -185,7 +188,7 @@ def stack_parts(view: PacketView) -> list[tuple[Ints, Ints]]:
 
 
 def hello_parts(view: PacketView) -> list[tuple[Ints, Ints]]:
-    """The fingerprint of ClientHellos."""
+    """Returns the fingerprint of ClientHellos."""
     return [nonzero(*view.hello_bytes("ciphers"))]
 
 
@@ -197,17 +200,17 @@ def name_parts(view: PacketView) -> list[tuple[Ints, Ints]]:
 
 
 def stack(two: Two) -> Floats:
-    """The stack that a SYN tells of."""
+    """Compares the features of hosts in their SYNs."""
     return tokens(two, stack_parts(two.view))
 
 
 def hello(two: Two) -> Floats:
-    """The fingerprint of ClientHellos."""
+    """Returns the fingerprint of ClientHellos."""
     return tokens(two, hello_parts(two.view))
 
 
 def names(two: Two) -> Floats:
-    """The names that are shown, as in logs."""
+    """Returns the names that are shown, as in logs."""
     return tokens(two, name_parts(two.view))
 
 
@@ -218,10 +221,10 @@ def all_that_stays(two: Two) -> Floats:
 
 
 def open_flows(two: Two) -> Floats:
-    """Which pseudonym of the first epoch still says something whenever one of the second begins.
+    """Compares the sending times of the first epoch's pseudonyms with the begins of the second's.
 
-    A connection keeps its pseudonym over the change of keys. How many of its packets then come
-    right behind a new connection of the other, against how many would by chance.
+    A connection keeps its pseudonym over the change of keys. Its packets that come right after a
+    new connection of the other pseudonym are counted, against the number by chance.
     """
     view = two.view
     pair = view.groups[2]
@@ -270,7 +273,7 @@ STAYING: dict[str, Attack] = {
 
 
 def guess(two: Two, attack: Attack, rng: np.random.Generator) -> Ints:
-    """For each pair of the second epoch the most alike one of the first; ties by chance."""
+    """Returns for each pair of the second epoch the most alike of the first; ties by chance."""
     alike = attack(two)
     mixed = rng.permutation(len(two.earlier))
     return two.earlier[mixed[alike[:, mixed].argmax(axis=1)]]

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests a dictionary of names against packets whose name is masked.
 
-Knowledge: 100,000 names, of which the masked one is one, and every byte of the packet but the name.
-`checksums`: of the candidates of the right length those remain with which the packet would have the
-checksum that it has; one of them is the guess. As α-MON leaves checksums, they are of the packet
-with its name; that is the control. `differing` asks for more: the same capture with other names of
-the same length, under the same key, must give the same bytes, whatever field they are in:
-checksums, lengths, seals of QUIC.
+Knowledge: 100,000 names, among them the masked name, and every byte of the packet except the name.
+`checksums`: of the candidates of the right length, those remain with which the packet would have
+its checksum; one of them is the guess. α-MON leaves the checksums of the packet with its name; that
+is the control. `differing` requires more: the capture with other names of equal length, under the
+same key, must give equal bytes, in all fields: checksums, lengths, seals of QUIC.
 """
 
 from collections.abc import Callable, Iterator
@@ -53,17 +52,17 @@ def dictionary(rng: np.random.Generator, count: int = WORDS) -> list[str]:
 
 
 def words_sum(data: bytes) -> int:
-    """The ones' complement sum of 16-bit words (RFC 1071)."""
+    """Returns the ones' complement sum of 16-bit words (RFC 1071)."""
     return int(np.frombuffer(data + b"\0" * (len(data) & 1), dtype=">u2").astype(np.int64).sum())
 
 
 def checksum(data: bytes) -> int:
-    """The Internet checksum."""
+    """Returns the Internet checksum."""
     return 0xFFFF - (words_sum(data) % 0xFFFF or (0xFFFF if any(data) else 0))
 
 
 def ipv4(ends: tuple[bytes, bytes], proto: int, payload: bytes) -> bytes:
-    """A packet whose checksums are right. The transport's checksum is 0 so far."""
+    """Returns a packet whose checksums are right. The transport's checksum is 0 so far."""
     at = {TCP_PROTO: 16, UDP_PROTO: 6, ICMP_PROTO: 2}[proto]
     pseudo = b"" if proto == ICMP_PROTO else b"".join(ends) + bytes([0, proto]) + u16(len(payload))
     payload = payload[:at] + u16(checksum(pseudo + payload)) + payload[at + 2 :]
@@ -83,7 +82,7 @@ class Talk:
     frames: Frames
 
     def ends(self, back: bool) -> tuple[bytes, bytes]:
-        """Addresses."""
+        """Returns Addresses."""
         ends = (b"\x0a\7" + u16(self.user), b"\xcb\0\x71\7")
         return ends[::-1] if back else ends
 
@@ -93,7 +92,7 @@ class Talk:
         self.t_ns += STEP_NS
 
     def datagram(self, payload: bytes, back: bool = False) -> bytes:
-        """Send a UDP datagram; returns the packet."""
+        """Sends a UDP datagram; returns the packet."""
         ports = (20_000 + self.user, self.service)
         ports = ports[::-1] if back else ports
         udp = u16(ports[0]) + u16(ports[1]) + u16(8 + len(payload)) + b"\0\0" + payload
@@ -102,7 +101,7 @@ class Talk:
 
     def segment(self, flags: int, seq: int, ack: int, payload: bytes = b"", back: bool = False
                 ) -> None:  # fmt: skip
-        """Send a TCP segment."""
+        """Sends a TCP segment."""
         ports = (20_000 + self.user, self.service)
         ports = ports[::-1] if back else ports
         tcp = u16(ports[0]) + u16(ports[1]) + u32(seq) + u32(ack) + bytes([0x50, flags])
@@ -110,7 +109,7 @@ class Talk:
 
 
 def conversation(kind: str, user: int, name: str, t_ns: int) -> Frames:
-    """A user's flow in which a name is said, and what proves the user."""
+    """Returns a user's flow that contains a name, and the evidence of the user."""
     text, dice = name.encode(), Dice(f"{kind} {user}")
     service = {"TLS": 443, "HTTP": 80, "DNS": 53, "QUIC": 443}[kind]
     proto = TCP_PROTO if kind in ("TLS", "HTTP") else UDP_PROTO
@@ -160,7 +159,8 @@ def capture(names: list[str]) -> Traffic:
 
 
 def masked_packets(names: list[str], seed: int) -> list[tuple[int, bytes, int]]:
-    """(which name, the IP packet, where the mask is in it) of packets with a mask of `--exact`."""
+    """Returns (index of the name, the IP packet, the place of the mask in it) of packets with a
+    mask of `--exact`."""
     traffic = capture(names)
     (data, offset, length, t_ns), _ = anonymized(traffic, 3, seed, exact=True)
     found = []
@@ -179,12 +179,12 @@ def masked_packets(names: list[str], seed: int) -> list[tuple[int, bytes, int]]:
 
 
 def masks_of_dns(size: int) -> bytes:
-    """What stands in a question in place of a name: one label of x."""
+    """Returns the replacement of a name in a question: one label of x."""
     return bytes([size]) + b"x" * size
 
 
 def written(name: str, kind: str) -> bytes:
-    """The name as it stands in a packet."""
+    """Returns the name as it is written in a packet."""
     if kind != "DNS":
         return name.encode()
     return b"".join(bytes([len(part)]) + part.encode() for part in name.split("."))
@@ -194,12 +194,12 @@ Given = Callable[[bytes, int, bytes], bytes]
 
 
 def as_left(packet: bytes, place: int, name: bytes) -> bytes:
-    """The packet as it left."""
+    """Returns the packet as it left."""
     return packet
 
 
 def original_checksum(packet: bytes, place: int, name: bytes) -> bytes:
-    """The packet with the checksum that it had with its name, as an editor leaves it."""
+    """Returns the packet with the checksum that it had with its name, as an editor leaves it."""
     whole = packet[:place] + name + packet[place + len(name) :]
     at = 20 + {TCP_PROTO: 16, UDP_PROTO: 6}[packet[9]]
     ends = (packet[12:16], packet[16:20])
@@ -229,7 +229,7 @@ def checksums(names: list[str], words: list[str], packets: list[tuple[int, bytes
 
 
 def by_length(texts: list[bytes]) -> dict[int, tuple[Ints, tuple[Ints, Ints]]]:
-    """For each length: the texts, and their sums where they begin at an even and an odd place."""
+    """Returns for each length: the texts, and their sums at an even and an odd place."""
     length = np.array([len(text) for text in texts])
     found = {}
     for n in np.unique(length).tolist():
@@ -242,7 +242,7 @@ def by_length(texts: list[bytes]) -> dict[int, tuple[Ints, tuple[Ints, Ints]]]:
 
 
 def replaced(names: list[str], words: list[str], rng: np.random.Generator) -> list[str]:
-    """For each name another of the same length, and with labels of the same lengths."""
+    """Returns for each name another of equal length, with labels of equal lengths."""
     shape = [tuple(map(len, word.split("."))) for word in words]
     of: dict[tuple[int, ...], list[int]] = {}
     for i, key in enumerate(shape):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the attacks on packets as tables, beside what is to be reached."""
+"""Tables of the attacks on packets, with the bars to reach."""
 
 import json
 from pathlib import Path
@@ -57,7 +57,7 @@ LIMITS = (f"{IDS}, kept", "hello", "names", "stack", "names, stack, hello", "ope
 
 
 def bars(rows: list[Row]) -> list[Row]:
-    """What is to be reached: chance and two in a hundred, by default; nothing of withheld names."""
+    """Returns the bars: chance and two in a hundred, by default; nothing of withheld names."""
     out = Bars()
     for name in (*COUNTED, *LIMITS, "next port"):
         if row := find(rows, view="default", attack=name):
@@ -73,7 +73,8 @@ def bars(rows: list[Row]) -> list[Row]:
 
 
 def risen(rows: list[Row], before: dict[str, Any] | None) -> list[str]:
-    """A line for each figure of ours that is above the committed one by more than its interval."""
+    """Returns a line for each figure of ours that is above the committed one by more than its
+    interval."""
     lines = []
     for row in rows:
         if "share" not in row or "control" in row or row["view"] == "addresses":
@@ -89,7 +90,7 @@ def risen(rows: list[Row], before: dict[str, Any] | None) -> list[str]:
 
 
 def figure(row: Row | None, intervals: bool) -> str:
-    """A share of right answers."""
+    """Returns a share of right answers."""
     if row is None or not row.get("trials"):
         return ""
     text = percent(row["share"])
@@ -97,14 +98,14 @@ def figure(row: Row | None, intervals: bool) -> str:
 
 
 def chance(rows: list[Row], name: str) -> str:
-    """The baseline of an attack, where it is not nothing."""
+    """Returns the baseline of an attack, unless it is zero."""
     given = [row["baseline"] for row in rows if row.get("attack") == name and row["trials"]]
     least = min(given, default=0.0)
     return percent(least) if least >= 5e-5 else "0"
 
 
 def attack_table(rows: list[Row], attacks: dict[str, str], intervals: bool) -> list[str]:
-    """A line for each attack: chance, kinds of packets, and the options that open it."""
+    """Returns a line for each attack: chance, kinds of packets, and the options that open it."""
     there = [key for key in MAIN if find(rows, view=key) and "unavailable" not in (
         find(rows, view=key) or {})]  # fmt: skip
     lines = header(["by", "chance", *(TITLES[key] for key in there), "other settings"])
@@ -120,14 +121,14 @@ def attack_table(rows: list[Row], attacks: dict[str, str], intervals: bool) -> l
 
 
 def opens(key: str, name: str) -> bool:
-    """Whether a setting is there for this attack."""
+    """Returns true if a setting exists for this attack."""
     if key in KINDS:
         return name in (*KINDS[key].links, *KINDS[key].live)
     return name == {"checksum": "dictionary", "any z": "other names"}[key]
 
 
 def tables(results: dict[str, Any]) -> str:
-    """The README's."""
+    """Returns the README's tables."""
     rows, head = results["rows"], results["rows"][0]
     text = (
         f"{head['users']} users of population {head['population']} over two hours, "
@@ -152,14 +153,14 @@ def tables(results: dict[str, Any]) -> str:
 
 
 def short_tables(results: dict[str, Any]) -> str:
-    """Those of the documentation."""
+    """Returns the tables of the documentation."""
     rows = results["rows"]
     links, servers = (attack_table(rows, which, False) for which in (LINKS, SERVERS))
     return "\n".join([*links, "", *servers])
 
 
 def pages(here: Path, results: dict[str, Any]) -> dict[Path, str]:
-    """The pages with their tables."""
+    """Returns the pages with their tables."""
     found = {}
     for path, table in (
         (here / "README.md", tables(results)),
@@ -170,7 +171,7 @@ def pages(here: Path, results: dict[str, Any]) -> dict[Path, str]:
 
 
 def write(here: Path, results: dict[str, Any]) -> None:
-    """Put the tables into the pages, and the figures beside them."""
+    """Puts the tables into the pages, and the figures beside them."""
     for path, text in pages(here, results).items():
         path.write_text(text, "utf-8")
     (here / FILE).write_text(json.dumps(results, indent=1) + "\n", "utf-8")

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finds out which server a flow went to whose name is withheld.
+"""Finds the server of a flow whose name is withheld.
 
-Knowledge of `by_sizes`: a crawler visited each name's host and measured what came; how often names
-are withheld in the day's other hours. Naive Bayes: how often the name is withheld, and how likely
-the bytes of each direction are for its host, among names of the length that the mask shows. Of
-`same_server`: whether two users' flows to one server have one address. Of `next_port`: that a host
-gives out its ports one by one.
+Knowledge of `by_sizes`: a crawler visited each name's host and measured the sizes, and how often
+names are withheld in the day's other hours. Naive Bayes: how often the name is withheld, and how
+likely the bytes of each direction are for its host, among names of the length that the mask shows.
+Knowledge of `same_server`: whether two users' flows to one server have one address. Knowledge of
+`next_port`: a host gives out its ports one by one.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ PAIR_BITS = 27
 class Seen:
     """The TCP flows of a view, one entry each, whose SYN is there and whose name is not shown.
 
-    length: of the masked name, or ALL_LENGTHS where no hello is to be seen. truth: the flow.
+    length: of the masked name, or ALL_LENGTHS if no hello is visible. truth: the flow.
     """
 
     flow: Ints
@@ -44,7 +44,8 @@ class Seen:
 
 
 def seen(view: PacketView) -> Seen:
-    """What the view says of its flows: bytes by sequence numbers, so that gaps count."""
+    """Returns the facts of the view about its flows: bytes by sequence numbers, so that gaps
+    count."""
     count = int(view.flow.max(initial=-1)) + 1
     tcp = (view.proto == 6) & (view.service == 443)
     seq = view.number(24, 4)
@@ -74,7 +75,8 @@ def seen(view: PacketView) -> Seen:
 
 @dataclass(frozen=True)
 class Crawl:
-    """What the crawler measured: mean and deviation of the logarithms, of each name; and priors."""
+    """Measurements of the crawler: mean and deviation of the logarithms, of each name; and
+    priors."""
 
     mean: Floats
     deviation: Floats
@@ -104,12 +106,16 @@ def crawl(scene: Scene, z: int, rng: np.random.Generator) -> Crawl:
 
 
 def sizes(values: Ints, least: int) -> Floats:
-    """What is above the smallest, whose logarithm hosts are told by."""
+    """Returns the excess over the smallest size, whose logarithm distinguishes hosts."""
     return np.maximum(values - least, 1).astype(np.float64)
 
 
 def by_sizes(what: Seen, crawled: Crawl, grain: int, use: tuple[bool, bool]) -> Ints:
-    """The likeliest name of each flow. grain: what sizes are rounded up to. use: sizes, length."""
+    """Returns the likeliest name of each flow.
+
+    grain: size to whose multiples sizes are rounded up. use: whether sizes, and the length, are
+    used.
+    """
     answers = []
     for begin in range(0, len(what.flow), 500):
         part = slice(begin, begin + 500)
@@ -135,7 +141,7 @@ def likelihood(values: Ints, least: int, crawled: Crawl, i: int, grain: int) -> 
 
 
 def true_flows(scene: Scene, view: PacketView) -> Ints:
-    """The flow behind each of the view's flows, by the times of its packets."""
+    """Returns the flow behind each of the view's flows, by the times of its packets."""
     at = np.searchsorted(scene.traffic.t_ns, view.t_ns)
     found = np.empty(int(view.flow.max(initial=-1)) + 1, dtype=np.int64)
     found[view.flow] = scene.traffic.flow[at]
@@ -144,7 +150,7 @@ def true_flows(scene: Scene, view: PacketView) -> Ints:
 
 def named(scene: Scene, view: PacketView, crawled: Crawl, grain: int, use: tuple[bool, bool],
           rng: np.random.Generator, shuffled: bool = False) -> Score:  # fmt: skip
-    """Withheld names that are guessed. Baseline: the most frequent one."""
+    """Scores guessed withheld names. Baseline: the most frequent name."""
     what = seen(view)
     pick = rng.permutation(len(what.flow))[:MOST]
     what = Seen(*(getattr(what, field)[pick] for field in ("flow", "sent", "received", "length")))
@@ -177,16 +183,17 @@ def own_address(view: PacketView) -> Score:
 
 
 def server_addresses(scene: Scene, truth: Ints) -> Ints:
-    """The address that each of these flows went to."""
+    """Returns the address that each of these flows went to."""
     flows = scene.flows
     named = flows.tcp[truth] | scene.quic[truth]
     return np.where(named, scene.population.hosts.address[flows.name[truth]], RESOLVER)
 
 
 def same_server(scene: Scene, view: PacketView, rng: np.random.Generator) -> Score:
-    """Pairs of flows of two users to one server, both with a pseudonym of it, that have the same.
+    """Scores pairs of flows of two users to one server, both with a pseudonym of it, that are
+    equal.
 
-    Baseline: as often as two pair pseudonyms are the same by chance.
+    Baseline: the chance that two pair pseudonyms are equal.
     """
     first = np.flatnonzero(first_packets(view) & (view.server >> 27 == PAIR_BLOCK))
     truth = scene.traffic.flow[np.searchsorted(scene.traffic.t_ns, view.t_ns[first])]
@@ -201,9 +208,9 @@ def same_server(scene: Scene, view: PacketView, rng: np.random.Generator) -> Sco
 
 
 def collisions(view: PacketView, scene: Scene) -> Score:
-    """Servers of one epoch, each of one user, whose pseudonym is another one's as well.
+    """Scores servers of one epoch, each of one user, whose pseudonym is another server's, too.
 
-    Baseline: as pair pseudonyms of so many bits share by chance.
+    Baseline: the chance of pair pseudonyms of this number of bits.
     """
     first = np.flatnonzero(first_packets(view) & (view.server >> 27 == PAIR_BLOCK))
     truth = scene.traffic.flow[np.searchsorted(scene.traffic.t_ns, view.t_ns[first])]
@@ -217,7 +224,8 @@ def collisions(view: PacketView, scene: Scene) -> Score:
 
 
 def next_port(view: PacketView) -> Score:
-    """Flows whose port is the one behind that of the user's flow before. Baseline: of the range."""
+    """Scores flows whose port follows the port of the user's previous flow. Baseline: of the
+    range."""
     first = np.flatnonzero(first_packets(view))
     order = first[np.argsort(view.groups[2][first], kind="stable")]
     pair, port = view.groups[2][order], view.port[order]

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every attack on every kind of packets, with its controls, as rows of figures.
 
-*Live* control: on packets that are known to tell, an attack must be right at least five times as
-often as by chance, by the lower end of its interval; else it is broken. *Dead* control: on sizes
-that are another flow's, an attack must not be above its baseline by more than its interval.
+*Live* control: on packets that are known to disclose, an attack must be right at least five times
+as often as by chance, by the lower end of its interval; else it is broken. *Dead* control: on sizes
+of another flow, an attack must not be above its baseline by more than its interval.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from score import Score
 
 from zanon_net import Config, ConfigError
 
-BEYOND = 0.02  # what an attack may find beyond chance
+BEYOND = 0.02  # share that an attack may find beyond chance
 LIVE_TIMES = 5.0
 KIND = "usual"
 GRAIN = 16_384  # of the positions of coarse packets
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PacketPlan:
-    """What a run does. names, captures: that the oracle is asked about, and is asked with."""
+    """Parameters of a run. names, captures: numbers of names and captures for the oracle."""
 
     scale: Scale
     z: int
@@ -50,8 +50,8 @@ QUICK_PACKETS = PacketPlan(Scale(users=300, days=1), 10, 80, 2)
 class Kind:
     """A kind of packets: its label, its settings; the links that are tried.
 
-    live: the attacks of which it is the live control. grain: what sizes are rounded up to, where
-    withheld names are guessed by them.
+    live: the attacks of which it is the live control. grain: size to whose multiples sizes are
+    rounded up, for guesses of withheld names.
     """
 
     label: str
@@ -99,7 +99,7 @@ KINDS = {
 
 
 def missing(kind: Kind) -> str:
-    """Why this build cannot make packets of a kind; empty where it can."""
+    """Returns why this build cannot make packets of a kind; empty if it can."""
     try:
         Config().replace(**(kind.settings or {}))
     except (ConfigError, TypeError, ValueError) as error:
@@ -108,7 +108,8 @@ def missing(kind: Kind) -> str:
 
 
 def link_rows(scene: Scene, view: PacketView, kind: Kind, seed: int) -> Iterator[tuple[str, Score]]:
-    """The linking attacks: pseudonyms of the second hour whose user is found in the first."""
+    """Yields the linking attacks: pseudonyms of the second hour whose user is found in the
+    first."""
     two = Two.of(view)
     user = np.full(len(view.groups[0]), -1)
     user[view.groups[2]] = scene.flows.user[
@@ -125,7 +126,8 @@ def link_rows(scene: Scene, view: PacketView, kind: Kind, seed: int) -> Iterator
 
 
 def linked(two: Two, attack: Attack, user: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Of each pair of the second epoch: whether its user was found, and is there to be found."""
+    """Returns for each pair of the second epoch whether its user was found, and whether it can be
+    found."""
     guesses = guess(two, attack, rng)
     return user[guesses] == user[two.later], np.isin(user[two.later], user[two.earlier])
 
@@ -140,7 +142,7 @@ def scored(found: tuple[Ints, Ints], which: Ints, two: Two) -> Score:
 def server_rows(
     scene: Scene, view: PacketView, kind: Kind, plan: PacketPlan, crawled: servers.Crawl
 ) -> Iterator[tuple[str, Score]]:
-    """The attacks on servers."""
+    """Yields the attacks on servers."""
     rng = np.random.default_rng(plan.seed)
     yield "withheld flows", servers.withheld_flows(scene, view, plan.z)
     if kind.grain:
@@ -161,7 +163,7 @@ def server_rows(
 
 
 def oracle_rows(plan: PacketPlan) -> Iterator[tuple[str, str, Score]]:
-    """(kind, attack, figure) of a dictionary against masked names."""
+    """Yields (kind, attack, figure) of a dictionary against masked names."""
     rng = np.random.default_rng(plan.seed)
     words = oracle.dictionary(rng)
     names = [words[i] for i in rng.choice(len(words), size=plan.names, replace=False)]
@@ -181,7 +183,7 @@ def oracle_rows(plan: PacketPlan) -> Iterator[tuple[str, str, Score]]:
 
 
 def held(name: str, score: Score, live: bool) -> bool:
-    """Whether a control held."""
+    """Returns true if a control held."""
     low = score.interval[0]
     return low > LIVE_TIMES * score.baseline if live else score.risk_of(low) <= 0
 
@@ -190,7 +192,7 @@ LIVE_ORACLES = ("checksum", "any z")
 
 
 def attack_packets(plan: PacketPlan) -> Iterator[Row]:
-    """All rows: figures, controls, and packets that this build cannot make."""
+    """Yields All rows: figures, controls, and packets that this build cannot make."""
     scene = make_scene(make(KIND, plan.scale, plan.seed), plan.hour)
     crawled = servers.crawl(scene, plan.z, np.random.default_rng([plan.seed, 3]))
     frames, flows = len(scene.traffic.t_ns), len(scene.flows)
@@ -219,7 +221,7 @@ def attack_packets(plan: PacketPlan) -> Iterator[Row]:
 def view_rows(
     scene: Scene, view: PacketView, key: str, plan: PacketPlan, crawled: servers.Crawl
 ) -> Iterator[Row]:
-    """The rows of one kind of packets."""
+    """Yields the rows of one kind of packets."""
     kind = KINDS[key]
     rows = list(link_rows(scene, view, kind, plan.seed))
     rows += server_rows(scene, view, kind, plan, crawled)

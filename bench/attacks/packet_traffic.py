@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The packets of two epochs: a population's flows from its users' devices, as frames in memory.
+"""Packets of two epochs: a population's flows from its users' devices, as frames in memory.
 
-The flows are those of two hours of a population. Besides them each user has one connection that
-stays open over the change of keys and sends something with every other visit (a push service), and
-one connection of QUIC in each epoch. No Python runs for a packet but those of QUIC. Payloads are
-cut, but hellos and DNS are whole; a hello has the same length for all names, and its parts lie at
-the same offsets (`HELLO`).
+The flows are of two hours of a population. In addition, each user has one connection that stays
+open over the change of keys and sends something with every other visit (a push service), and one
+connection of QUIC in each epoch. No Python runs for a packet except for QUIC. Payloads are cut, but
+hellos and DNS are whole. A hello has one length for all names, and its parts have fixed offsets
+(`HELLO`).
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ HELLO = {  # (offset, bytes) of a hello's parts; the name with its length before
 }
 HELLO_BYTES = 260
 KEEPALIVE_NS = 60 * 10**9
-PUSHED_NS = 300_000_000  # how soon after a visit begins the connection that is open says something
+PUSHED_NS = 300_000_000  # delay of an open connection's data after the begin of a visit
 PUSH_SERVICES = 3
 TS_HZ, ISN_HZ = 1000, 250_000
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -68,10 +68,10 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The traffic of two epochs and what is behind it.
+    """The traffic of two epochs and its truth.
 
-    flows: in which DNS and QUIC are not `tcp`. quic: which are QUIC. begin_ns: of the first epoch;
-    an epoch is an hour.
+    flows: DNS and QUIC are not `tcp`. quic: true for QUIC. begin_ns: of the first epoch; an epoch
+    is an hour.
     """
 
     population: Population
@@ -83,7 +83,7 @@ class Scene:
 
 
 def mixed(*numbers: Ints) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """A number that looks random, of others (splitmix64)."""
+    """Returns a number that looks random, of others (splitmix64)."""
     state = np.zeros(1, dtype=np.uint64)
     for values in numbers:
         state = state ^ np.asarray(values).astype(np.uint64)
@@ -100,7 +100,7 @@ def random_bytes(size: int, *numbers: Ints) -> Bytes:
 
 
 def hello_rows(scene_seed: int, stacks: Stacks, user: Ints, name: Ints, names: list[str]) -> Bytes:
-    """The ClientHello of each (user, name), with session ID and ticket that are theirs for good."""
+    """Returns the ClientHello of each (user, name), with a constant session ID and ticket."""
     order = [np.random.default_rng([scene_seed, 9, h]).permutation(len(CIPHERS))
              for h in range(int(stacks.hello.max()) + 1)]  # fmt: skip
     ciphers = np.array([[b for c in np.array(CIPHERS)[p].tolist() for b in u16(c)] for p in order])
@@ -148,7 +148,7 @@ class Maker:
         self.options, self.clock_at = syn_options(stacks)
 
     def clock(self, user: Ints, times: Ints) -> Ints:
-        """What the host's clock of timestamps says."""
+        """Returns the values of the hosts' timestamp clocks."""
         passed = (times - self.begin_ns) / 1e9 * TS_HZ * (1 + self.stacks.skew[user])
         return (self.stacks.clock[user] + passed.astype(np.int64)) & 0xFFFFFFFF
 
@@ -171,11 +171,12 @@ class Maker:
         return rows
 
     def quic_of(self, which: Ints) -> Ints:
-        """Which of these flows are QUIC: datagrams of more than DNS has."""
+        """Returns true for flows that are QUIC: datagrams of more bytes than DNS has."""
         return (~self.flows.tcp[which]) & (self.flows.c_bytes[which] >= 1200)
 
     def tcp(self, which: Ints, times: Ints, back: bool, said: dict[str, Any]) -> Part:
-        """A segment of each flow. said: flags, seq, ack (behind the two ISNs), wire, payload."""
+        """Returns a segment of each flow. said: flags, seq, ack (relative to the two ISNs), wire,
+        payload."""
         user, opens = self.flows.user[which], bool(said["flags"] & SYN)
         room = OPTION_BYTES if opens else 12
         payload: Bytes = said.get("payload", np.zeros((len(which), 0), dtype=np.uint8))
@@ -217,7 +218,7 @@ class Maker:
         yield self.tcp(which, trip + 2_000_000, False, said)
 
     def answers(self, which: Ints) -> Iterator[Part]:
-        """The server's segments, and the RST that ends the connection."""
+        """Yields the server's segments, and the RST that ends the connection."""
         flows = self.flows
         sent, received = flows.c_bytes[which], flows.s_bytes[which]
         count = -(-received // SEGMENT)
@@ -232,7 +233,8 @@ class Maker:
         yield self.tcp(which, end, False, said)
 
     def kept_open(self, which: Ints, until_ns: int, visits: tuple[Ints, Ints]) -> Iterator[Part]:
-        """What long connections say: keepalives, and something soon behind every other visit."""
+        """Yields the data of long connections: keepalives, and data soon after every other
+        visit."""
         flows = self.flows
         sent, received = flows.c_bytes[which], flows.s_bytes[which]
         many = (until_ns - flows.start_ns[which]) // KEEPALIVE_NS
@@ -252,7 +254,7 @@ class Maker:
         yield self.tcp(which[row], times, False, said)
 
     def datagrams(self, which: Ints, back: bool, payloads: Payloads) -> Part:
-        """The DNS question of each flow, or its answer."""
+        """Returns the DNS question of each flow, or its answer."""
         flows = self.flows
         texts = payloads.answer if back else payloads.question
         rows = self.ip([*IPV4, *UDP, ("payload", "u1", (texts.shape[1],))], which, back, 17)
@@ -264,7 +266,8 @@ class Maker:
         return times, which, as_bytes(rows), 28 + size
 
     def quic(self, which: Ints) -> Iterator[Part]:
-        """The first datagrams of each connection: an Initial both ways, more of the handshake."""
+        """Yields the first datagrams of each connection: an Initial both ways, more of the
+        handshake."""
         flows, dice = self.flows, Dice(str(self.population.seed))
         pieces: tuple[list[bytes], ...] = ([], [], [])
         for flow in which.tolist():
@@ -289,12 +292,12 @@ class Maker:
 
 
 def as_bytes(rows: np.ndarray[Any, Any]) -> Bytes:
-    """The rows of a structure as rows of bytes."""
+    """Returns the rows of a structure as rows of bytes."""
     return np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
 
 
 def joined(parts: list[Part], maker: Maker) -> Traffic:
-    """The frames of all parts in order of time, each client's ids counted up."""
+    """Returns the frames of all parts in order of time, each client's ids counted up."""
     times = np.concatenate([part[0] for part in parts])
     flow = np.concatenate([part[1] for part in parts])
     width = np.concatenate([np.full(len(part[0]), part[2].shape[1]) for part in parts])
@@ -317,7 +320,7 @@ def joined(parts: list[Part], maker: Maker) -> Traffic:
 
 
 def count_ids(traffic: Traffic, maker: Maker) -> None:
-    """Give each client's packets ids that go up by one; a server's stay 0."""
+    """Gives each client's packets ids that go up by one; a server's stay 0."""
     up = traffic.data[traffic.offset + 12] == 10
     which = np.flatnonzero(up)
     user = maker.flows.user[traffic.flow[which]]
@@ -350,7 +353,7 @@ def more_flows(
 
 
 def make_scene(population: Population, hour: int) -> Scene:
-    """The traffic of the hour of the last day and of the one after it."""
+    """Returns the traffic of the hour of the last day and of the one after it."""
     rng = np.random.default_rng([population.seed, 5])
     stacks = make_stacks(rng, population.scale.users)
     begin_ns = START_NS + (population.scale.days - 1) * DAY + hour * HOUR

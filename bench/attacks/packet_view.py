@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an attacker reads in packets: columns of their headers, and bytes of their payloads."""
+"""The attacker's view of packets: columns of their headers, and bytes of their payloads."""
 
 import base64
 import hashlib
@@ -50,7 +50,7 @@ class PacketView:
         return len(self.t_ns)
 
     def number(self, at: Ints | int, size: int) -> Ints:
-        """The number of `size` bytes at a place behind each IP header."""
+        """Returns the number of `size` bytes at a place after each IP header."""
         value = np.zeros(len(self), dtype=np.int64)
         last = len(self.data) - 1
         for i in range(size):
@@ -58,7 +58,7 @@ class PacketView:
         return value
 
     def rows(self, which: Ints, at: Ints, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """`size` bytes of these packets, each at its place behind its IP header."""
+        """Returns `size` bytes of these packets, each at its place after its IP header."""
         place = (self.head[which] + at)[:, None] + np.arange(size)
         return self.data[np.minimum(place, len(self.data) - 1)]
 
@@ -79,7 +79,7 @@ class PacketView:
 
     @cached_property
     def server(self) -> Ints:
-        """The server's address, or what stands for it."""
+        """The server's address, or its replacement."""
         return np.where(self.up, self.number(16, 4), self.number(12, 4))
 
     @cached_property
@@ -89,7 +89,7 @@ class PacketView:
 
     @cached_property
     def payload_at(self) -> Ints:
-        """Where the payload begins behind the IP header."""
+        """Offset of the payload after the IP header."""
         return np.where(self.proto == TCP_PROTO, 20 + (self.number(32, 1) >> 4) * 4, 28)
 
     @cached_property
@@ -100,7 +100,7 @@ class PacketView:
 
     @cached_property
     def epoch(self) -> Ints:
-        """The epoch of each packet's flow: that of its first packet."""
+        """The epoch of each packet's flow, given by its first packet."""
         first = np.full(int(self.flow.max(initial=-1)) + 1, np.iinfo(np.int64).max)
         np.minimum.at(first, self.flow, self.t_ns)
         return (first[self.flow] - self.begin_ns) // HOUR
@@ -112,14 +112,14 @@ class PacketView:
         return pairs >> 32, pairs & 0xFFFFFFFF, of.reshape(-1)
 
     def hellos(self) -> Ints:
-        """The packets that carry a whole ClientHello of TLS."""
+        """Returns the packets that carry a whole ClientHello of TLS."""
         room = self.captured - self.payload_at >= HELLO_BYTES
         named = (self.proto == TCP_PROTO) & self.up & room & (self.service == 443)
         which = np.flatnonzero(named)
         return which[self.data[self.head[which] + self.payload_at[which]] == 22]
 
     def hello_bytes(self, part: str) -> tuple[Ints, np.ndarray[Any, np.dtype[np.uint8]]]:
-        """A part of each hello: (packets, its bytes).
+        """Returns a part of each hello: (packets, its bytes).
 
         A hello without its fingerprint has the name and one cipher suite that all share: its other
         parts are zeros.
@@ -134,7 +134,7 @@ class PacketView:
         return which, rows
 
     def clocks(self) -> tuple[Ints, Ints]:
-        """The clients' timestamps: (packets, value)."""
+        """Returns the clients' timestamps: (packets, value)."""
         which = np.flatnonzero((self.proto == TCP_PROTO) & self.up)
         found, value = np.zeros(len(which), dtype=bool), np.zeros(len(which), dtype=np.int64)
         for at in range(40, 40 + 24 - 9):
@@ -147,7 +147,7 @@ class PacketView:
 
 
 def addresses_only(scene: Scene) -> PacketView:
-    """What tools leave that map addresses alone: clients under a key for each epoch, all else."""
+    """Returns the output of tools that map addresses alone: clients under a key for each epoch."""
     traffic, flows = scene.traffic, scene.flows
     up = traffic.data[traffic.offset + 12] == INSIDE
     client = np.empty(len(flows), dtype=np.int64)
@@ -169,7 +169,7 @@ def addresses_only(scene: Scene) -> PacketView:
 
 
 def ours(scene: Scene, label: str, z: int, **settings: Any) -> tuple[PacketView, dict[str, int]]:
-    """The packets of an engine that takes the scene's frames, and its counters."""
+    """Returns the packets of an engine that takes the scene's frames, and its counters."""
     batch, stats = anonymized(scene.traffic, z, scene.population.seed, **settings)
     data, offset, length, t_ns = batch
     up = data[offset + ETHERNET + 12] == INSIDE
@@ -190,7 +190,7 @@ def ours(scene: Scene, label: str, z: int, **settings: Any) -> tuple[PacketView,
 def anonymized(
     traffic: Traffic, z: int, seed: int, **settings: Any
 ) -> tuple[tuple[np.ndarray[Any, np.dtype[np.uint8]], Ints, Ints, Ints], dict[str, int]]:
-    """(data, offset, length, time) of the packets that leave an engine with a fixed key."""
+    """Returns (data, offset, length, time) of the packets that leave an engine with a fixed key."""
     said = {"z": z, "window": "1h", "rotate": "1h", "internal": "10.0.0.0/8"} | settings
     parts = []
     with tempfile.TemporaryDirectory() as folder:
@@ -218,11 +218,11 @@ def anonymized(
     return (np.concatenate([part[0] for part in parts]), offset, *columns), stats
 
 
-MOST = 400  # bytes of a packet that are looked at
+MOST = 400  # bytes of a packet that are used
 
 
 def kept(batch: Any) -> tuple[np.ndarray[Any, np.dtype[np.uint8]], Ints, Ints, Ints]:
-    """The first bytes of each packet, back to back: all that is looked at."""
+    """Returns the first bytes of each packet, back to back: all bytes that are used."""
     length = np.minimum(batch.length, MOST).astype(np.int64)
     offset = np.cumsum(length) - length
     inside = np.arange(int(length.sum())) - np.repeat(offset, length)

@@ -5,7 +5,7 @@
 No Python runs for a packet. There are four shapes of records (a TCP segment without its payload, a
 ClientHello, a DNS question, a DNS answer), each a structured dtype whose size is a multiple of
 eight bytes, so that records are put in order of time as whole words. Payloads are cut, as with a
-small snaplen: the lengths in the headers say what was sent.
+small snaplen: the lengths in the headers are the sent lengths.
 
 Usage: python bench/attacks/packets.py usual OUT.pcap [--users 3000] [--days 4] [--seed 1]
 
@@ -59,14 +59,14 @@ UDP = [("source_port", ">u2"), ("target_port", ">u2"), ("udp_length", ">u2"), ("
 
 
 def shape(headers: list[tuple[str, str]], payload: int) -> np.dtype:
-    """A record with these headers and room for a payload, padded to whole words."""
+    """Returns a record with these headers and room for a payload, padded to whole words."""
     plain = np.dtype(RECORD + headers)
     room = -(-(plain.itemsize + payload) // 8) * 8 - plain.itemsize
     return np.dtype(RECORD + headers + ([("payload", "u1", (room,))] if room else []))
 
 
 def hello_head() -> bytes:
-    """A ClientHello's record up to the extensions, which are two: the name, and padding."""
+    """Returns a ClientHello's record up to the extensions, which are two: the name, and padding."""
     block = len(server_name_extension(b"")) + 4 + NAME_ROOM
     body = b"\3\3" + bytes(range(32)) + vec(1, b"") + vec(2, b"\x13\x01\x13\x02") + b"\1\0"
     filler = HELLO_BYTES - 5 - 4 - len(body) - 2 - block
@@ -83,7 +83,7 @@ def table(rows: list[bytes]) -> npt.NDArray[np.uint8]:
 
 
 class Payloads:
-    """What is said about each name: the last part of a hello, DNS questions and answers."""
+    """Messages about each name: the last part of a hello, DNS questions and answers."""
 
     def __init__(self, population: Population) -> None:
         names = [name.encode() for name in population.hosts.names]
@@ -101,13 +101,13 @@ class Payloads:
 
 
 def stamp(rows: npt.NDArray, times: Ints, room: int, length: Ints | int) -> None:
-    """Write a record's header: its time, bytes captured, bytes sent."""
+    """Writes a record's header: its time, bytes captured, bytes sent."""
     rows["s"], rows["ns"] = times // 10**9, times % 10**9
     rows["captured"], rows["length"] = room - 16, np.maximum(length, room - 16)
 
 
 def ends(rows: npt.NDArray, population: Population, which: Ints, back: npt.NDArray | bool) -> None:
-    """Write the addresses and ports of these flows' packets; `back`: from the server."""
+    """Writes the addresses and ports of these flows' packets; `back`: from the server."""
     flows = population.flows
     client = population.address[flows.user[which]]
     server = np.where(flows.tcp[which], population.hosts.address[flows.name[which]], RESOLVER)
@@ -136,7 +136,7 @@ class Traffic:
         self.payloads = Payloads(population)
 
     def segments(self, which: Ints) -> Iterator[tuple[Ints, npt.NDArray]]:
-        """The TCP packets of these flows: SYN, SYN-ACK, hello with request, answers, RST."""
+        """Yields the TCP packets of these flows: SYN, SYN-ACK, hello with request, answers, RST."""
         flows = self.population.flows
         bursts = flows.s_pkts[which] - 1
         isn, other = which * 2_654_435_761, which * 2_246_822_519
@@ -166,7 +166,7 @@ class Traffic:
         self, which: Ints, times: Ints, back: bool, flags: int, seq: Ints, ack: Ints,
         payload: Ints | int,
     ) -> tuple[Ints, npt.NDArray]:  # fmt: skip
-        """A segment of each flow, whose payload is cut off."""
+        """Returns a segment of each flow, whose payload is cut off."""
         kind = shape(TCP_IP, 0)
         return times, self.tcp(kind, which, times, back, (flags, seq, ack, payload))
 
@@ -187,7 +187,7 @@ class Traffic:
     def hellos(
         self, which: Ints, times: Ints, seq: Ints, ack: Ints, sent: Ints
     ) -> tuple[Ints, npt.NDArray]:
-        """The client's hello, and behind it in the same segment a request that is cut off."""
+        """Returns the client's hello, followed in the segment by a request that is cut off."""
         head, tails = self.payloads.head, self.payloads.hello
         kind = shape(TCP_IP, HELLO_BYTES + 5)
         rows = self.tcp(kind, which, times, False, (ACK | PSH, seq, ack, sent))
@@ -200,7 +200,7 @@ class Traffic:
         return times, rows
 
     def datagrams(self, which: Ints, back: bool) -> tuple[Ints, npt.NDArray]:
-        """The DNS question of each flow, or its answer."""
+        """Returns the DNS question of each flow, or its answer."""
         flows = self.population.flows
         texts = self.payloads.answer if back else self.payloads.question
         kind = shape(IPV4 + UDP, texts.shape[1])
@@ -219,7 +219,7 @@ TCP_IP = IPV4 + TCP
 
 
 def merge(parts: list[tuple[Ints, npt.NDArray]]) -> npt.NDArray[np.uint64]:
-    """The records of all parts in order of time, as words."""
+    """Returns the records of all parts in order of time, as words."""
     times = np.concatenate([t for t, _ in parts])
     width = np.concatenate([np.full(len(t), rows.dtype.itemsize // 8) for t, rows in parts])
     order = np.argsort(times, kind="stable")
@@ -240,7 +240,7 @@ def merge(parts: list[tuple[Ints, npt.NDArray]]) -> npt.NDArray[np.uint64]:
 def chunks(
     population: Population, from_ns: int = 0, step: int = HOUR
 ) -> Iterator[npt.NDArray[np.uint64]]:
-    """The records of flows that start at `from_ns` or later, those of an hour at a time."""
+    """Yields the records of flows that start at `from_ns` or later, an hour at a time."""
     traffic, flows = Traffic(population), population.flows
     waiting: list[tuple[Ints, npt.NDArray]] = []
     first, last = max(from_ns, int(flows.start_ns[0])), int(flows.start_ns[-1])
@@ -261,7 +261,7 @@ def chunks(
 
 
 def write(population: Population, path: Path, from_ns: int = 0) -> int:
-    """Write the capture of flows that start at `from_ns` or later; return its size in bytes."""
+    """Writes the capture of flows that start at `from_ns` or later; returns its size in bytes."""
     with path.open("wb", buffering=0) as out:
         out.write(PCAP_NS)
         for words in chunks(population, from_ns):
@@ -272,7 +272,7 @@ def write(population: Population, path: Path, from_ns: int = 0) -> int:
 
 
 def main() -> None:
-    """Write a population's capture and its truth."""
+    """Writes a population's capture and its truth."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kind", choices=list(TASTES))
     parser.add_argument("out", type=Path, metavar="OUT.pcap")

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Made-up users with interests, and the flows that their visits and apps cause.
 
-How recognisable users are decides every linking figure, so there are three populations. They
-differ in one thing: how much of what a user does is their own (`TASTES`). `distinct` and `alike`
-are the ends, `usual` is calibrated against studies of DNS logs, which linked 85 to 88 % of users
-from one day to the next (Herrmann et al. 2013, Banse et al. 2012).
+Every linking figure depends on how recognisable users are, so there are three populations. They
+differ in the share of a user's behaviour that is individual (`TASTES`). `distinct` and `alike` are
+the ends, `usual` is calibrated against studies of DNS logs, which linked 85 to 88 % of users from
+one day to the next (Herrmann et al. 2013, Banse et al. 2012).
 
 A user has favourites that persist, hours of their own, and a set of apps. A visit to a site brings
 the site's own hosts and third parties; an app calls its hosts. A host has its own sizes and its own
@@ -44,11 +44,11 @@ THIRD_PARTY_SHARE = 0.8  # of a page's third parties load at a visit: others are
 
 @dataclass(frozen=True, slots=True)
 class Taste:
-    """How much of what users do is their own.
+    """Individuality of users.
 
-    own: share of visits that go to favourites; of the others, `TODAY` go to what the user is after
-    on that day. favourites: how many a user has. popular: the exponent by which favourites and apps
-    follow popularity (0: all sites alike). apps: how many.
+    own: share of visits that go to favourites; of the others, `TODAY` go to the user's topic of
+    that day. favourites: number of favourites of a user. popular: the exponent by which favourites
+    and apps follow popularity (0: all sites alike). apps: number of apps.
     """
 
     own: float
@@ -77,7 +77,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """What each name's host is like. One entry a name."""
+    """Properties of each name's host. One entry a name."""
 
     names: list[str]
     third_party: npt.NDArray[np.bool_]
@@ -123,7 +123,7 @@ class Population:
     flows: Flows
 
     def pools(self) -> list[str]:
-        """The users' networks, one by one."""
+        """Returns the users' networks, one by one."""
         blocks = np.unique(self.address >> (32 - POOL_BITS)) << (32 - POOL_BITS)
         return [f"{b >> 24}.{b >> 16 & 255}.{b >> 8 & 255}.0/{POOL_BITS}" for b in blocks.tolist()]
 
@@ -140,7 +140,8 @@ def draw_ranks(rng: np.random.Generator, weights: Floats, count: int) -> Ints:
 
 
 def expand(first: Ints, count: Ints, which: Ints) -> tuple[Ints, Ints]:
-    """The members of lists that lie end to end: (index into `which`, member) of each list asked."""
+    """Returns the members of lists that lie end to end: (index into `which`, member) of each list
+    asked."""
     lengths = count[which]
     asked = np.repeat(np.arange(len(which)), lengths)
     ends = np.cumsum(lengths)
@@ -199,7 +200,7 @@ def make_world(rng: np.random.Generator, scale: Scale) -> tuple[World, Hosts]:
 def make_hosts(
     rng: np.random.Generator, names: list[str], first_third: int, first_app: int
 ) -> Hosts:
-    """Draw what each host is like."""
+    """Draws the properties of each host."""
     count = len(names)
     third = np.zeros(count, dtype=bool)
     third[first_third:first_app] = True
@@ -243,14 +244,14 @@ def own_choices(
 
 
 def draw_times(rng: np.random.Generator, who: Ints, scale: Scale) -> Ints:
-    """A time for each event, by its user's own hours."""
+    """Returns a time for each event, by its user's own hours."""
     hours = np.arange(24)
     people = 0.15 + np.clip(np.sin((hours - 7) / 24 * 2 * np.pi) + 0.7, 0, None)
     peak = rng.integers(0, 24, size=scale.users)
     own = np.exp(SHARPNESS * np.cos((hours[None, :] - peak[:, None]) / 24 * 2 * np.pi))
     weights = people[None, :] * own
     steps = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
-    # A user's 24 steps follow those of the users before: one search finds all hours.
+    # A user's 24 steps follow the steps of the users before, so one search finds all hours.
     places = np.searchsorted((steps + np.arange(scale.users)[:, None]).ravel()[:-1],
                              who + rng.random(len(who)) * 0.999_999)  # fmt: skip
     hour = places - 24 * who
@@ -261,7 +262,7 @@ def draw_times(rng: np.random.Generator, who: Ints, scale: Scale) -> Ints:
 def draw_contacts(
     rng: np.random.Generator, scale: Scale, taste: Taste, world: World
 ) -> tuple[Ints, Ints, Ints]:
-    """Who contacts which host when: (user, name, time) of visits and of apps."""
+    """Draws the contacts: (user, name, time) of visits and of apps."""
     rate = rng.lognormal(-0.125, 0.5, size=scale.users) * VISITS_A_DAY * scale.days
     who = np.repeat(np.arange(scale.users), rng.poisson(rate))
     favourites = own_choices(rng, scale, taste, scale.sites, taste.favourites)
@@ -293,7 +294,7 @@ def draw_contacts(
 
 
 def make_flows(rng: np.random.Generator, contacts: tuple[Ints, Ints, Ints], hosts: Hosts) -> Flows:
-    """A TLS flow for each contact and, before most of them, a DNS query."""
+    """Returns a TLS flow for each contact and, before most of them, a DNS query."""
     user, name, when = contacts
     count = len(user)
     spread = hosts.spread[name]
@@ -327,7 +328,8 @@ def make_flows(rng: np.random.Generator, contacts: tuple[Ints, Ints, Ints], host
 
 
 def by_start(flows: Flows) -> Flows:
-    """The flows in the order of their starts, which are moved by some ns where two are equal."""
+    """Returns the flows in the order of their starts, which are moved by some ns where two are
+    equal."""
     order = np.argsort(flows.start_ns, kind="stable")
     columns = {field: getattr(flows, field)[order] for field in Flows.__slots__}
     index = np.arange(len(order))
@@ -338,7 +340,7 @@ def by_start(flows: Flows) -> Flows:
 
 
 def make(kind: str, scale: Scale, seed: int) -> Population:
-    """Return the population of a kind; the same for the same arguments."""
+    """Returns the population of a kind; equal arguments give equal populations."""
     # The numbers before it are of the world, which all kinds share.
     rng = np.random.default_rng([seed, 0])
     world, hosts = make_world(rng, scale)

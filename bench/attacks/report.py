@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures as tables, beside what is to be reached and what was committed."""
+"""Figures as tables, with the bars to reach and the committed figures."""
 
 import json
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ def print_rows(rows: Iterable[Row]) -> None:
 
 
 def said(row: Row) -> str:
-    """What a row found."""
+    """Returns the result of a row as text."""
     if "unavailable" in row:
         return f"unavailable, {row['unavailable']}"
     if "flows" in row:
@@ -56,7 +56,7 @@ def said(row: Row) -> str:
 
 
 def cost(row: Row) -> str:
-    """What a way of forging costs, and what it releases."""
+    """Returns the cost of a way of forging, and its releases."""
     what = [text for key, text in (("tls", "TLS"), ("dns", "DNS")) if row[key]]
     if not what:
         return "no"
@@ -64,17 +64,18 @@ def cost(row: Row) -> str:
 
 
 def percent(share: float) -> str:
-    """A share for people."""
+    """Returns a share for people."""
     return f"{100 * share:.2f} %" if share < 0.1 else f"{100 * share:.1f} %"
 
 
 def find(rows: list[Row], **wanted: str) -> Row | None:
-    """The first row with these values."""
+    """Returns the first row with these values."""
     return next((row for row in rows if wanted.items() <= row.items()), None)
 
 
 class Bars:
-    """What is to be reached, and whether it is. A bar that must be reached fails the run if not."""
+    """The bars, and whether each is reached. A bar that must be reached fails the run if it is
+    missed."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -92,7 +93,7 @@ class Bars:
 
 
 def bars(rows: list[Row], forged: list[Row]) -> list[Row]:
-    """What is to be reached, for each population whose figures are there."""
+    """Returns the bars for each population with figures."""
     out = Bars()
     for kind in dict.fromkeys(row["population"] for row in rows if "flows" in row):
         mine = [row for row in rows if row["population"] == kind and "attack" in row]
@@ -112,7 +113,7 @@ def bars(rows: list[Row], forged: list[Row]) -> list[Row]:
 
 
 def view_bars(out: Bars, where: str, of: dict[str, Row], public: bool) -> None:
-    """Those of one log."""
+    """Adds the bars of one log."""
     both = max(of[name]["share"] for name in ("link, tree", "link, tree, all bits"))
     added = both - of["link"]["share"]
     out.add(f"{where}: the tree adds", percent(added), "<= 1 %", added <= 0.01)
@@ -141,13 +142,14 @@ def missed(rows: list[Row]) -> list[str]:
 
 
 def committed(here: Path, name: str = "results.json") -> dict[str, Any] | None:
-    """The figures in the sources."""
+    """Returns the figures in the sources."""
     path = here / name
     return json.loads(path.read_text("utf-8")) if path.exists() else None
 
 
 def risen(results: dict[str, Any], before: dict[str, Any] | None) -> list[str]:
-    """A line for each figure of ours that is above the committed one by more than its interval."""
+    """Returns a line for each figure of ours that is above the committed one by more than its
+    interval."""
     lines = []
     for row in results["rows"]:
         if "share" not in row or "control" in row or row["view"] not in OURS:
@@ -173,7 +175,7 @@ def risen(results: dict[str, Any], before: dict[str, Any] | None) -> list[str]:
 
 
 def tables(results: dict[str, Any]) -> str:
-    """The README's tables."""
+    """Returns the README's tables."""
     rows, lines = results["rows"], []
     for kind in dict.fromkeys(row["population"] for row in rows if "flows" in row):
         lines += population_table([row for row in rows if row["population"] == kind])
@@ -190,17 +192,17 @@ def tables(results: dict[str, Any]) -> str:
 
 
 def line(cells: Iterable[str]) -> str:
-    """A line of a table."""
+    """Returns a line of a table."""
     return f"| {' | '.join(cells)} |"
 
 
 def header(cells: list[str]) -> list[str]:
-    """A table's first two lines."""
+    """Returns a table's first two lines."""
     return [line(cells), line(["---"] * len(cells))]
 
 
 def population_table(rows: list[Row]) -> list[str]:
-    """The figures of one population."""
+    """Returns the figures of one population."""
     head, yard = rows[0], find(rows, attack="yardstick") or rows[0]
     lines = [f"### Population {head['population']}", ""]
     text = (
@@ -220,7 +222,7 @@ def population_table(rows: list[Row]) -> list[str]:
 
 
 def forging_table(rows: list[Row]) -> list[str]:
-    """What each way costs under each setting, and what it releases."""
+    """Yields the cost of each way under each setting, and its releases."""
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     titles = [f"`{text}`" if text.startswith("-") else text for text in settings]
     lines = ["### Forging", "", *header(["way", *titles])]
@@ -231,12 +233,12 @@ def forging_table(rows: list[Row]) -> list[str]:
 
 
 def forging_cell(row: Row | None) -> str:
-    """What a way costs, if this build has the setting."""
+    """Returns the cost of a way, if this build has the setting."""
     return cost(row) if row and "tls" in row else "not measured"
 
 
 def cell(rows: list[Row], attack: str) -> str:
-    """A figure with its interval."""
+    """Returns a figure with its interval."""
     row = find(rows, attack=attack)
     if row is None:
         return ""
@@ -244,13 +246,13 @@ def cell(rows: list[Row], attack: str) -> str:
 
 
 def ends(rows: list[Row]) -> str:
-    """The best guess of an end."""
+    """Returns the best guess of an end."""
     errors = [row["seconds"] for row in rows if "seconds" in row]
     return f"{min(errors)} s" if errors else ""
 
 
 def short_table(results: dict[str, Any]) -> str:
-    """The table of limits.md: population usual, and distinct in brackets."""
+    """Returns the table of limits.md: population usual, and distinct in brackets."""
     columns = {key: COLUMNS[key] for key in SHORT}
     lines = header(["log", *columns.values(), "end of a coarse record"])
     for key, label in LABELS.items():
@@ -275,26 +277,26 @@ SHORT = (
 
 
 def plain(rows: list[Row], attack: str) -> str:
-    """A figure without its interval."""
+    """Returns a figure without its interval."""
     row = find(rows, attack=attack)
     return percent(row["share"]) if row else ""
 
 
 def in_brackets(texts: list[str]) -> str:
-    """The first figure, and the second in brackets."""
+    """Returns the first figure, and the second in brackets."""
     first, second = texts
     return f"{first} [{second}]" if first and second else first
 
 
 def renewed(page: str, table: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
-    """The page with another table between its marks."""
+    """Returns the page with another table between its marks."""
     begin, end = marks
     before, rest = page.split(begin)
     return f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end)[1]}"
 
 
 def write_readme(here: Path, results: dict[str, Any]) -> None:
-    """Put the tables into README.md and limits.md, and the figures beside the former."""
+    """Writes the tables into README.md and limits.md, and the figures next to README.md."""
     for page, table in (
         (here / "README.md", tables(results)),
         (here.parents[1] / LIMITS, short_table(results)),

@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks logs and packets of made-up users and says what comes of it.
+"""Attacks logs and packets of made-up users and reports the results.
 
 Usage: python bench/attacks/run.py [--quick] [--only logs|packets] [--out build/attacks]
-                                   [--write-readme]
+[--write-readme]
 
-Ends with 1 where a control fails, where a figure is above the committed one by more than its
-interval (`results.json` and `packet_results.json` beside this file, which `--write-readme` renews
-with the tables), or where logs for partners show more withheld names than the bar allows.
+Ends with 1 if a control fails, if a figure is above the committed figure by more than its interval,
+or if logs for partners show more withheld names than the bar allows. The committed figures are
+`results.json` and `packet_results.json` next to this file; `--write-readme` renews them with the
+tables.
 """
 
 import argparse
@@ -30,7 +31,7 @@ ROOT = HERE.parents[1]
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Read the command line."""
+    """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="300 users, one population")
     parser.add_argument("--only", choices=("logs", "packets"), help="attack one kind of output")
@@ -41,7 +42,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def attack_logs(arguments: argparse.Namespace) -> bool:
-    """Attack logs; returns whether controls held and no figure rose."""
+    """Attacks logs; returns whether controls held and no figure rose."""
     plan = QUICK if arguments.quick else WHOLE
     folder = arguments.out / "work"
     shutil.rmtree(folder, ignore_errors=True)
@@ -76,7 +77,7 @@ def attack_logs(arguments: argparse.Namespace) -> bool:
 
 
 def attack_frames(arguments: argparse.Namespace) -> bool:
-    """Attack packets; returns whether controls held and no figure rose."""
+    """Attacks packets; returns whether controls held and no figure rose."""
     rows: list[Row] = []
     for row in attack_packets(QUICK_PACKETS if arguments.quick else WHOLE_PACKETS):
         print_rows([row])
@@ -98,14 +99,14 @@ def attack_frames(arguments: argparse.Namespace) -> bool:
 
 
 def keep(path: Path, results: dict[str, Any]) -> None:
-    """Write the figures of a run, and say what was to be reached."""
+    """Writes the figures of a run, and prints the bars."""
     path.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     for bar in results["bars"]:
         print(f"{bar['what']}: {bar['measured']}, to reach {bar['goal']}: {bar['reached']}")
 
 
 def controls_held(rows: Iterable[Row]) -> bool:
-    """Whether no control failed; says which did."""
+    """Returns true if no control failed; prints the controls that failed."""
     bad = [row for row in rows if row.get("held") is False]
     return complained(
         f"the {row['control']} control of {row['attack']} failed: {row['share']:.3f} of "
@@ -115,7 +116,7 @@ def controls_held(rows: Iterable[Row]) -> bool:
 
 
 def complained(lines: Iterable[str]) -> bool:
-    """Whether there was nothing to say."""
+    """Prints the lines; returns true if there were any."""
     said = list(lines)
     for line in said:
         print(line, file=sys.stderr)
@@ -123,7 +124,7 @@ def complained(lines: Iterable[str]) -> bool:
 
 
 def main() -> int:
-    """Run it all; returns the exit code."""
+    """Runs it all; returns the exit code."""
     arguments = parse_arguments()
     began = time.monotonic()
     kinds = {"logs": attack_logs, "packets": attack_frames}

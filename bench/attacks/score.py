@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one scorer: it alone sees the truth.
 
-risk = (attack - baseline) / (1 - baseline), after Giomi et al. (PETS 2023): what the log adds to a
-guess without it. Intervals are Wilson's of 95 %.
+risk = (attack - baseline) / (1 - baseline), after Giomi et al. (PETS 2023): the gain of the log
+over a guess without it. Intervals are Wilson's of 95 %.
 """
 
 import math
@@ -15,11 +15,11 @@ from population import Flows, Ints, S
 from view import CLIENT_BITS, HIDDEN, MINUTE, NOBODY, Guesses, View, pair_keys
 
 NORMAL_95 = 1.959963984540054
-NEAR_NS = 1 * S  # an end that is guessed to the second is found
+NEAR_NS = 1 * S  # an end that is guessed to the second is a hit
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """The 95 % interval of a share."""
+    """Returns the 95 % interval of a share."""
     if trials == 0:
         return 0.0, 1.0
     share, z2 = hits / trials, NORMAL_95**2
@@ -33,7 +33,7 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How an attack did. seconds: the median error, where the answer is a time."""
+    """Result of an attack. seconds: the median error, if the answer is a time."""
 
     hits: int
     trials: int
@@ -42,7 +42,7 @@ class Score:
 
     @property
     def share(self) -> float:
-        """Of the trials, those that the attack answered right."""
+        """Share of the trials that the attack answered right."""
         return self.hits / self.trials if self.trials else 0.0
 
     @property
@@ -51,7 +51,7 @@ class Score:
         return wilson(self.hits, self.trials)
 
     def risk_of(self, share: float) -> float:
-        """What a share means beyond the baseline."""
+        """Returns the share beyond the baseline, as a risk."""
         return (share - self.baseline) / (1 - self.baseline) if self.baseline < 1 else 0.0
 
     def as_json(self) -> dict[str, Any]:
@@ -72,10 +72,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is behind a log.
+    """The truth of a log.
 
-    flow: of each record the index of its flow, or -1 where it could not be found. pairs, users:
-    the user of each (epoch, client) pair, by `pair_keys` in order; -1 where nobody knows.
+    flow: of each record the index of its flow, or -1 if it could not be found. pairs, users: the
+    user of each (epoch, client) pair, by `pair_keys` in order; -1 if unknown.
     """
 
     flows: Flows
@@ -85,7 +85,7 @@ class Truth:
 
     @classmethod
     def of(cls, view: View, flows: Flows, flow: Ints) -> "Truth":
-        """A pair's user is that of most of its records."""
+        """Returns a pair's user is that of most of its records."""
         epochs, clients, of = view.groups
         known = (of != NOBODY) & (flow >= 0)
         users = int(flows.user.max()) + 1
@@ -96,12 +96,12 @@ class Truth:
         return cls(flows, flow, pair_keys(epochs, clients), found)
 
     def users_of(self, view: View) -> Ints:
-        """The user of each pair of the view."""
+        """Returns the user of each pair of the view."""
         epochs, clients, _ = view.groups
         return self.users[np.searchsorted(self.pairs, pair_keys(epochs, clients))]
 
     def dealt_anew(self, rng: np.random.Generator) -> "Truth":
-        """The same pairs, of which each has the user of another one of its epoch."""
+        """Returns the pairs with users of other pairs of their epoch."""
         epoch = self.pairs >> CLIENT_BITS
         users = np.empty_like(self.users)
         users[np.argsort(epoch, kind="stable")] = self.users[
@@ -111,9 +111,10 @@ class Truth:
 
 
 def linked(view: View, truth: Truth, guesses: Guesses, candidates: int) -> Score:
-    """Pairs of an epoch that were found again in the epoch before, of those whose user is there.
+    """Scores pairs of an epoch that were found again in the epoch before, of those whose user is
+    there.
 
-    A guess is a pair; candidates: how many pairs the earlier epoch has (of several epochs, the
+    A guess is a pair; candidates: number of pairs of the earlier epoch (of several epochs, the
     mean).
     """
     epochs = view.groups[0]
@@ -129,7 +130,7 @@ def linked(view: View, truth: Truth, guesses: Guesses, candidates: int) -> Score
 
 
 def named(truth: Truth, guesses: Guesses) -> Score:
-    """Withheld names that were guessed. Baseline: the one that is most frequent among them."""
+    """Scores guessed withheld names. Baseline: the most frequent withheld name."""
     known = truth.flow[guesses.about] >= 0
     right = truth.flows.name[truth.flow[guesses.about[known]]]
     hits = int((right == guesses.answer[known]).sum())
@@ -138,7 +139,7 @@ def named(truth: Truth, guesses: Guesses) -> Score:
 
 
 def singled_out(view: View, truth: Truth, guesses: Guesses) -> Score:
-    """Pairs whose user was named, of all pairs; HIDDEN is no guess."""
+    """Scores pairs whose user was named, of all pairs; HIDDEN is no guess."""
     user = truth.users_of(view)[guesses.about]
     known = user >= 0
     hits = known & (guesses.answer != HIDDEN) & (user == guesses.answer)
@@ -147,7 +148,7 @@ def singled_out(view: View, truth: Truth, guesses: Guesses) -> Score:
 
 
 def timed(truth: Truth, guesses: Guesses) -> Score:
-    """Ends that were guessed to the second. Baseline: the middle of the minute."""
+    """Scores ends that were guessed to the second. Baseline: the middle of the minute."""
     known = truth.flow[guesses.about] >= 0
     right = truth.flows.end_ns[truth.flow[guesses.about[known]]]
     error = np.abs(right - guesses.answer[known])

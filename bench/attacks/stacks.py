@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up devices: what each user's host puts into headers, besides what the user does.
+"""Made-up devices: values that each user's host puts into headers, whatever the user does.
 
-Hosts are as careless as any that were ever found: numbers, ids, ports and clocks of a host go on
+Hosts are as careless as any that were ever found. Numbers, ids, ports and clocks of a host continue
 from one epoch to the next, tickets come again, and half of the QUIC clients keep their connection
-ID. So what packets hide of them is hidden of every host. Only which host has which stack is drawn
-from shares, because a rare stack is what gives its user away: most have one of four layouts of
-options and a common MSS, one host in twenty a rare MSS, as behind tunnels, and one in twenty a
+ID. So everything that packets hide of them is hidden of every host. Only the stack of a host is
+drawn from shares, because a rare stack identifies its user. Most hosts have one of four layouts of
+options and a common MSS. One host in twenty has a rare MSS, as behind tunnels, and one in twenty a
 ClientHello of its own.
 """
 
@@ -33,11 +33,11 @@ SKEW_PPM = 30.0  # standard deviation of clocks (Kohno 2005 found tens)
 
 @dataclass(frozen=True, slots=True)
 class Stacks:
-    """One entry a user.
+    """Devices, one entry a user.
 
-    layout: into LAYOUTS. hello: which ClientHello. first_port, ports: the range that ports of the
-    host go round in. isn, ip_id, port, clock: where its counters stand at the beginning. skew: of
-    its clock. keeps_id: whether its QUIC connections have the same connection ID.
+    layout: into LAYOUTS. hello: number of the ClientHello. first_port, ports: the range that ports
+    of the host cycle through. isn, ip_id, port, clock: its counters at the beginning. skew: of its
+    clock. keeps_id: true if its QUIC connections share a connection ID.
     """
 
     layout: Ints
@@ -57,7 +57,7 @@ class Stacks:
 
 
 def make_stacks(rng: np.random.Generator, users: int) -> Stacks:
-    """Draw the hosts of so many users."""
+    """Draws the hosts of `users` users."""
     shares = np.array([layout[0] for layout in LAYOUTS])
     layout = rng.choice(len(LAYOUTS), size=users, p=shares)
     mss = rng.choice(MSS, size=users, p=MSS_SHARES)
@@ -87,7 +87,7 @@ def make_stacks(rng: np.random.Generator, users: int) -> Stacks:
 
 
 def syn_options(stacks: Stacks) -> tuple[Ints, Ints]:
-    """The options of each user's SYN, without times, and where the time is among them."""
+    """Returns the options of each user's SYN, without times, and where the time is among them."""
     rows = np.ones((len(stacks.layout), OPTION_BYTES), dtype=np.uint8)
     at = np.zeros(len(rows), dtype=np.int64)
     for i, (*_, order) in enumerate(LAYOUTS):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every attack on every log of a population, with its controls, as rows of figures.
 
-*Live* control: on plainly hashed clients, where nothing else is hidden, each attack must answer
-95 % right; else the attack is broken, and what it says of other logs means nothing. *Dead* control:
-on a log whose lines have pseudonyms and measurements that are not theirs, its risk must not be
-above 0 by more than its interval.
+*Live* control: on plainly hashed clients, with nothing else hidden, each attack must answer 95 %
+right; else the attack is broken, and its results on other logs mean nothing. *Dead* control: on a
+log whose lines have pseudonyms and measurements of other lines, its risk must not be above 0 by
+more than its interval.
 """
 
 import shutil
@@ -33,7 +33,8 @@ Pairwise = Callable[[View, Knowledge, np.random.Generator, int], Guesses]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run does: populations, their scale, z, hours of the last day whose links are tried."""
+    """Parameters of a run: populations, their scale, z, hours of the last day whose links are
+    tried."""
 
     kinds: tuple[str, ...]
     scale: Scale
@@ -48,7 +49,7 @@ class Plan:
 
     @property
     def from_ns(self) -> int:
-        """Where the command's captures begin: a window before that day."""
+        """Begin of the command's captures: a window before that day."""
         return self.last_day - HOUR
 
 
@@ -99,7 +100,7 @@ def knowledge_of(population: Population, plan: Plan) -> Knowledge:
 def link_scores(
     view: View, truth: Truth, knowledge: Knowledge, plan: Plan
 ) -> Iterator[tuple[str, Score]]:
-    """The linking attacks over the plan's hours, each hour to the one before."""
+    """Yields the linking attacks over the plan's hours, each hour to the one before."""
     epochs = [plan.last_day // HOUR + hour for hour in plan.hours]
     candidates = int(np.mean([len(two_epochs(view, epoch)[1]) for epoch in epochs]))
     for name, attack in LINKS.items():
@@ -114,7 +115,7 @@ def link_scores(
 def scores(
     view: View, truth: Truth, knowledge: Knowledge, plan: Plan, which: tuple[str, ...]
 ) -> Iterator[tuple[str, Score]]:
-    """The attacks of these groups on a view."""
+    """Yields the attacks of these groups on a view."""
     if "links" in which:
         yield from link_scores(view, truth, knowledge, plan)
     if "order" in which:
@@ -137,7 +138,7 @@ def scores(
 
 
 def dead(view: View, truth: Truth, rng: np.random.Generator) -> tuple[View, Truth]:
-    """The log with lines that say nothing, and pseudonyms dealt anew."""
+    """Returns the log with lines that disclose nothing, and pseudonyms dealt again."""
     return view.shuffled(rng), truth.dealt_anew(rng)
 
 
@@ -155,7 +156,7 @@ def yardstick(population: Population, knowledge: Knowledge, plan: Plan) -> Row:
 
 
 def attack_population(kind: str, plan: Plan, folder: Path) -> Iterator[Row]:
-    """All rows of a population: figures, controls, and logs that this build cannot make."""
+    """Yields All rows of a population: figures, controls, and logs that this build cannot make."""
     population = make(kind, plan.scale, plan.seed)
     knowledge = knowledge_of(population, plan)
     capture = folder / f"{kind}.pcap"
@@ -195,7 +196,8 @@ def attack_population(kind: str, plan: Plan, folder: Path) -> Iterator[Row]:
 def dead_rows(
     key: str, view: View, truth: Truth, knowledge: Knowledge, plan: Plan
 ) -> Iterator[Row]:
-    """The dead controls: of linking and joining on names in the clear, of the others on ours."""
+    """Yields the dead controls: of linking and joining on names in the clear, of the other attacks
+    on zanon_net's."""
     which = {"tstat": ("links", "operator"), "default": ("order", "suppressed")}.get(key)
     if which is None:
         return

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links pseudonyms of two epochs by the shape of their prefix tree.
 
-Pseudonyms that keep prefixes have, in each epoch, the same tree up to one swap at each branching
-point. The best of all swaps is found by a dynamic programme over pairs of nodes of equal depth:
-what two nodes are worth is the better of both ways to pair their children. With n clients that is
-O(n²) a level. A leaf that has no partner is worth nothing, so what is sought is the largest common
-tree, or with behaviour the one whose leaves are most alike.
+Pseudonyms that keep prefixes have, in each epoch, one tree up to one swap at each branching point.
+The best of all swaps is found by a dynamic programme over pairs of nodes of equal depth: the worth
+of two nodes is the better of both ways to pair their children. With n clients that is O(n²) a
+level. A leaf without a partner is worth nothing, so the search finds the largest common tree, or
+with behaviour the common tree whose leaves are most alike.
 
-Knowledge: the log; of the manifest, how many bits the pseudonyms keep. Below these bits no tree is
-looked for: the leaves of two blocks are paired by behaviour alone.
+Knowledge: the log; of the manifest, the number of bits that the pseudonyms keep. Below these bits
+no tree is searched for: the leaves of two blocks are paired by behaviour alone.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from linking import similarity
 from view import Guesses, Ints, Knowledge, View
 
 BITS = 32
-PRESENT = 1.0  # what a pair of leaves is worth beside how alike they are
+PRESENT = 1.0  # worth of a pair of leaves, added to their likeness
 Matrix = npt.NDArray[np.float32]
 
 
@@ -34,7 +34,8 @@ class Level:
 
 
 def levels(addresses: Ints, depth: int, bits: int = BITS) -> tuple[list[Level], Ints]:
-    """The levels of a tree down to `depth`, the root first, and the node there of each address."""
+    """Returns the levels of a tree down to `depth`, the root first, and the node there of each
+    address."""
     nodes, leaf = np.unique(addresses >> (bits - depth), return_inverse=True)
     out = []
     for _ in range(depth):
@@ -47,12 +48,12 @@ def levels(addresses: Ints, depth: int, bits: int = BITS) -> tuple[list[Level], 
 
 
 def padded(values: Matrix) -> Matrix:
-    """With a row and a column of zeros for children that are not there."""
+    """Returns the values with a row and a column of zeros for missing children."""
     return np.pad(values, ((0, 1), (0, 1)))
 
 
 def ways(below: Matrix, one: Level, other: Level) -> tuple[Matrix, Matrix]:
-    """What each pair of nodes is worth with its children as they are, and swapped."""
+    """Returns the worth of each pair of nodes with its children as they are, and swapped."""
     low = padded(below)
     straight = low[np.ix_(one.left, other.left)] + low[np.ix_(one.right, other.right)]
     swapped = low[np.ix_(one.left, other.right)] + low[np.ix_(one.right, other.left)]
@@ -62,11 +63,11 @@ def ways(below: Matrix, one: Level, other: Level) -> tuple[Matrix, Matrix]:
 def best_pairs(
     one: list[Level], other: list[Level], leaves: Matrix, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """The pairs of nodes at the lowest depth that the best swaps bring together."""
+    """Returns the pairs of nodes at the lowest depth that the best swaps bring together."""
     worth = [leaves]
     for a, b in zip(one[::-1], other[::-1], strict=True):
         if len(a.left) == leaves.shape[0] and len(b.left) == leaves.shape[1]:
-            worth.append(worth[-1])  # no node branches: the same pairs, worth the same
+            worth.append(worth[-1])  # no node branches: the pairs keep their worth
         else:
             worth.append(np.maximum(*ways(worth[-1], a, b)))
         leaves = worth[-1]
@@ -84,7 +85,8 @@ def best_pairs(
 
 
 def block_worth(alike: Matrix, mine: Ints, theirs: Ints) -> Matrix:
-    """What pairs of blocks are worth: of each leaf of the first the best partner in the second."""
+    """Returns the worth of pairs of blocks: the best partner in the second of each leaf of the
+    first."""
     rows, columns = int(mine.max()) + 1, int(theirs.max()) + 1
     order = np.argsort(theirs, kind="stable")
     starts = np.searchsorted(theirs[order], np.arange(columns))
@@ -97,9 +99,9 @@ def block_worth(alike: Matrix, mine: Ints, theirs: Ints) -> Matrix:
 def pair_clients(
     alike: Matrix, mine: Ints, theirs: Ints, depth: int, rng: np.random.Generator
 ) -> Ints:
-    """For each address of `mine` the index of its partner in `theirs`, or -1.
+    """Returns for each address of `mine` the index of its partner in `theirs`, or -1.
 
-    Down to `depth` the tree decides, below it the most similar one of the block.
+    Down to `depth` the tree decides, below it the most similar address of the block.
     """
     partner = np.full(len(mine), -1)
     (one, block), (other, their_block) = levels(mine, depth), levels(theirs, depth)
@@ -128,9 +130,9 @@ def tree(
     behaviour: bool,
     depth: int | None = None,
 ) -> Guesses:
-    """For each pair of the epoch one of the epoch before, by the tree down to `depth`.
+    """Returns for each pair of the epoch a pair of the epoch before, by the tree down to `depth`.
 
-    depth: how many bits to believe in; None: as many as the manifest says.
+    depth: number of bits to trust; None: the number in the manifest.
     """
     later, earlier, alike = similarity(view, knowledge, epoch)
     if not len(later) or not len(earlier):
@@ -145,7 +147,7 @@ def tree(
     clients = view.groups[1]
     depth = view.kept if depth is None else depth
     partner = pair_clients(alike, clients[later], clients[earlier], depth, rng)
-    # Whom the tree leaves over is joined by behaviour, and by chance without it.
+    # Addresses that the tree leaves over are joined by behaviour, and by chance without it.
     left = partner < 0
     partner[left] = (
         alike[left].argmax(axis=1)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an attacker sees, what they know besides, and what they answer."""
+"""The attacker's view of a log, further knowledge, and answers."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ MINUTE = 60 * S
 
 
 def steps(base: str) -> Ints:
-    """The values that a coarse record may have: powers of the base, rounded up."""
+    """Returns the values that a coarse record may have: powers of the base, rounded up."""
     if base == "sqrt2":
         exact = [1 << k // 2 if k % 2 == 0 else isqrt_up(1 << k) for k in range(80)]
         return np.array(sorted(set(exact)), dtype=np.int64)
@@ -25,7 +25,7 @@ def steps(base: str) -> Ints:
 
 
 def isqrt_up(square: int) -> int:
-    """The square root, rounded up."""
+    """Returns the square root, rounded up."""
     root = int(square**0.5)
     while root * root >= square:
         root -= 1
@@ -35,7 +35,7 @@ def isqrt_up(square: int) -> int:
 
 
 def two_digits(values: Ints) -> Ints:
-    """Cut what is above 99 to its two leading digits."""
+    """Cuts what is above 99 to its two leading digits."""
     values = np.asarray(values, dtype=np.int64)
     power = np.ones_like(values)
     while (big := values // power > 99).any():
@@ -45,11 +45,11 @@ def two_digits(values: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a log makes of a flow's measurements, as its manifest says.
+    """The log's rule for a flow's measurements, as its manifest states it.
 
-    step: of the sizes of coarse records. closing: whether a coarse record's time is the minute in
-    which its flow closed, else those of its start and end. time_ns, digits: for records with a
-    name; 1 and False are exact. order: of lines, as with `--order`.
+    step: of the sizes of coarse records. closing: true if a coarse record's time is the minute in
+    which its flow closed; else it has the minutes of start and end. time_ns, digits: for records
+    with a name; 1 and False are exact. order: of lines, as with `--order`.
     """
 
     step: str = "sqrt2"
@@ -59,7 +59,8 @@ class Rule:
     order: str = "closing"
 
     def coarse(self, flows: Flows, which: Ints) -> dict[str, Ints]:
-        """The columns of these flows, were they withheld. TCP flows here close at their end."""
+        """Returns the columns of these flows, as if they were withheld. TCP flows here close at
+        their end."""
         values = steps(self.step)
         out = {
             field: np.where(exact > 0, values[np.searchsorted(values, exact)], 0)
@@ -72,7 +73,7 @@ class Rule:
         return out
 
     def named(self, flows: Flows, which: Ints) -> dict[str, Ints]:
-        """The columns of these flows where they have a name."""
+        """Returns the columns of these flows, as if they had a name."""
         out = {field: getattr(flows, field)[which] for field in SIZES}
         if self.digits:
             out = {field: two_digits(values) for field, values in out.items()}
@@ -85,7 +86,7 @@ CLIENT_BITS = 32
 
 
 def pair_keys(epoch: Ints, client: Ints) -> Ints:
-    """A number for each pair of epoch and client."""
+    """Returns a number for each pair of epoch and client."""
     return epoch << CLIENT_BITS | client
 
 
@@ -96,9 +97,9 @@ SIZES = ("c_pkts", "s_pkts", "c_bytes", "s_bytes")
 class View:
     """A log, one entry a record, in the order of its lines (TCP, then UDP).
 
-    client: the pseudonym as a number, or NOBODY; pseudonyms of two epochs are compared only where
-    `rotates` is False. name: HIDDEN or the index of a name, which the log spells out. kept: how
-    many leading bits of an address the pseudonyms keep, as the manifest says.
+    client: the pseudonym as a number, or NOBODY; pseudonyms of two epochs are compared only if
+    `rotates` is False. name: HIDDEN or the index of a name, which the log spells out. kept: number
+    of leading bits of an address that the pseudonyms keep, as the manifest states it.
     """
 
     label: str
@@ -135,10 +136,10 @@ class View:
         return pairs >> CLIENT_BITS, pairs & ((1 << CLIENT_BITS) - 1), of
 
     def shuffled(self, rng: np.random.Generator) -> "View":
-        """The same lines, each with a client and the measurements that it did not have.
+        """Returns the lines, each with a client and measurements of other lines.
 
-        The client is any of its epoch's. The measurements are those of another line of the epoch
-        of the same kind (with a name or without), so the log looks the same, but tells nothing.
+        The client is any of its epoch's. The measurements are those of another line of the epoch of
+        equal kind (with a name or without), so the log looks alike, but discloses nothing.
         """
         epochs, clients, of = self.groups
         low, high = (
@@ -165,7 +166,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class OwnLogs:
-    """What third parties logged of visits to their own hosts: who, which host, when (ns)."""
+    """Logs of third parties about visits to their own hosts: user, host, time (ns)."""
 
     user: Ints
     name: Ints
@@ -174,10 +175,10 @@ class OwnLogs:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What an attacker has besides the log; each attack says what of it it uses.
+    """The attacker's knowledge besides the log; each attack states the part that it uses.
 
-    names: how many there are. labelled: flows with names and users, of the days before those that
-    are attacked. z and window: of the log, as the manifest says.
+    names: number of names. labelled: flows with names and users, of the days before the attacked
+    days. z and window: of the log, as the manifest states them.
     """
 
     names: int
@@ -189,7 +190,7 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What an attack answers: about which record (or pair), and what."""
+    """Answers of an attack: the record (or pair) of each, and the guess."""
 
     about: Ints
     answer: Ints

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The same flows as different logs.
+"""One set of flows as different logs.
 
-Ours are made by the command itself, from the capture. The others are derived from the truth; the
-rule of each is its docstring. All of them are written when flows close, TCP apart from UDP.
+zanon_net's logs are made by the command itself, from the capture. The others are derived from the
+truth; the rule of each is its docstring. All of them are written when flows close, TCP apart from
+UDP.
 """
 
 import base64
@@ -35,12 +36,14 @@ COLUMNS = ["t_start_ns", "t_end_ns", "client", "name", "name_status", "epoch", *
 
 
 def closing_order(flows: Flows) -> Ints:
-    """The indices of flows in the order of the lines of a log: TCP, then UDP, by their closing."""
+    """Returns the indices of flows in the order of the lines of a log: TCP, then UDP, by their
+    closing."""
     return np.lexsort((flows.end_ns, ~flows.tcp))
 
 
 def derived(label: str, population: Population, client: Ints, rotates: bool) -> tuple[View, Ints]:
-    """A log in which everything but the client is as it was, and the flow behind each record."""
+    """Returns a log in which everything but the client is unchanged, and the flow of each
+    record."""
     flows = population.flows
     order = closing_order(flows)
     epoch = flows.start_ns[order] // HOUR
@@ -60,26 +63,28 @@ def derived(label: str, population: Population, client: Ints, rotates: bool) -> 
 
 
 def raw(population: Population) -> tuple[View, Ints]:
-    """Nothing is hidden: addresses as they are."""
+    """Returns a log that hides nothing: addresses as they are."""
     clients = population.address[population.flows.user]
     return derived("raw", population, clients, rotates=False)
 
 
 def plain_hash(population: Population) -> tuple[View, Ints]:
-    """The client is the start of SHA-256 of its address, without key; no name is hidden."""
+    """Returns a log whose client is the start of SHA-256 of its address, without key; no name is
+    hidden."""
     hashes = [hashlib.sha256(int(a).to_bytes(4, "big")).digest() for a in population.address]
     table = np.array([int.from_bytes(digest[:4], "big") for digest in hashes])
     return derived("plain hash", population, table[population.flows.user], rotates=False)
 
 
 def crypto_pan(population: Population) -> tuple[View, Ints]:
-    """The client is Crypto-PAn of its address under one key; no name is hidden."""
+    """Returns a log whose client is Crypto-PAn of its address under one key; no name is hidden."""
     table = pan(population, b"one key").astype(np.int64)
     return derived("Crypto-PAn, one key", population, table[population.flows.user], rotates=False)
 
 
 def tstat_like(population: Population) -> tuple[View, Ints]:
-    """Crypto-PAn under a key of its own for each hour; no name is hidden, as in Tstat's logs."""
+    """Returns a log with Crypto-PAn under one key for each hour; no name is hidden, as in Tstat's
+    logs."""
     flows = population.flows
     hour = flows.start_ns // HOUR
     client = np.empty(len(flows), dtype=np.int64)
@@ -118,7 +123,7 @@ class Ours:
     kept: int | None = None  # leading bits that pseudonyms keep; None: of the internal network
 
     def needs(self) -> set[str]:
-        """The options that it uses."""
+        """Returns the options that it uses."""
         return {text for text in self.options if text.startswith("--")}
 
 
@@ -134,18 +139,18 @@ OURS = {
 
 @cache
 def known_options() -> str:
-    """What `run --help` says."""
+    """Returns the text of `run --help`."""
     done = subprocess.run([*COMMAND, "run", "--help"], capture_output=True, text=True, check=True)
     return done.stdout
 
 
 def missing(ours: Ours) -> list[str]:
-    """The options that this build does not have."""
+    """Returns the options that this build does not have."""
     return sorted(option for option in ours.needs() if f"{option} " not in known_options() + " ")
 
 
 def run_command(sources: list[str], out: Path, options: list[str]) -> None:
-    """Run `zanon-net run`; raises RuntimeError with what it said."""
+    """Runs `zanon-net run`; raises RuntimeError with its error text."""
     command = [*COMMAND, "run", *sources, "--out", str(out), "-q", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -155,7 +160,7 @@ def run_command(sources: list[str], out: Path, options: list[str]) -> None:
 def make_ours(
     ours: Ours, population: Population, capture: tuple[Path, int], out: Path, z: int
 ) -> tuple[View, Ints]:
-    """Run the command on a capture, which begins at some time, and read what it wrote."""
+    """Runs the command on a capture, which begins at some time, and reads its output."""
     networks = ",".join(population.pools()) if ours.pools else INTERNAL
     path, from_ns = capture
     options = ["--z", str(z), "--window", "1h", "--internal", networks, "--format", "parquet"]
@@ -169,7 +174,7 @@ def make_ours(
 
 
 def fixed_key(path: Path, seed: int) -> Path:
-    """A key file for a seed, so that the same run gives the same figures; no attack reads it."""
+    """Returns a key file for a seed, so that equal runs give equal figures; no attack reads it."""
     key = base64.b64encode(hashlib.sha256(f"key {seed}".encode()).digest())
     path.touch(mode=0o600)
     path.write_bytes(key + b"\n")
@@ -177,7 +182,7 @@ def fixed_key(path: Path, seed: int) -> Path:
 
 
 def read_view(ours: Ours, population: Population, out: Path, said: dict) -> View:
-    """The records of both Parquet files, and the rule that the manifest states."""
+    """Returns the records of both Parquet files, and the rule that the manifest states."""
     tables = [pq.read_table(out / f"{name}.parquet", columns=COLUMNS) for name in ("tcp", "udp")]
     tcp = np.repeat([True, False], [len(table) for table in tables])
     table = pa.concat_tables(tables).combine_chunks()
@@ -204,7 +209,7 @@ FIELDS = {"start_ns": "t_start_ns", "end_ns": "t_end_ns", "epoch": "epoch"} | {
 
 
 def stated_rule(said: dict) -> Rule:
-    """What the manifest says that a record's measurements are."""
+    """Returns the manifest's rule for a record's measurements."""
     values = {
         key: value
         for part in said.values()
@@ -223,14 +228,15 @@ def stated_rule(said: dict) -> Rule:
 
 
 def as_numbers(column: pa.ChunkedArray) -> Ints:
-    """A column of times or numbers; missing ones are 0."""
+    """Returns a column of times or numbers; missing ones are 0."""
     if not pa.types.is_integer(column.type):
         column = column.cast(pa.int64())
     return pc.fill_null(column, 0).to_numpy().astype(np.int64)
 
 
 def indices(column: pa.ChunkedArray, table: dict[str, int] | None) -> Ints:
-    """A column of texts as numbers: by the table, or as IPv4 addresses; -1 where there is none."""
+    """Returns a column of texts as numbers: by the table, or as IPv4 addresses; -1 for other
+    texts."""
     coded = column.combine_chunks()
     if not pa.types.is_dictionary(coded.type):
         coded = coded.dictionary_encode()
@@ -243,22 +249,22 @@ def indices(column: pa.ChunkedArray, table: dict[str, int] | None) -> Ints:
 
 
 def address_number(text: str) -> int:
-    """An IPv4 address in dots as a number."""
+    """Returns an IPv4 address in dots as a number."""
     a, b, c, d = map(int, text.split("."))
     return a << 24 | b << 16 | c << 8 | d
 
 
-# --- the flow behind each record ----------------------------------------------------------------
+# --- the flow of each record ---------------------------------------------------------------------
 
 
 def find_flows(view: View, flows: Flows) -> Ints:
-    """The flow behind each record, for the scorer alone; -1 where it cannot be told.
+    """Returns the flow of each record, for the scorer alone; -1 if it is ambiguous.
 
-    A start is exact or it is rounded. An exact one is one flow's alone. For the others, users are
-    found first: a record may be of any flow that the log's rule makes look so, each pair of epoch
-    and client has the user whom most of its records may be of, and records that look alike are
-    given to that user's flows one by one. It does not matter which of them gets which, since to
-    an attacker they are the same.
+    A start is exact or it is rounded. An exact start is one flow's alone. For all other records,
+    users are found first: a record may be of any flow that the log's rule makes look so, and each
+    pair of epoch and client has the user of most such flows. Records that look alike are given to
+    that user's flows one by one. The assignment among them does not matter, because an attacker
+    cannot distinguish them.
     """
     found = np.full(len(view), -1)
     exact = ~view.coarse & (view.rule.time_ns == 1)
@@ -291,15 +297,15 @@ def find_flows(view: View, flows: Flows) -> Ints:
 
 
 def looks(view: View, flows: Flows, which: Ints, coarse: bool) -> list[Ints]:
-    """What the log would say of these flows."""
+    """Returns the values of the log for these flows."""
     columns = (view.rule.coarse if coarse else view.rule.named)(flows, which)
     name = np.full(len(which), HIDDEN) if coarse else flows.name[which]
-    # Sizes of DNS follow from the name; those of TCP tell records apart.
+    # Sizes of DNS follow from the name; sizes of TCP distinguish records.
     return [columns["start_ns"], name, flows.tcp[which], *(columns[size] for size in SIZES)]
 
 
 def shown(view: View, records: Ints, coarse: bool) -> list[Ints]:
-    """What the log says in these records."""
+    """Returns the values of the log in these records."""
     name = np.full(len(records), HIDDEN) if coarse else view.name[records]
     return [
         view.start_ns[records],
@@ -310,7 +316,7 @@ def shown(view: View, records: Ints, coarse: bool) -> list[Ints]:
 
 
 def keys_of(*sides: list[Ints]) -> list[Ints]:
-    """One number for each row of columns, the same on all sides for equal rows."""
+    """Returns one number for each row of columns, equal on all sides for equal rows."""
     joined = [np.concatenate(columns) for columns in zip(*sides, strict=True)]
     number = np.zeros(len(joined[0]), dtype=np.int64)
     for column in joined:
@@ -320,7 +326,7 @@ def keys_of(*sides: list[Ints]) -> list[Ints]:
 
 
 def pair_up(records: list[Ints], flows: list[Ints]) -> Ints:
-    """For each record a flow with an equal row, each flow once; -1 where there are too few."""
+    """Returns for each record a flow with an equal row, each flow once; -1 if there are too few."""
     left, right = keys_of(records, flows)
     order, places = np.argsort(left, kind="stable"), np.argsort(right, kind="stable")
     a, b = left[order], right[places]
@@ -334,14 +340,14 @@ def pair_up(records: list[Ints], flows: list[Ints]) -> Ints:
 
 
 def pair_users(view: View, flows: Flows, found: Ints) -> Ints:
-    """The user of each (epoch, client) pair, by the flows that its records may be of."""
+    """Returns the user of each (epoch, client) pair, by the flows that its records may be of."""
     epochs, _, of = view.groups
     users = int(flows.user.max()) + 1
     votes = [of[(found >= 0) & (of >= 0)] * users + flows.user[found[(found >= 0) & (of >= 0)]]]
     unknown = np.ones(len(epochs), dtype=bool)
     unknown[votes[0] // users] = False
     for coarse in (False, True):
-        # A coarse record of DNS has the minute in which its flow is given up, which is left out.
+        # A coarse record of DNS has the minute in which its flow is dropped, which is left out.
         which = (found < 0) & (of >= 0) & (view.coarse == coarse) & (view.tcp | (not coarse))
         records = np.flatnonzero(which & unknown[np.maximum(of, 0)])
         every = np.flatnonzero(flows.tcp | (not coarse))
@@ -357,14 +363,14 @@ def pair_users(view: View, flows: Flows, found: Ints) -> Ints:
 def possible(
     view: View, flows: Flows, both: tuple[Ints, Ints], of: Ints, coarse: bool, users: int
 ) -> Ints:
-    """A vote (pair, user) of each record for each flow that it may be of."""
+    """Returns a vote (pair, user) of each record for each flow that it may be of."""
     records, every = both
     left, right = keys_of(shown(view, records, coarse), looks(view, flows, every, coarse))
     order = np.argsort(right, kind="stable")
     sorted_keys = right[order]
     low, high = np.searchsorted(sorted_keys, left), np.searchsorted(sorted_keys, left, "right")
     count = high - low
-    count[count > 200] = 0  # says next to nothing
+    count[count > 200] = 0  # has next to no information
     row = np.repeat(np.arange(len(left)), count)
     nth = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
     candidate = every[order[low[row] + nth]]
