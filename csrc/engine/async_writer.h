@@ -11,7 +11,7 @@
 #ifndef ZN_ENGINE_ASYNC_WRITER_H
 #define ZN_ENGINE_ASYNC_WRITER_H
 
-#include "engine/outputs.h"
+#include "output/outputs.h"
 #include "release/record.h"
 #include "util/pool.h"
 

@@ -13,7 +13,7 @@
 #define ZN_ENGINE_ENGINE_H
 
 #include "anonymity/popularity.h"
-#include "engine/outputs.h"
+#include "output/outputs.h"
 #include "engine/profile_stage.h"
 #include "engine/source.h"
 #include "util/addr.h"

@@ -14,28 +14,13 @@
 #include "flow/flow.h"
 #include "packet/decode.h"
 #include "packet/defrag.h"
+#include "packet/fragment_frame.h"
 #include "packet/packet.h"
 #include "util/hash.h"
 #include "zanon/zanon.h"
 
 #define ZN_DECODER_GROUP 32  /* frames taken at a time */
 #define ZN_DECODER_AHEAD 512 /* frames decoded ahead of their turn at a time */
-
-/* A frame with a fragment that waits for others, or completes a datagram whose packet is the next
- * one. */
-typedef struct zn_fragment_frame {
-    int64_t t_ns;
-    zn_span ip; /* its IP headers */
-    uint32_t id;
-    uint32_t bytes;     /* of the datagram */
-    uint32_t datagram;  /* zn_datagram.entry */
-    uint32_t fragments; /* that it completes a datagram of UDP with; 0: it does not */
-    uint32_t before;    /* how many packets of the group come before it */
-    uint16_t offset;    /* of the bytes in the datagram */
-    uint8_t ttl;
-    bool v6, more;
-    bool has_layers; /* there are headers around it, where those are noted */
-} zn_fragment_frame;
 
 typedef struct zn_packet_decoder {
     zn_stats *stats;

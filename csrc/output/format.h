@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A format of text, or of rows of bytes: appends a record, or a release, to the output so far. Each
- * format is such a struct, zn_format_<name>, in a file of its own; engine/outputs.c has the list of
+ * format is such a struct, zn_format_<name>, in a file of its own; output/outputs.c has the list of
  * them.
  */
 #ifndef ZN_OUTPUT_FORMAT_H

@@ -14,7 +14,7 @@
 #define ZN_REWRITE_PACKET_IMAGES_H
 
 #include "analyzer/message_sink.h"
-#include "engine/kept_records.h"
+#include "rewrite/kept_records.h"
 #include "proto/quic_crypto.h"
 #include "release/packet_gate.h"
 #include "rewrite/packet_hold.h"

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rewrite/view_config.h"
 
-#include "engine/outputs.h"
+#include "output/outputs.h"
 #include "zanon/ztable.h"
 
 #define PACKET_OUTPUTS (1u << ZN_OUTPUT_PACKETS | 1u << ZN_OUTPUT_PACKETS_NG)

@@ -8,7 +8,7 @@ cdef extern from "engine/profile_stage.h" nogil:
     const char *zn_profile_stage_name(zn_profile_stage stage)
 
 
-cdef extern from "engine/outputs.h" nogil:
+cdef extern from "output/outputs.h" nogil:
     ctypedef struct zn_field:
         const char *name
         zn_field_type type

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/outputs.h"
+#include "output/outputs.h"
 
 #include "output/packet_file.h"
-#include "packet/packet.h"
 #include "util/arena.h"
+#include "util/protocol.h"
 
 #define FIRST_MARKS 16
 

@@ -9,8 +9,8 @@
  * after bytes that are no record, nothing more is kept. If the bytes of a record's header never
  * come, the side's later records are not found.
  */
-#ifndef ZN_ENGINE_KEPT_RECORDS_H
-#define ZN_ENGINE_KEPT_RECORDS_H
+#ifndef ZN_REWRITE_KEPT_RECORDS_H
+#define ZN_REWRITE_KEPT_RECORDS_H
 
 #include "proto/tls_suite.h"
 

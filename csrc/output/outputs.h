@@ -7,8 +7,8 @@
  * texts and tables where a period of --split ends, so that a line's period does not depend on when
  * the buffers are emptied.
  */
-#ifndef ZN_ENGINE_OUTPUTS_H
-#define ZN_ENGINE_OUTPUTS_H
+#ifndef ZN_OUTPUT_OUTPUTS_H
+#define ZN_OUTPUT_OUTPUTS_H
 
 #include "output/format_state.h"
 #include "output/table.h"

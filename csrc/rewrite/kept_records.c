@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/kept_records.h"
+#include "rewrite/kept_records.h"
 
 #include "packet/packet.h"
 #include "proto/tls.h"
