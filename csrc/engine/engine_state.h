@@ -20,6 +20,7 @@
 #include "engine/packet_decoder.h"
 #include "engine/profile_stage.h"
 #include "release/gate.h"
+#include "release/packet_gate.h"
 #include "rewrite/frame_builder.h"
 #include "rewrite/packet_hold.h"
 #include "rewrite/packet_images.h"
@@ -119,6 +120,7 @@ struct zn_engine {
     zn_order_queues queues;
     zn_packets packets[ZN_PACKET_OUTPUTS_MAX]; /* the main output, and views of it */
     unsigned packets_count;                    /* 0: no packets are wanted */
+    zn_gate_tap tap;                           /* on the gate, for the packets */
     zn_frame_builder frame_builder;
     uint32_t taken; /* flow of the packet that was taken last; 0: none */
     uint32_t max_flows;

@@ -7,14 +7,16 @@
 
 static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
 {
-    g->asked = zn_block_alloc(n * sizeof *g->asked);
-    g->asked_votes = zn_block_alloc(n * sizeof *g->asked_votes);
-    g->answers = zn_block_alloc(n);
-    g->released_in = zn_block_alloc(n);
-    g->releases = zn_block_alloc(n * sizeof *g->releases);
-    g->origins = zn_block_alloc(n * sizeof *g->origins);
-    if (g->asked == NULL || g->asked_votes == NULL || g->answers == NULL ||
-        g->released_in == NULL || g->releases == NULL || g->origins == NULL)
+    zn_gate_batch *batch = &g->batch;
+    zn_gate_released *released = &g->released;
+    batch->observation = zn_block_alloc(n * sizeof *batch->observation);
+    batch->vote = zn_block_alloc(n * sizeof *batch->vote);
+    batch->answer = zn_block_alloc(n);
+    batch->released_in = zn_block_alloc(n);
+    released->at = zn_block_alloc(n * sizeof *released->at);
+    released->origin = zn_block_alloc(n * sizeof *released->origin);
+    if (batch->observation == NULL || batch->vote == NULL || batch->answer == NULL ||
+        batch->released_in == NULL || released->at == NULL || released->origin == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a batch of %zu votes", n);
     return 0;
 }
@@ -41,12 +43,12 @@ int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
 void zn_gate_fini(zn_gate *g)
 {
     size_t cap = g->votes != NULL ? g->votes->cap : 0;
-    zn_block_free(g->asked, cap * sizeof *g->asked);
-    zn_block_free(g->asked_votes, cap * sizeof *g->asked_votes);
-    zn_block_free(g->answers, cap);
-    zn_block_free(g->released_in, cap);
-    zn_block_free(g->releases, cap * sizeof *g->releases);
-    zn_block_free(g->origins, cap * sizeof *g->origins);
+    zn_block_free(g->batch.observation, cap * sizeof *g->batch.observation);
+    zn_block_free(g->batch.vote, cap * sizeof *g->batch.vote);
+    zn_block_free(g->batch.answer, cap);
+    zn_block_free(g->batch.released_in, cap);
+    zn_block_free(g->released.at, cap * sizeof *g->released.at);
+    zn_block_free(g->released.origin, cap * sizeof *g->released.origin);
     zn_clients_fini(&g->clients);
     zn_addr_set_fini(&g->users);
     zn_ztable_close(g->table);
@@ -105,9 +107,9 @@ static void withhold_server(zn_gate *g, uint32_t flow)
         return;
     server = zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
     ZN_FACTS(f)->server_was_client |= zn_clients_had_before(&g->clients, server);
-    for (unsigned i = 0; i < g->packets_count && ZN_FACTS(f)->server_was_client; i++)
-        zn_packet_gate_withhold(g->packets[i], flow,
-                                (g->clients.epoch + 1) * g->policy->roles->rotate_ns);
+    if (g->tap != NULL && ZN_FACTS(f)->server_was_client)
+        g->tap->server_was_client(g->tap->of, flow,
+                                  (g->clients.epoch + 1) * g->policy->roles->rotate_ns);
     /* A pending vote stays so: names wait for it, too. */
     if (ZN_FACTS(f)->server_was_client && ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING)
         ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
@@ -221,15 +223,11 @@ static zn_id attribute_of(const zn_gate *g, const zn_flow *f, const zn_vote *v)
                        zn_addr_span(&f->tuple.addr[1 - f->client]));
 }
 
-/* Has the packets of the flow know when the vote for its server's address was decided, and in which
- * outputs it was released. */
-static void note_addr(zn_gate *g, const zn_vote *v, uint8_t released_in)
+/* Reports the decision on a server's address to packet output. */
+static void report_addr(const zn_gate *g, const zn_vote *v, uint8_t released_in)
 {
-    for (unsigned i = 0; i < g->packets_count; i++) {
-        zn_packet_plan *plan = zn_packet_gate_plan(g->packets[i], v->flow);
-        plan->addr_ns = v->t_ns;
-        plan->addr_released = (released_in & g->packets[i]->bit) != 0;
-    }
+    if (g->tap != NULL)
+        g->tap->addr_decided(g->tap->of, v, released_in);
 }
 
 void zn_gate_refuse_addr(zn_gate *g, const zn_vote *v, zn_flow *f)
@@ -237,7 +235,7 @@ void zn_gate_refuse_addr(zn_gate *g, const zn_vote *v, zn_flow *f)
     if (zn_vote_is_addr_peek(v))
         return;
     ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
-    note_addr(g, v, 0);
+    report_addr(g, v, 0);
 }
 
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
@@ -248,7 +246,7 @@ static size_t ask(zn_gate *g)
     for (size_t i = 0; i < g->votes->n; i++) {
         const zn_vote *v = &g->votes->at[i];
         zn_flow *f = zn_flow_at(g->flows, v->flow);
-        zn_observation *o = &g->asked[n];
+        zn_observation *o = &g->batch.observation[n];
         if (v->kind == ZN_VOTE_CLIENT) {
             mark_client(g, f, v);
             continue;
@@ -260,7 +258,7 @@ static size_t ask(zn_gate *g)
         o->t_ns = v->t_ns;
         o->user = v->user;
         o->attribute = attribute_of(g, f, v);
-        g->asked_votes[n++] = (uint32_t)i;
+        g->batch.vote[n++] = (uint32_t)i;
     }
     return n;
 }
@@ -280,22 +278,17 @@ static zn_stat reason_of(zn_decision decision)
     return ZN_STAT_SUPPRESSED_BELOW_Z;
 }
 
-/* Has the packets of the flow know what others share, for which outputs. */
-static void finish_peek(zn_gate *g, const zn_vote *v, uint8_t shared_in)
+/* Reports the answer to a question of packet output, which alone casts such votes. */
+static void finish_peek(const zn_gate *g, const zn_vote *v, uint8_t shared_in)
 {
-    if (g->policy->roles->release_all)
-        shared_in = ZN_ALL_OUTPUTS;
-    if (v->kind == ZN_VOTE_PEEK)
-        g->name_store->times[v->entry].shared_in = shared_in;
-    else
-        for (unsigned i = 0; i < g->packets_count; i++)
-            zn_packet_gate_plan(g->packets[i], v->flow)->addr_shared =
-                (shared_in & g->packets[i]->bit) != 0;
+    if (g->tap != NULL)
+        g->tap->peek_answered(g->tap->of, v,
+                              g->policy->roles->release_all ? ZN_ALL_OUTPUTS : shared_in);
 }
 
 static void finish_addr(zn_gate *g, const zn_vote *v, zn_flow *f, bool release, uint8_t released_in)
 {
-    note_addr(g, v, released_in);
+    report_addr(g, v, released_in);
     release &= ZN_STATE(f)->addr_vote == ZN_ADDR_VOTED; /* unless withhold_server came between */
     ZN_STATE(f)->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
     g->stats->n[ZN_STAT_ADDR_OBSERVATIONS]++;
@@ -330,8 +323,8 @@ static void finish_name(zn_gate *g, const zn_vote *v, bool release, zn_stat why,
     }
     e->state = ZN_ENTRY_RELEASED;
     g->stats->n[apart ? ZN_STAT_DNS_RELEASED : ZN_STAT_RELEASED]++;
-    g->origins[g->release_count] = (zn_release_origin){.t_ns = v->t_ns, .flow = v->flow};
-    zn_gate_fill_release(g, v, &g->releases[g->release_count++]);
+    g->released.origin[g->released.n] = (zn_release_origin){.t_ns = v->t_ns, .flow = v->flow};
+    zn_gate_fill_release(g, v, &g->released.at[g->released.n++]);
 }
 
 static void finish_secondary(zn_gate *g, const zn_vote *v, bool release, uint8_t released_in)
@@ -378,49 +371,49 @@ int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
 /* Answers a question about what others share. */
 static void ask_peek(zn_gate *g, size_t at, uint32_t z)
 {
-    const zn_observation *o = &g->asked[at];
+    const zn_observation *o = &g->batch.observation[at];
     uint64_t users = zn_ztable_count_at(g->table, o->attribute, o->t_ns);
-    g->answers[at] = users >= z ? ZN_RELEASE : ZN_BELOW_Z;
+    g->batch.answer[at] = users >= z ? ZN_RELEASE : ZN_BELOW_Z;
 }
 
-/* Returns the outputs in which an observation is released that has just been put in: views may
- * need more users than z. */
-static uint8_t outputs_of(const zn_gate *g, const zn_observation *o, uint32_t z)
-{
-    uint64_t users = zn_ztable_count_at(g->table, o->attribute, o->t_ns);
-    uint8_t in = 0;
-    for (unsigned i = 0; i < g->packets_count; i++) {
-        const zn_packet_gate *packets = g->packets[i];
-        in |= packets->least_z <= z || users >= packets->least_z ? packets->bit : 0;
-    }
-    return in;
-}
-
-/* Does what ask_part does where there are views: users are counted after each observation. */
+/* Asks the table as ask_part does, and counts the users after each observation: some outputs need
+ * more users than z. */
 static void ask_and_count(zn_gate *g, size_t at, size_t end, uint32_t z)
 {
+    zn_gate_batch *batch = &g->batch;
     for (; at < end; at++) {
-        if (zn_gate_is_peek(g, &g->votes->at[g->asked_votes[at]]))
+        const zn_observation *o = &batch->observation[at];
+        batch->released_in[at] = 0;
+        if (zn_gate_is_peek(g, &g->votes->at[batch->vote[at]]))
             ask_peek(g, at, z);
         else
-            g->answers[at] = (uint8_t)zn_ztable_observe(g->table, &g->asked[at]);
-        g->released_in[at] = g->answers[at] == ZN_RELEASE ? outputs_of(g, &g->asked[at], z) : 0;
+            batch->answer[at] = (uint8_t)zn_ztable_observe(g->table, o);
+        if (batch->answer[at] == ZN_RELEASE)
+            batch->released_in[at] = g->tap->outputs_of_release(
+                g->tap->of, zn_ztable_count_at(g->table, o->attribute, o->t_ns), z);
     }
+}
+
+/* Returns true if outputs of packets differ in the number of users that they need. */
+static bool outputs_differ(const zn_gate *g)
+{
+    return g->tap != NULL && g->tap->outputs_of_release != NULL;
 }
 
 /* Asks the table, whose z is `z`, about the observations from `at` to `end`. */
 static void ask_part(zn_gate *g, size_t at, size_t end, uint32_t z)
 {
-    bool peeks = g->policy->roles->dns_votes == ZN_DNS_VOTES_NO || g->packets_count != 0;
-    if (g->packets_count > 1) {
+    zn_gate_batch *batch = &g->batch;
+    bool peeks = g->policy->roles->dns_votes == ZN_DNS_VOTES_NO || g->tap != NULL;
+    if (outputs_differ(g)) {
         ask_and_count(g, at, end, z);
         return;
     }
     while (at < end) {
         size_t stop = peeks ? at : end;
-        while (stop < end && !zn_gate_is_peek(g, &g->votes->at[g->asked_votes[stop]]))
+        while (stop < end && !zn_gate_is_peek(g, &g->votes->at[batch->vote[stop]]))
             stop++;
-        zn_ztable_observe_batch(g->table, g->asked + at, stop - at, g->answers + at);
+        zn_ztable_observe_batch(g->table, batch->observation + at, stop - at, batch->answer + at);
         if (stop < end)
             ask_peek(g, stop, z);
         at = stop + 1;
@@ -431,7 +424,7 @@ static void ask_part(zn_gate *g, size_t at, size_t end, uint32_t z)
 static void ask_table(zn_gate *g, size_t n)
 {
     size_t early = 0;
-    while (early < n && g->asked[early].t_ns < g->z_since_ns)
+    while (early < n && g->batch.observation[early].t_ns < g->z_since_ns)
         early++;
     if (ZN_UNLIKELY(early != 0)) {
         (void)zn_ztable_set_z(g->table, g->z_highest, NULL); /* at most what it keeps */
@@ -443,21 +436,22 @@ static void ask_table(zn_gate *g, size_t n)
 
 void zn_gate_decide(zn_gate *g)
 {
+    const zn_gate_batch *batch = &g->batch;
     size_t n;
-    g->release_count = 0;
+    g->released.n = 0;
     zn_votes_sort(g->votes);
     n = ask(g);
     ask_table(g, n);
     for (size_t i = 0; i < n; i++) {
-        const zn_vote *v = &g->votes->at[g->asked_votes[i]];
+        const zn_vote *v = &g->votes->at[batch->vote[i]];
         /* release_all releases also votes that the table could not place. */
         bool released = g->policy->roles->release_all && !zn_gate_is_peek(g, v);
-        zn_decision decision = released ? ZN_RELEASE : (zn_decision)g->answers[i];
+        zn_decision decision = released ? ZN_RELEASE : (zn_decision)batch->answer[i];
         uint8_t outputs = decision != ZN_RELEASE ? 0
-                          : g->packets_count > 1 ? g->released_in[i]
+                          : outputs_differ(g)    ? batch->released_in[i]
                                                  : ZN_ALL_OUTPUTS;
         if (v->kind == ZN_VOTE_NAME)
-            zn_popularity_see(g->popularity, &g->asked[i]);
+            zn_popularity_see(g->popularity, &batch->observation[i]);
         zn_gate_finish(g, v, decision == ZN_RELEASE, reason_of(decision), outputs);
     }
     zn_votes_clear(g->votes);
@@ -465,6 +459,6 @@ void zn_gate_decide(zn_gate *g)
 
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count)
 {
-    *count = g->release_count;
-    return g->releases;
+    *count = g->released.n;
+    return g->released.at;
 }

@@ -17,7 +17,7 @@
 #include "anonymity/votes.h"
 #include "crypto/count_generations.h"
 #include "release/clients.h"
-#include "release/packet_gate.h"
+#include "release/gate_tap.h"
 #include "release/policy.h"
 #include "release/record.h"
 #include "release/remote_counter.h"
@@ -60,6 +60,21 @@ typedef struct zn_gate_queries {
     zn_record_answers answers;
 } zn_gate_queries;
 
+/* Observations of one batch and the answers of the z-table, as arrays of the same length. */
+typedef struct zn_gate_batch {
+    zn_observation *observation;
+    uint32_t *vote;       /* index of the vote that the observation comes from */
+    uint8_t *answer;      /* zn_decision */
+    uint8_t *released_in; /* outputs that may show the attribute, with tap->outputs_of_release */
+} zn_gate_batch;
+
+/* Observations that the last decision released, in time order. */
+typedef struct zn_gate_released {
+    zn_release *at;
+    zn_release_origin *origin;
+    size_t n;
+} zn_gate_released;
+
 struct zn_gate {
     /* The pointers down to popularity are borrowed from the engine. */
     const zn_policy *policy;
@@ -78,16 +93,9 @@ struct zn_gate {
     zn_votes *votes; /* borrowed from the engine */
     const zn_gate_decider *decider;
     zn_gate_queries remote; /* state of zn_gate_remote */
-    /* Of each output of packets, the same: the main one, then views of it. 0: no packets leave. */
-    zn_packet_gate *packets[ZN_VIEWS_MAX + 1];
-    unsigned packets_count;
-    zn_observation *asked;
-    uint32_t *asked_votes;
-    uint8_t *answers;
-    uint8_t *released_in; /* outputs of packets, as bits, in which each is released or shared */
-    zn_release *releases;
-    zn_release_origin *origins; /* of each */
-    size_t release_count;
+    const zn_gate_tap *tap; /* borrowed from packet output; NULL if there is none */
+    zn_gate_batch batch;
+    zn_gate_released released;
 };
 
 typedef struct zn_gate_limits {
@@ -114,7 +122,7 @@ const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
 /* Where the i-th of them comes from; its flow is not freed yet. */
 static inline zn_release_origin zn_gate_release_origin(const zn_gate *g, size_t i)
 {
-    return g->origins[i];
+    return g->released.origin[i];
 }
 
 /* Counts the client of a closed flow, whose record is about to be made, as one until now. */

@@ -290,7 +290,7 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
 void zn_gate_query_votes(zn_gate *g, int64_t until_ns)
 {
     size_t n = 0;
-    g->release_count = 0;
+    g->released.n = 0;
     zn_votes_sort(g->votes);
     hash_users(g);
     for (; n < g->votes->n && g->votes->at[n].t_ns <= until_ns; n++) {
@@ -398,7 +398,7 @@ static void answer_server_before(zn_gate *g, uint32_t flow, bool yes)
 void zn_gate_take_answer(zn_gate *g, const zn_step *step)
 {
     bool yes = step->answer == ZN_ANSWER_YES;
-    g->release_count = 0;
+    g->released.n = 0;
     switch ((zn_step_kind)step->kind) {
     case ZN_STEP_VOTE:
         answer_vote(g, step, yes);

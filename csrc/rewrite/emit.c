@@ -110,8 +110,7 @@ static int open_output(zn_engine *e, const zn_engine_config *config, unsigned ou
     of->keep_layers = config->keep_encapsulation;
     of->times_ns = view.times_ns;
     of->undated = ZN_HELD_NONE;
-    e->gate.packets[output] = &of->gate;
-    e->gate.packets_count = e->packets_count = output + 1;
+    e->packets_count = output + 1;
     rc = open_keys(e, config, of, view.z, err);
     if (rc == 0)
         rc = zn_packet_gate_init(&of->gate, config->max_flows + ZN_FLOW_SPARE, err);
@@ -132,6 +131,51 @@ static void listen(zn_engine *e)
             last = last->next = &e->packets[i].images;
 }
 
+/* ---- decisions of the gate ------------------------------------------------------------------- */
+
+static void addr_decided(void *of, const zn_vote *v, uint8_t released_in)
+{
+    const zn_engine *e = of;
+    for (unsigned i = 0; i < e->packets_count; i++) {
+        const zn_packet_gate *g = &e->packets[i].gate;
+        zn_packet_plan *plan = zn_packet_gate_plan(g, v->flow);
+        plan->addr_ns = v->t_ns;
+        plan->addr_released = (released_in & g->bit) != 0;
+    }
+}
+
+static void peek_answered(void *of, const zn_vote *v, uint8_t shared_in)
+{
+    zn_engine *e = of;
+    if (v->kind == ZN_VOTE_PEEK) {
+        e->name_store.times[v->entry].shared_in = shared_in;
+        return;
+    }
+    for (unsigned i = 0; i < e->packets_count; i++) {
+        const zn_packet_gate *g = &e->packets[i].gate;
+        zn_packet_gate_plan(g, v->flow)->addr_shared = (shared_in & g->bit) != 0;
+    }
+}
+
+/* Returns the outputs that may show an attribute of `users` users: a view may need more than z. */
+static uint8_t outputs_of_release(void *of, uint64_t users, uint32_t z)
+{
+    const zn_engine *e = of;
+    uint8_t in = 0;
+    for (unsigned i = 0; i < e->packets_count; i++) {
+        const zn_packet_gate *g = &e->packets[i].gate;
+        in |= g->least_z <= z || users >= g->least_z ? g->bit : 0;
+    }
+    return in;
+}
+
+static void server_was_client(void *of, uint32_t flow, int64_t from_ns)
+{
+    zn_engine *e = of;
+    for (unsigned i = 0; i < e->packets_count; i++)
+        zn_packet_gate_withhold(&e->packets[i].gate, flow, from_ns);
+}
+
 int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
     int rc;
@@ -143,6 +187,13 @@ int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_erro
         rc = open_output(e, config, i, err);
     if (rc == 0)
         listen(e);
+    e->tap = (zn_gate_tap){.of = e,
+                           .addr_decided = addr_decided,
+                           .peek_answered = peek_answered,
+                           .server_was_client = server_was_client};
+    if (e->packets_count > 1)
+        e->tap.outputs_of_release = outputs_of_release;
+    e->gate.tap = &e->tap;
     return rc;
 }
 
