@@ -10,7 +10,6 @@
 #include "engine/records.h"
 #include "flow/flow_table.h"
 #include "release/gate_remote.h"
-#include "rewrite/emit.h"
 
 #include <sys/random.h>
 
@@ -31,7 +30,7 @@ static int check_config(const zn_engine_config *config, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "with a z of 1 there is nothing to count");
     if (config->z_max > config->z || config->popularity)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a counter of all probes tells no probe its counts");
-    if (zn_engine_has_packets(config))
+    if (zn_packet_config_is_wanted(config))
         return zn_fail(err, ZN_ERR_CONFIG, 0, "packets cannot wait for a counter of all probes");
     if (config->count_rows && config->order == ZN_ORDER_MINUTE_ALL)
         return zn_fail(err, ZN_ERR_CONFIG, 0,

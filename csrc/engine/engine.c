@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/decide_remote.h"
 #include "engine/engine_state.h"
-#include "rewrite/emit.h"
-#include "rewrite/view_config.h"
 #include "util/arena.h"
 
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* most client addresses that are told apart in an epoch */
@@ -44,24 +42,6 @@ static int check_config(const zn_engine_config *config, zn_error *err)
                            "an internal network must have 0 to 128 bits, not %u",
                            config->internal[i].bits);
     return 0;
-}
-
-/* Refuses what no packet can say. */
-static int check_packets(const zn_engine_config *config, zn_error *err)
-{
-    if (config->hold_ns < 0 || config->hold_ns > ZN_FLOW_LEAST_IDLE_NS)
-        return zn_fail(err, ZN_ERR_CONFIG, 0,
-                       "hold_ns must be 0 to 10 s, the shortest time after which a flow is idle");
-    if (config->payload > ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED ||
-        config->server_addresses > ZN_SERVER_ADDRESSES_LINKABLE ||
-        config->macs > ZN_PACKET_MACS_ZERO || config->tcp_timestamps > ZN_TCP_TIMESTAMPS_KEEP ||
-        config->fingerprints > ZN_FINGERPRINTS_KEEP)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "packets are of no known kind");
-    if (config->exact && config->coarse_suppressed)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "exact measurements are not coarse: choose one");
-    if (config->packet_times_ns < 1)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "packet_times_ns must be at least 1");
-    return zn_view_config_check(config, err);
 }
 
 /* Refuses what no record can say. */
@@ -121,7 +101,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     e->queues.order = config->order;
     e->max_flows = config->max_flows;
     e->boundaries.period = -1;
-    return zn_outputs_init(&e->outputs, zn_view_config_outputs(config), config->sets, err);
+    return zn_outputs_init(&e->outputs, zn_packet_config_outputs(config), config->sets, err);
 }
 
 int zn_engine_set_never(zn_engine *e, const zn_span *never, size_t count, zn_error *err)
@@ -142,7 +122,7 @@ int zn_engine_set_never(zn_engine *e, const zn_span *never, size_t count, zn_err
 static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
     zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS,
-                             zn_view_config_largest_z(config)};
+                             zn_packet_config_largest_z(config)};
     zn_ztable_config counted = zn_ztable_default_config(1, config->window_ns);
     int rc = zn_name_store_init(&e->name_store, config->max_flows + ZN_FLOW_SPARE, err);
     e->gate.policy = &e->policy;
@@ -175,15 +155,15 @@ static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
     int rc = zn_pool_open(&e->pool, workers, 0, err);
     if (rc == 0)
         rc = zn_decode_ahead_open(&e->decode_ahead, e->pool, &e->decoder, err);
-    if (rc == 0 && e->packets_count != 0)
-        rc = zn_frame_builder_init(&e->frame_builder, e->pool, err);
+    if (rc == 0 && e->rewriter != NULL)
+        rc = zn_rewriter_use_pool(e->rewriter, e->pool, err);
     return rc == 0 ? zn_async_writer_open(&e->writer, e->pool, &e->outputs, err) : rc;
 }
 
 /* The column sets whose data the flows have: packets need what TLS servers send. */
 static unsigned measured_sets(const zn_engine_config *config)
 {
-    return config->sets | (zn_engine_has_packets(config) ? ZN_SET_LAYER7 : 0u);
+    return config->sets | (zn_packet_config_is_wanted(config) ? ZN_SET_LAYER7 : 0u);
 }
 
 /* Prepares the decoder and its ports. */
@@ -200,6 +180,29 @@ static int init_decoder(zn_engine *e, const zn_engine_config *config, zn_error *
     return rc;
 }
 
+/* Opens packet output if the config wants packets. */
+static int open_rewriter(zn_engine *e, const zn_engine_config *config, zn_error *err)
+{
+    zn_rewriter_tables tables = {.policy = &e->policy,
+                                 .clock = &e->clock,
+                                 .stats = &e->stats,
+                                 .keys = e->keys,
+                                 .key_settings = zn_engine_key_scope(e),
+                                 .flows = e->flows,
+                                 .flow_key = &e->decoder.flow_key,
+                                 .names = &e->names,
+                                 .dn_hunter = &e->dn_hunter,
+                                 .outputs = &e->outputs};
+    int rc;
+    if (!zn_packet_config_is_wanted(config))
+        return 0;
+    zn_packet_decoder_want_packets(&e->decoder, config->keep_encapsulation);
+    rc = zn_rewriter_open(&e->rewriter, config, &tables, err);
+    if (rc == 0)
+        e->gate.tap = zn_rewriter_tap(e->rewriter);
+    return rc;
+}
+
 /* Opens an engine by a config of this version of the struct; *out is NULL before. */
 static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error *err)
 {
@@ -213,7 +216,7 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     if (rc == 0)
         rc = check_detail(config, err);
     if (rc == 0)
-        rc = check_packets(config, err);
+        rc = zn_packet_config_check(config, err);
     if (rc == 0)
         rc = copy_config(e, config, err);
     if (rc == 0)
@@ -230,7 +233,7 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     if (rc == 0)
         rc = zn_engine_open_decider(e, config, err);
     if (rc == 0)
-        rc = zn_engine_open_packets(e, config, err);
+        rc = open_rewriter(e, config, err);
     if (rc == 0 && config->workers > 1)
         rc = init_workers(e, config->workers, err);
     if (rc != 0) {
@@ -267,7 +270,7 @@ void zn_engine_close(zn_engine *e)
     zn_outputs_fini(&e->outputs);
     zn_minute_queue_fini(&e->queues.records);
     zn_minute_queue_fini(&e->queues.releases);
-    zn_engine_close_packets(e);
+    zn_rewriter_close(e->rewriter);
     zn_engine_close_decider(e);
     zn_analyzers_close(&e->names);
     zn_gate_fini(&e->gate);
@@ -366,13 +369,13 @@ zn_profile_stage zn_engine_profile_stage(const zn_engine *e)
 
 void zn_engine_packet_blocks(const zn_engine *e, zn_text *out)
 {
-    if (e->packets_count != 0)
-        zn_packet_keys_blocks(e->packets[0].gate.keys, out);
+    if (e->rewriter != NULL)
+        zn_rewriter_blocks(e->rewriter, out);
 }
 
 size_t zn_engine_hold_bytes_max(const zn_engine *e)
 {
-    return (size_t)e->packets[0].hold.most * sizeof(zn_hold_slot);
+    return e->rewriter != NULL ? zn_rewriter_delayed_bytes_max(e->rewriter) : 0;
 }
 
 const zn_stats *zn_engine_stats(const zn_engine *e)
@@ -382,8 +385,7 @@ const zn_stats *zn_engine_stats(const zn_engine *e)
 
 const zn_stats *zn_engine_view_stats(const zn_engine *e, unsigned view)
 {
-    ZN_ASSERT(view + 1 < e->packets_count);
-    return e->packets[view + 1].stats;
+    return zn_rewriter_view_stats(e->rewriter, view);
 }
 
 zn_ztable_stats zn_engine_table_stats(const zn_engine *e)
@@ -411,12 +413,9 @@ size_t zn_engine_memory(const zn_engine *e)
                    zn_name_store_memory(&e->name_store) + zn_analyzers_memory(&e->names) +
                    zn_defrag_memory(e->decoder.defrag) +
                    (e->pool != NULL ? zn_decode_ahead_memory() + zn_async_writer_memory() : 0);
-    for (unsigned i = 0; i < e->packets_count; i++)
-        bytes += zn_packet_hold_memory(&e->packets[i].hold) +
-                 zn_packet_gate_memory(&e->packets[i].gate) +
-                 zn_packet_images_memory(&e->packets[i].images);
+    bytes += e->rewriter != NULL ? zn_rewriter_memory(e->rewriter) : 0;
     bytes +=
-        zn_frame_builder_memory(&e->frame_builder) + zn_remote_counter_memory(&e->remote.counter);
+        zn_remote_counter_memory(&e->remote.counter);
     bytes +=
         zn_minute_queue_memory(&e->queues.records) + zn_minute_queue_memory(&e->queues.releases);
     return bytes + zn_outputs_memory(&e->outputs);

@@ -97,14 +97,6 @@ int zn_engine_open_keys(zn_engine *e, const zn_engine_config *config, zn_error *
     return rc;
 }
 
-int zn_engine_open_view_keys(const zn_engine *e, const zn_engine_config *config, uint32_t z,
-                             zn_keys **out, zn_error *err)
-{
-    zn_key_scope scope = {.rotate_ns = config->rotate_ns, .z = z, .window_ns = config->window_ns};
-    int rc = zn_key_digest(e->key_scope.bytes, e->key_scope.n, scope.digest, err);
-    return rc == 0 ? zn_keys_open(out, &scope, NULL, config->key_file, err) : rc;
-}
-
 int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err)
 {
     zn_pseudonym_batch *asked = &e->unmapped;

@@ -20,10 +20,7 @@
 #include "engine/packet_decoder.h"
 #include "engine/profile_stage.h"
 #include "release/gate.h"
-#include "release/packet_gate.h"
-#include "rewrite/frame_builder.h"
-#include "rewrite/packet_hold.h"
-#include "rewrite/packet_images.h"
+#include "rewrite/rewriter.h"
 #include "util/clock.h"
 
 #define ZN_ENGINE_BATCH 1024
@@ -71,30 +68,6 @@ typedef struct zn_pending_frames {
     zn_frame buffer[ZN_ENGINE_BATCH];
 } zn_pending_frames;
 
-#define ZN_PACKET_OUTPUTS_MAX (ZN_VIEWS_MAX + 1u)
-
-/* What an engine needs for an output of packets: its own one, or a view. */
-typedef struct zn_packets {
-    uint32_t outputs; /* bits 1u << output */
-    zn_stats *stats;  /* of what leaves: the engine's, or, of a view, its own */
-    zn_keys *keys;    /* of the epochs: the engine's, or, of a view with another z, its own */
-    zn_stats own_stats;
-    zn_packet_payload payload;
-    zn_packet_macs macs;
-    zn_tcp_timestamps tcp_timestamps;
-    bool keep_ttl;
-    bool keep_layers; /* the headers around packets leave, too */
-    int64_t times_ns;
-    zn_packet_gate gate;
-    zn_packet_hold hold;
-    zn_packet_images images;
-    /* Place of the first entry, not of a flow, that came while the clock was behind its time: only
-     * packets of flows move it. ZN_HELD_NONE: none. */
-    uint32_t undated;
-    uint32_t last_fragment[ZN_DEFRAG_DATAGRAMS + 1]; /* place, by zn_datagram.entry */
-    zn_fragment_frame fragment;                      /* the one that came last */
-} zn_packets;
-
 struct zn_engine {
     zn_stats stats;
     zn_roles roles;
@@ -118,10 +91,7 @@ struct zn_engine {
     zn_record record; /* record of the flow that closed last, if no thread writes records */
     zn_boundaries boundaries;
     zn_order_queues queues;
-    zn_packets packets[ZN_PACKET_OUTPUTS_MAX]; /* the main output, and views of it */
-    unsigned packets_count;                    /* 0: no packets are wanted */
-    zn_gate_tap tap;                           /* on the gate, for the packets */
-    zn_frame_builder frame_builder;
+    zn_rewriter *rewriter; /* packet output; NULL if no packets are wanted */
     uint32_t taken; /* flow of the packet that was taken last; 0: none */
     uint32_t max_flows;
     uint32_t batched; /* frames of the batch so far */
@@ -143,10 +113,6 @@ int zn_engine_open_keys(zn_engine *e, const zn_engine_config *config, zn_error *
  * epoch. Returns 0 or a negative zn_err with *err filled. */
 int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
                         zn_error *err);
-/* Opens keys that differ from the engine's only by their z. Returns 0 or a negative zn_err with
- * *err filled. */
-int zn_engine_open_view_keys(const zn_engine *e, const zn_engine_config *config, uint32_t z,
-                             zn_keys **out, zn_error *err);
 /* Makes the pseudonyms that were asked for and gives them to their flows: before anything of the
  * flows is written. Returns 0 or a negative zn_err with *err filled. */
 int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err);

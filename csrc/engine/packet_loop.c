@@ -14,7 +14,6 @@
 #include "engine/rebase.h"
 #include "engine/records.h"
 #include "flow/flow_fast.h"
-#include "rewrite/emit.h"
 
 #define GROUP ZN_DECODER_GROUP
 #define GROUP_VOTES                                                                                \
@@ -33,7 +32,7 @@ static int begin_period(zn_engine *e, int64_t period, zn_error *err)
     int rc = 0;
     if (e->boundaries.period >= 0)
         rc = zn_engine_flush_votes(e, true, err);
-    if (rc == 0 && e->packets_count != 0)
+    if (rc == 0)
         zn_engine_emit(e, e->clock.now_ns, true);
     e->boundaries.period = period;
     return rc != 0 ? rc : e->decider->begin_period(e, period * e->boundaries.split_ns, err);
@@ -138,11 +137,11 @@ static void look(zn_engine *e, uint32_t flow, zn_flow *f, const zn_packet *p)
     if (ZN_UNLIKELY(f->client != client)) {
         zn_dn_hunter_forget(&e->dn_hunter, f);
         zn_dn_hunter_opened(&e->dn_hunter, f);
-        if (e->packets_count != 0)
-            zn_engine_replan_flow(e, flow, p->t_ns);
+        if (e->rewriter != NULL)
+            zn_rewriter_client_changed(e->rewriter, flow, p->t_ns);
     }
-    if (ZN_UNLIKELY(e->packets_count != 0))
-        zn_engine_note_names(e, flow, f);
+    if (ZN_UNLIKELY(e->rewriter != NULL))
+        zn_rewriter_names_read(e->rewriter, flow, f);
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
 }
 
@@ -220,8 +219,8 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
             return rc;
         zn_dn_hunter_opened(&e->dn_hunter, f);
         zn_service_open(f);
-        if (ZN_UNLIKELY(e->packets_count != 0))
-            zn_engine_plan_flow(e, flow);
+        if (ZN_UNLIKELY(e->rewriter != NULL))
+            zn_rewriter_flow_opened(e->rewriter, flow);
     }
     e->taken = flow;
     zn_watch_count(f);
@@ -306,20 +305,6 @@ static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, c
     return guess;
 }
 
-/* Fetches what zn_engine_hold_packet reads: the plan, and the headers, which another thread may
- * have decoded. Always inline, as zn_flow_probe. */
-__attribute__((always_inline)) static inline void fetch_to_hold(const zn_engine *e,
-                                                                const zn_packet *p, uint32_t guess)
-{
-    zn_span ip = zn_packet_ip_headers(p);
-    for (unsigned i = 0; i < e->packets_count; i++)
-        zn_packet_gate_fetch_to_hold(&e->packets[i].gate, guess);
-    if (ZN_LIKELY(ip.n != 0)) { /* those of fragments wait by themselves */
-        ZN_PREFETCH(ip.p);
-        ZN_PREFETCH(ip.p + ip.n);
-    }
-}
-
 /* Takes packets in order. The flow of each is prefetched PROBE_AHEAD packets before its turn, and
  * not for all at once: memory drops prefetches beyond those it can have under way. In groups where
  * time_only_passes, packets that no analyzer wants take the short way, and the clock is set
@@ -353,7 +338,7 @@ static size_t hold_fragments(zn_engine *e, size_t next, size_t i)
 {
     const zn_packet_decoder *decoder = &e->decoder;
     while (ZN_UNLIKELY(next < decoder->fragment_count) && decoder->fragments[next].before <= i)
-        zn_engine_hold_fragment(e, &decoder->fragments[next++]);
+        zn_rewriter_take_fragment(e->rewriter, &decoder->fragments[next++]);
     return next;
 }
 
@@ -369,15 +354,14 @@ static int take_and_hold(zn_engine *e, zn_packet *const *packet, size_t n, zn_er
         fragments = hold_fragments(e, fragments, i);
         for (; probed < n && probed < i + PROBE_AHEAD; probed++) {
             guess[probed] = probe(e, &places, packet[probed]);
-            fetch_to_hold(e, packet[probed], guess[probed]);
+            zn_rewriter_fetch(e->rewriter, packet[probed], guess[probed]);
         }
         if (ZN_LIKELY(zn_packet_is_of_flow(packet[i]))) {
-            if (ZN_UNLIKELY(e->packets[0].undated != ZN_HELD_NONE))
-                zn_engine_set_due(e, packet[i]->t_ns);
+            zn_rewriter_time_moves(e->rewriter, packet[i]->t_ns);
             rc = take_packet(e, packet[i], guess[i], err);
         }
         if (rc == 0)
-            zn_engine_hold_packet(e, packet[i], e->taken);
+            zn_rewriter_take_packet(e->rewriter, packet[i], e->taken);
     }
     if (rc == 0)
         (void)hold_fragments(e, fragments, n);
@@ -388,9 +372,9 @@ static int take_and_hold(zn_engine *e, zn_packet *const *packet, size_t n, zn_er
 static int reserve_hold(zn_engine *e, zn_error *err)
 {
     int rc = 0;
-    while (rc == 0 && !zn_engine_hold_reserve(e)) {
+    while (rc == 0 && !zn_rewriter_reserve(e->rewriter, GROUP)) {
         rc = zn_engine_flush_votes(e, true, err);
-        zn_engine_emit_early(e);
+        zn_rewriter_emit_early(e->rewriter);
     }
     return rc;
 }
@@ -409,10 +393,10 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
     /* For a whole group, however small the portions are that it comes in. */
     if (rc == 0 && e->batched % GROUP == 0) {
         rc = evict_flows(e, err);
-        if (rc == 0 && ZN_UNLIKELY(e->packets_count != 0))
+        if (rc == 0 && ZN_UNLIKELY(e->rewriter != NULL))
             rc = reserve_hold(e, err);
     }
-    if (rc == 0 && ZN_UNLIKELY(e->packets_count != 0))
+    if (rc == 0 && ZN_UNLIKELY(e->rewriter != NULL))
         rc = take_and_hold(e, packet, packets, err);
     else if (rc == 0 && packets != 0)
         rc = take_packets(e, packet, packets, err);
@@ -427,7 +411,7 @@ int zn_engine_flush_batch(zn_engine *e, bool all, zn_error *err)
     zn_defrag_expire(e->decoder.defrag, e->clock.now_ns);
     rc = zn_engine_flush_votes(e, all, err);
     /* flows that closed may have to be noted first */
-    if (rc == 0 && e->packets_count != 0 && !e->waiting)
+    if (rc == 0 && !e->waiting)
         zn_engine_emit(e, e->clock.now_ns, false);
     return rc;
 }

@@ -5,7 +5,6 @@
 #include "engine/decider.h"
 #include "engine/flush.h"
 #include "engine/records.h"
-#include "rewrite/emit.h"
 
 /* Lets the packets of the old time leave. */
 static int emit_all(zn_engine *e, zn_error *err)
@@ -18,7 +17,7 @@ static int emit_all(zn_engine *e, zn_error *err)
 
 int zn_engine_rebase(zn_engine *e, int64_t t_ns, zn_error *err)
 {
-    int rc = e->packets_count != 0 ? emit_all(e, err) : 0;
+    int rc = e->rewriter != NULL ? emit_all(e, err) : 0;
     if (rc == 0)
         rc = e->decider->set_back(e, t_ns, err);
     if (rc != 0)
@@ -32,8 +31,8 @@ int zn_engine_rebase(zn_engine *e, int64_t t_ns, zn_error *err)
         rc = zn_engine_write_held(e, INT64_MAX, err);
     if (rc == 0)
         rc = zn_keys_rebase(e->keys, t_ns, err);
-    if (rc == 0)
-        rc = zn_engine_rebase_packets(e, t_ns, err);
+    if (rc == 0 && e->rewriter != NULL)
+        rc = zn_rewriter_rebase(e->rewriter, t_ns, err);
     zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
     zn_dn_hunter_clear(&e->dn_hunter);
     return rc;

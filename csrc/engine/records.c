@@ -3,12 +3,12 @@
 #include "engine/records.h"
 
 #include "analyzer/analyzers.h"
+#include "analyzer/forget_flow.h"
 #include "analyzer/unread.h"
 #include "flow/flow_table.h"
 #include "release/disclosure.h"
 #include "release/flow_record.h"
 #include "release/record_copy.h"
-#include "rewrite/emit.h"
 
 static int no_memory(zn_error *err)
 {
@@ -159,15 +159,15 @@ int zn_engine_write_record(zn_engine *e, uint32_t flow, uint64_t server, zn_erro
     } else {
         e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
     }
-    if (e->packets_count != 0 && zn_engine_flow_is_held(e, flow))
+    if (e->rewriter != NULL && zn_rewriter_flow_closed(e->rewriter, flow))
         return rc;
-    zn_engine_forget_flow(e, flow);
+    zn_forget_flow(&e->names, &e->dn_hunter, flow);
     return rc;
 }
 
 bool zn_engine_outputs_full(zn_engine *e)
 {
-    if (e->packets_count != 0 && zn_engine_packets_full(e))
+    if (e->rewriter != NULL && zn_rewriter_is_full(e->rewriter))
         return true;
     return e->writes_async ? zn_async_writer_full(e->writer) : zn_outputs_full(&e->outputs);
 }

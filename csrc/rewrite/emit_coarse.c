@@ -9,13 +9,13 @@ static zn_coarse_segment segment_of(const zn_held_packet *p)
     return (zn_coarse_segment){p->seq, p->ack, p->payload_bytes, p->tcp_flags};
 }
 
-void zn_engine_note_positions(zn_packet_plan *plan, const zn_held_packet *p)
+void zn_note_positions(zn_packet_plan *plan, const zn_held_packet *p)
 {
     zn_coarse_segment segment = segment_of(p);
     zn_coarse_note(plan->sides, p->sender, &segment);
 }
 
-bool zn_engine_coarsen(const zn_flow *f, const zn_packet_plan *plan, const zn_held_packet *p,
+bool zn_coarsen_packet(const zn_flow *f, const zn_packet_plan *plan, const zn_held_packet *p,
                        zn_held_packet *out)
 {
     zn_coarse_segment segment = segment_of(p);
@@ -34,7 +34,7 @@ static bool map_block(const void *side, uint32_t edge[2])
     return zn_coarse_round_block(side, edge);
 }
 
-void zn_engine_coarsen_options(const zn_packet_plan *plan, const zn_held_packet *p,
+void zn_coarsen_options(const zn_packet_plan *plan, const zn_held_packet *p,
                                uint8_t *options)
 {
     zn_build_tcp_options_map_sack(options, p->option_bytes, map_block,

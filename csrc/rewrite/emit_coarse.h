@@ -17,13 +17,13 @@
 #define ZN_COARSE_WINDOW UINT16_MAX
 
 /* Takes note of a packet of TCP of the plan's flow, when its turn to leave has come. */
-void zn_engine_note_positions(zn_packet_plan *plan, const zn_held_packet *p);
+void zn_note_positions(zn_packet_plan *plan, const zn_held_packet *p);
 /* Writes to *out what p leaves as, all but its options. Returns false where that would be too long
  * for its length field. */
-bool zn_engine_coarsen(const zn_flow *f, const zn_packet_plan *plan, const zn_held_packet *p,
+bool zn_coarsen_packet(const zn_flow *f, const zn_packet_plan *plan, const zn_held_packet *p,
                        zn_held_packet *out);
 /* Makes p->option_bytes of options coarse that it leaves with. */
-void zn_engine_coarsen_options(const zn_packet_plan *plan, const zn_held_packet *p,
+void zn_coarsen_options(const zn_packet_plan *plan, const zn_held_packet *p,
                                uint8_t *options);
 
 #endif

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rewrite/emit_fragments.h"
 
-void zn_engine_chain_fragment(zn_packets *of, const zn_fragment_frame *frame, zn_held_packet *held)
+void zn_chain_fragment(zn_packet_output *of, const zn_fragment_frame *frame, zn_held_packet *held)
 {
     held->proto = ZN_PROTO_UDP;
     held->payload_bytes = frame->bytes - (frame->offset == 0 ? ZN_BUILD_UDP_BYTES : 0u);
@@ -18,7 +18,7 @@ void zn_engine_chain_fragment(zn_packets *of, const zn_fragment_frame *frame, zn
 
 /* Returns the earliest time that a fragment of the datagram is due, which its last one completed
  * now; -1: one has left, or is due already. */
-static int64_t earliest_due(const zn_packets *of)
+static int64_t earliest_due(const zn_packet_output *of)
 {
     uint32_t place = of->last_fragment[of->fragment.datagram];
     int64_t due_ns = INT64_MAX;
@@ -34,7 +34,7 @@ static int64_t earliest_due(const zn_packets *of)
 }
 
 /* Returns why the fragments of p, a datagram of the flow, do not leave; ZN_STAT_COUNT: they may. */
-static zn_stat fragments_stay(const zn_packets *of, const zn_packet *p, uint32_t flow)
+static zn_stat fragments_stay(const zn_packet_output *of, const zn_packet *p, uint32_t flow)
 {
     const zn_fragment_frame *last = &of->fragment;
     bool v4 = zn_addr_is_v4(&p->tuple.addr[0]);
@@ -46,7 +46,7 @@ static zn_stat fragments_stay(const zn_packets *of, const zn_packet *p, uint32_t
     return flow == 0 ? ZN_STAT_PACKETS_DROPPED_NO_FLOW : ZN_STAT_COUNT;
 }
 
-void zn_engine_bind_fragments(zn_packets *of, const zn_packet *p, uint32_t flow)
+void zn_bind_fragments(zn_packet_output *of, const zn_packet *p, uint32_t flow)
 {
     const zn_fragment_frame *last = &of->fragment;
     zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);

@@ -13,12 +13,12 @@
 #ifndef ZN_REWRITE_EMIT_FRAGMENTS_H
 #define ZN_REWRITE_EMIT_FRAGMENTS_H
 
-#include "engine/engine_state.h"
+#include "rewrite/rewriter_state.h"
 
 /* Fills in *held for a fragment, all but what its IP header says. */
-void zn_engine_chain_fragment(zn_packets *of, const zn_fragment_frame *frame, zn_held_packet *held);
+void zn_chain_fragment(zn_packet_output *of, const zn_fragment_frame *frame, zn_held_packet *held);
 /* Gives the fragments of p, a datagram of the flow (0: of none) that the last fragment completed,
  * their fate. */
-void zn_engine_bind_fragments(zn_packets *of, const zn_packet *p, uint32_t flow);
+void zn_bind_fragments(zn_packet_output *of, const zn_packet *p, uint32_t flow);
 
 #endif

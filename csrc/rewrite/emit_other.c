@@ -32,7 +32,7 @@ static bool is_answer(const zn_icmp *icmp)
 /* The open flow whose packet an ICMP error quotes, 0: none; *sender: the side that sent that, which
  * is who the error is for. A closed flow may be freed before the error leaves; and what an error
  * quotes of other hosts' flows, somebody made up. */
-static uint32_t quoted_flow(const zn_engine *e, const zn_icmp *icmp, const zn_addr *receiver,
+static uint32_t quoted_flow(const zn_rewriter *r, const zn_icmp *icmp, const zn_addr *receiver,
                             uint8_t *sender)
 {
     const zn_icmp_quote *q = &icmp->quote;
@@ -46,44 +46,44 @@ static uint32_t quoted_flow(const zn_engine *e, const zn_icmp *icmp, const zn_ad
     memcpy(&src, q->src.byte, sizeof src);
     memcpy(&dst, q->dst.byte, sizeof dst);
     zn_packet_set_tuple(&quoted, src, dst, (uint32_t)q->port[0] << 16 | q->port[1], proto,
-                        &e->decoder.flow_key);
+                        r->flow_key);
     *sender = quoted.sender;
-    flow = zn_flow_find(e->flows, &quoted);
-    return flow != 0 && zn_flow_entry(e->flows, flow)->end == ZN_FLOW_OPEN ? flow : 0;
+    flow = zn_flow_find(r->flows, &quoted);
+    return flow != 0 && zn_flow_entry(r->flows, flow)->end == ZN_FLOW_OPEN ? flow : 0;
 }
 
 /* Sets the ends that are internal, and which of them is the user's side: with none, the sender, or
  * with `answers` the receiver. False where there is no user. */
-static bool place_ends(const zn_engine *e, const zn_addr real[2], bool answers, bool internal[2],
+static bool place_ends(const zn_rewriter *r, const zn_addr real[2], bool answers, bool internal[2],
                        unsigned *user)
 {
-    const zn_roles *roles = &e->roles;
+    const zn_roles *roles = r->policy->roles;
     for (unsigned i = 0; i < 2; i++)
         internal[i] = zn_packet_address_is_internal(roles, &real[i]);
     *user = internal[0] ? 0 : internal[1] || answers;
     return internal[0] || internal[1] || !roles->internal_is_set;
 }
 
-int64_t zn_engine_other_epoch(const zn_packets *of, const zn_packet *p)
+int64_t zn_other_epoch(const zn_packet_output *of, const zn_packet *p)
 {
     const zn_clock *clock = of->gate.clock;
     return zn_keys_epoch(of->keys, clock->started ? clock->now_ns : p->t_ns);
 }
 
-const zn_addr *zn_engine_other_user(const zn_packet *p, const zn_held_packet *held)
+const zn_addr *zn_other_user(const zn_packet *p, const zn_held_packet *held)
 {
     return &p->tuple.addr[held->from_inside ? p->sender : 1u - p->sender];
 }
 
 /* Makes the addresses that a packet between these ends leaves with, under the keys of its time. */
-static bool make_addresses(const zn_engine *e, zn_packets *of, const zn_packet *p,
+static bool make_addresses(const zn_rewriter *r, zn_packet_output *of, const zn_packet *p,
                            const zn_addr real[2], const bool internal[2], unsigned user,
                            zn_addr out[2])
 {
     zn_packet_keys *keys = of->gate.keys;
-    zn_addr cut = zn_addr_cut(&real[user], e->roles.user_v4_bits, e->roles.user_v6_bits);
+    zn_addr cut = zn_addr_cut(&real[user], r->policy->roles->user_v4_bits, r->policy->roles->user_v6_bits);
     bool linkable = of->gate.server_addresses == ZN_SERVER_ADDRESSES_LINKABLE;
-    int64_t epoch = zn_engine_other_epoch(of, p);
+    int64_t epoch = zn_other_epoch(of, p);
     int rc = zn_keys_enter(of->keys, epoch) ? zn_packet_keys_enter(keys, epoch) : -ZN_ERR_CRYPTO;
     for (unsigned i = 0; i < 2 && rc == 0; i++) {
         if (zn_packet_address_is_open(&real[i]))
@@ -97,7 +97,7 @@ static bool make_addresses(const zn_engine *e, zn_packets *of, const zn_packet *
 }
 
 /* The identifier that stands for that of an echo between these ends. */
-static uint16_t echo_id(const zn_packets *of, const zn_packet *p, uint16_t id)
+static uint16_t echo_id(const zn_packet_output *of, const zn_packet *p, uint16_t id)
 {
     uint64_t words[6] = {0};
     zn_packet_shift shift;
@@ -110,14 +110,14 @@ static uint16_t echo_id(const zn_packets *of, const zn_packet *p, uint16_t id)
 
 /* Binds an error to the flow whose packet it quotes: the addresses that both have are the flow's,
  * and so is the fate. */
-static void bind_to_flow(const zn_engine *e, const zn_icmp *icmp, const zn_addr real[2],
+static void bind_to_flow(const zn_rewriter *r, const zn_icmp *icmp, const zn_addr real[2],
                          zn_held_packet *held)
 {
     const zn_flow *f;
-    held->flow = quoted_flow(e, icmp, &real[1], &held->sender);
+    held->flow = quoted_flow(r, icmp, &real[1], &held->sender);
     if (held->flow == 0)
         return;
-    f = zn_flow_entry(e->flows, held->flow);
+    f = zn_flow_entry(r->flows, held->flow);
     for (unsigned i = 0; i < 2; i++)
         for (unsigned end = 0; end < 2; end++)
             if (zn_addr_equal(&real[i], &f->tuple.addr[end]))
@@ -132,7 +132,7 @@ static bool is_about_unknown(const zn_icmp *icmp)
            icmp->quote.kind != ZN_ICMP_QUOTED_IP;
 }
 
-zn_stat zn_engine_hold_other(const zn_engine *e, zn_packets *of, const zn_packet *p,
+zn_stat zn_hold_other(const zn_rewriter *r, zn_packet_output *of, const zn_packet *p,
                              zn_held_packet *held)
 {
     const zn_addr real[2] = {p->tuple.addr[p->sender], p->tuple.addr[1u - p->sender]};
@@ -147,16 +147,16 @@ zn_stat zn_engine_hold_other(const zn_engine *e, zn_packets *of, const zn_packet
         return ZN_STAT_PACKETS_DROPPED_CUT;
     if (message && is_local_icmp(&icmp))
         return ZN_STAT_PACKETS_DROPPED_LOCAL;
-    if (!place_ends(e, real, message && is_answer(&icmp), internal, &user))
+    if (!place_ends(r, real, message && is_answer(&icmp), internal, &user))
         return ZN_STAT_PACKETS_DROPPED_NO_USER;
     held->from_inside = user == 0;
-    if (!make_addresses(e, of, p, real, internal, user, zn_packet_hold_addresses(&of->hold, held)))
+    if (!make_addresses(r, of, p, real, internal, user, zn_packet_hold_addresses(&of->hold, held)))
         return ZN_STAT_PACKETS_DROPPED_CAPACITY;
     if (!message)
         return ZN_STAT_COUNT;
     if (icmp.kind == ZN_ICMP_ECHO)
         held->window = echo_id(of, p, icmp.id);
-    bind_to_flow(e, &icmp, real, held);
+    bind_to_flow(r, &icmp, real, held);
     if (held->flow == 0 && is_about_unknown(&icmp))
         return ZN_STAT_PACKETS_DROPPED_NO_FLOW;
     if (of->images.wanted)
@@ -165,7 +165,7 @@ zn_stat zn_engine_hold_other(const zn_engine *e, zn_packets *of, const zn_packet
     return ZN_STAT_COUNT;
 }
 
-zn_addr zn_engine_other_address(const zn_packets *of, const zn_held_packet *p, unsigned end)
+zn_addr zn_other_address(const zn_packet_output *of, const zn_held_packet *p, unsigned end)
 {
     const zn_packet_gate *g = &of->gate;
     if (p->flow == 0 || p->end[end] == 0)
@@ -175,7 +175,7 @@ zn_addr zn_engine_other_address(const zn_packets *of, const zn_held_packet *p, u
 }
 
 /* What stands in a quote for the fields of the flow's packet. */
-static zn_build_icmp_quote quote_of(const zn_packets *of, const zn_held_packet *p,
+static zn_build_icmp_quote quote_of(const zn_packet_output *of, const zn_held_packet *p,
                                     const zn_icmp_quote *q)
 {
     const zn_packet_gate *g = &of->gate;
@@ -196,7 +196,7 @@ static zn_build_icmp_quote quote_of(const zn_packets *of, const zn_held_packet *
     return quote;
 }
 
-void zn_engine_show_other(zn_packets *of, const zn_held_packet *p, const zn_addr *src,
+void zn_show_other(zn_packet_output *of, const zn_held_packet *p, const zn_addr *src,
                           const zn_addr *dst, uint8_t *payload)
 {
     zn_span raw = zn_packet_images_raw(&of->images, p->image);

@@ -8,21 +8,21 @@
 #ifndef ZN_REWRITE_EMIT_OTHER_H
 #define ZN_REWRITE_EMIT_OTHER_H
 
-#include "engine/engine_state.h"
+#include "rewrite/rewriter_state.h"
 
 /* Fills in *held, of two slots, for a packet that may leave. Returns the counter that says why it
  * does not, or ZN_STAT_COUNT. */
-zn_stat zn_engine_hold_other(const zn_engine *e, zn_packets *of, const zn_packet *p,
+zn_stat zn_hold_other(const zn_rewriter *r, zn_packet_output *of, const zn_packet *p,
                              zn_held_packet *held);
 
 /* Returns whose packet an entry of no flow is, by the real address, and the epoch of its keys. */
-const zn_addr *zn_engine_other_user(const zn_packet *p, const zn_held_packet *held);
-int64_t zn_engine_other_epoch(const zn_packets *of, const zn_packet *p);
+const zn_addr *zn_other_user(const zn_packet *p, const zn_held_packet *held);
+int64_t zn_other_epoch(const zn_packet_output *of, const zn_packet *p);
 
 /* Returns the address of an end of a packet that leaves: 0 its source, 1 its destination. */
-zn_addr zn_engine_other_address(const zn_packets *of, const zn_held_packet *p, unsigned end);
+zn_addr zn_other_address(const zn_packet_output *of, const zn_held_packet *p, unsigned end);
 /* Writes what is shown of its payload over its zeros. src, dst: the addresses it leaves with. */
-void zn_engine_show_other(zn_packets *of, const zn_held_packet *p, const zn_addr *src,
+void zn_show_other(zn_packet_output *of, const zn_held_packet *p, const zn_addr *src,
                           const zn_addr *dst, uint8_t *payload);
 
 #endif

@@ -14,7 +14,7 @@ enum { L2TP_LENGTH = 0x4000, VXLAN_NEXT = 0x04, LISP_INSTANCE = 0x08 };
 
 /* The headers that were made so far. */
 typedef struct outer {
-    zn_packets *of;
+    zn_packet_output *of;
     const zn_addr *user;
     const zn_tunnel_ports *ports;
     zn_addr cut; /* the user's prefix */
@@ -286,7 +286,7 @@ static void fit_packet(outer *o, const zn_packet *p)
         strip(o);
 }
 
-void zn_engine_hold_outer(zn_packets *of, const zn_packet *p, const zn_addr *user, int64_t epoch,
+void zn_hold_outer(zn_packet_output *of, const zn_packet *p, const zn_addr *user, int64_t epoch,
                           zn_held_packet *held)
 {
     const zn_roles *roles = of->gate.policy->roles;

@@ -11,11 +11,11 @@
 #ifndef ZN_REWRITE_EMIT_OUTER_H
 #define ZN_REWRITE_EMIT_OUTER_H
 
-#include "engine/engine_state.h"
+#include "rewrite/rewriter_state.h"
 
 /* Adds the headers around p to its entry, the newest one, for which there is room. user: whose
  * packet it is. epoch: of its addresses. */
-void zn_engine_hold_outer(zn_packets *of, const zn_packet *p, const zn_addr *user, int64_t epoch,
+void zn_hold_outer(zn_packet_output *of, const zn_packet *p, const zn_addr *user, int64_t epoch,
                           zn_held_packet *held);
 
 #endif
