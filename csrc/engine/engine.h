@@ -13,9 +13,9 @@
 #define ZN_ENGINE_ENGINE_H
 
 #include "anonymity/popularity.h"
-#include "output/outputs.h"
 #include "engine/profile_stage.h"
 #include "engine/source.h"
+#include "output/outputs.h"
 #include "util/addr.h"
 #include "util/pool.h"
 #include "util/stats.h"

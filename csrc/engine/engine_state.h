@@ -92,7 +92,7 @@ struct zn_engine {
     zn_boundaries boundaries;
     zn_order_queues queues;
     zn_rewriter *rewriter; /* packet output; NULL if no packets are wanted */
-    uint32_t taken; /* flow of the packet that was taken last; 0: none */
+    uint32_t taken;        /* flow of the packet that was taken last; 0: none */
     uint32_t max_flows;
     uint32_t batched; /* frames of the batch so far */
     bool waiting, ended;

@@ -22,80 +22,75 @@
     (ZN_PACKET_FILE_PCAPNG_HEAD + ZN_BUILD_FRAME_MIN + ZN_BUILD_HEADERS_MAX +                      \
      ZN_BUILD_ENCAPSULATION_MAX + 8u)
 
-/* Returns true if an entry is a packet of TCP or UDP, and thus of a flow. */
-static bool has_flow(const zn_held_packet *p)
-{
-    return p->proto == ZN_PROTO_TCP || p->proto == ZN_PROTO_UDP;
-}
-
-/* Fills in the headers of a frame, but for MAC addresses and options. Field by field: to copy them
- * as one would wait until the other processor, which wrote the frame before, has given its memory
- * back. */
+/* Fills in the headers of a frame, except for MAC addresses and options. Each field is assigned,
+ * because a copy of the whole struct would wait for the cache lines that another processor wrote
+ * last. */
 static void fill_headers(const zn_packet_output *of, const zn_flow *f, const zn_packet_plan *plan,
-                         const zn_held_packet *p, zn_build_headers *h)
+                         const zn_delayed *p, zn_build_headers *h)
 {
     unsigned from = p->sender, to = 1u - from;
-    bool flow = has_flow(p), fragment = flow && p->fragment;
+    bool packet = p->kind == ZN_DELAYED_PACKET, fragment = p->kind == ZN_DELAYED_FRAGMENT;
+    bool flow = packet || fragment;
     h->src = flow ? *zn_packet_gate_address(f, plan, from) : zn_other_address(of, p, 0);
     h->dst = flow ? *zn_packet_gate_address(f, plan, to) : zn_other_address(of, p, 1);
     h->src_port = flow ? plan->port[from] : 0;
     h->dst_port = flow ? plan->port[to] : 0;
-    h->ip_id = flow ? p->ip_id : 0;
+    h->ip_id = packet ? p->packet.ip_id : 0;
     h->proto = p->proto;
     h->tos = p->tos;
     h->ttl = p->ttl;
     h->dont_fragment = p->dont_fragment;
-    h->tcp_flags = flow ? p->tcp_flags : 0;
-    h->option_bytes = flow ? p->option_bytes : 0;
-    h->window = flow ? p->window : 0;
-    h->seq = flow ? p->seq : 0;
-    h->ack = flow ? p->ack : 0;
+    h->tcp_flags = packet ? p->packet.tcp_flags : 0;
+    h->option_bytes = packet ? p->packet.option_bytes : 0;
+    h->window = packet ? p->packet.window : 0;
+    h->seq = packet ? p->packet.seq : 0;
+    h->ack = packet ? p->packet.ack : 0;
     h->payload_bytes = p->payload_bytes;
-    h->datagram_bytes = fragment ? p->datagram_bytes : 0;
-    h->fragment_id = fragment ? p->long_id : 0;
-    h->fragment_offset = fragment ? p->offset : 0;
-    h->more_fragments = fragment && p->more;
+    h->datagram_bytes = fragment ? p->fragment.datagram_bytes : 0;
+    h->fragment_id = fragment ? p->fragment.id : 0;
+    h->fragment_offset = fragment ? p->fragment.offset : 0;
+    h->more_fragments = fragment && p->fragment.more;
 }
 
-/* Fills in the headers of a frame. Returns how many bytes they have. */
-static uint32_t plan_headers(const zn_packet_output *of, const zn_flow *f, const zn_packet_plan *plan,
-                             const zn_held_packet *p, zn_planned_frame *frame)
+/* Fills in the headers of a frame. Returns the number of their bytes. */
+static uint32_t plan_headers(const zn_packet_output *of, const zn_flow *f,
+                             const zn_packet_plan *plan, const zn_delayed *p,
+                             zn_planned_frame *frame)
 {
     fill_headers(of, f, plan, p, &frame->headers);
     frame->macs = (uint8_t)of->macs;
-    frame->from_inside = has_flow(p) ? p->sender == f->user : p->from_inside;
-    if (p->option_bytes != 0) /* the delay line has other packets there soon */
-        memcpy(frame->options, zn_packet_hold_options(&of->hold, p), p->option_bytes);
+    frame->from_inside = p->kind == ZN_DELAYED_OTHER ? p->other.from_inside : p->sender == f->user;
+    if (frame->headers.option_bytes != 0) /* copied, as the slots get other entries soon */
+        memcpy(frame->options, zn_delay_line_options(&of->delay_line, p),
+               frame->headers.option_bytes);
     if (plan->coarse)
-        zn_coarsen_options(plan, p, frame->options);
+        zn_coarsen_options(plan, p, frame->options, frame->headers.option_bytes);
     frame->has_outer = p->outer != 0;
     if (frame->has_outer)
-        zn_packet_hold_outer(&of->hold, p, &frame->outer);
+        zn_delay_line_outer(&of->delay_line, p, &frame->outer);
     return zn_planned_frame_headers(frame);
 }
 
-/* Writes what is shown of the payload of a packet that leaves, and says what part that is. */
-static void put_payload(zn_packet_output *of, const zn_packet_plan *plan, const zn_held_packet *p,
+/* Writes the shown part of the payload of a packet that leaves, and sets its place in the frame. */
+static void put_payload(zn_packet_output *of, const zn_packet_plan *plan, const zn_delayed *p,
                         zn_planned_frame *frame, uint8_t *payload)
 {
     zn_packet_images *images = &of->images;
     zn_written_part written = {0, 0};
-    if (images->wanted && !p->fragment && !plan->coarse) {
-        if (has_flow(p)) {
-            written = zn_packet_images_show(images, p, payload);
-        } else {
-            memset(payload, 0, p->payload_bytes);
-            zn_show_other(of, p, &frame->headers.src, &frame->headers.dst, payload);
-            written.end = p->payload_bytes;
-        }
+    if (images->wanted && !plan->coarse && p->kind == ZN_DELAYED_PACKET) {
+        written = zn_packet_images_show(images, p, payload);
+    } else if (images->wanted && !plan->coarse && p->kind == ZN_DELAYED_OTHER) {
+        memset(payload, 0, p->payload_bytes);
+        zn_show_other(of, p, &frame->headers.src, &frame->headers.dst, payload);
+        written.end = p->payload_bytes;
     }
     frame->written_from = (uint16_t)written.from;
     frame->written_end = (uint16_t)written.end;
 }
 
-/* Builds a packet into one output. Returns the bytes of its headers. */
+/* Builds a packet into a text output. Returns the bytes of its headers. */
 static uint32_t build_into(zn_rewriter *r, zn_packet_output *of, const zn_flow *f,
-                           const zn_packet_plan *plan, const zn_held_packet *p, int output)
+                           const zn_packet_plan *plan, const zn_delayed *p, int output)
 {
     zn_text *text = &r->outputs->text[output];
     size_t most = RECORD_BYTES + p->payload_bytes;
@@ -120,8 +115,8 @@ static uint32_t build_into(zn_rewriter *r, zn_packet_output *of, const zn_flow *
 }
 
 /* Builds a packet that passed. */
-static void build(zn_rewriter *r, zn_packet_output *of, const zn_flow *f, const zn_packet_plan *plan,
-                  const zn_held_packet *p)
+static void build(zn_rewriter *r, zn_packet_output *of, const zn_flow *f,
+                  const zn_packet_plan *plan, const zn_delayed *p)
 {
     uint32_t headers = 0;
     for (unsigned left = of->outputs; left != 0; left &= left - 1)
@@ -160,30 +155,30 @@ static bool leaves(zn_stat fate)
     return fate == ZN_STAT_PACKETS_PASSED || fate == ZN_STAT_PACKETS_MASKED;
 }
 
-/* Returns the fate that a packet has at due_ns. main_fate: that in the main output, which decides
- * where it does not leave; ZN_STAT_COUNT: this is the main one. */
-static zn_stat fate_of(zn_packet_output *of, const zn_held_packet *p, int64_t due_ns, zn_stat main_fate)
+/* Returns the fate of a packet at due_ns. main_fate is its fate in the main output, which holds for
+ * all outputs if the packet does not leave; ZN_STAT_COUNT: this is the main output. */
+static zn_stat fate_of(zn_packet_output *of, const zn_delayed *p, int64_t due_ns, zn_stat main_fate)
 {
     zn_packet_gate *g = &of->gate;
     if (main_fate != ZN_STAT_COUNT && !leaves(main_fate))
         return main_fate;
     if (p->flow == 0)
-        return p->fragment ? (zn_stat)p->why : ZN_STAT_PACKETS_PASSED;
+        return (zn_stat)(p->kind == ZN_DELAYED_FRAGMENT ? p->fragment.why : p->other.why);
     if (g->coarse && p->proto == ZN_PROTO_TCP)
         zn_note_positions(zn_packet_gate_plan(g, p->flow), p);
     return zn_packet_gate_fate(g, p->flow, p->proto, due_ns);
 }
 
-/* Has the oldest packet of an output leave, with the fate that it has at due_ns, which it returns.
- * main_fate: see fate_of. */
+/* Lets the oldest packet of an output leave with its fate at due_ns, which it returns. main_fate is
+ * that of fate_of. */
 static zn_stat emit_into(zn_rewriter *r, zn_packet_output *of, int64_t due_ns, zn_stat main_fate)
 {
-    const zn_held_packet *p = zn_packet_hold_first(&of->hold);
+    const zn_delayed *p = zn_delay_line_first(&of->delay_line);
     uint32_t flow = p->flow;
     const zn_flow *f = flow == 0 ? NULL : zn_flow_entry(r->flows, flow);
     zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);
-    const zn_held_packet *built = p;
-    zn_held_packet coarse;
+    const zn_delayed *built = p;
+    zn_delayed coarse;
     zn_stat fate = fate_of(of, p, due_ns, main_fate);
     if (fate == ZN_STAT_PACKETS_MASKED && plan->coarse) {
         built = &coarse;
@@ -195,14 +190,14 @@ static zn_stat emit_into(zn_rewriter *r, zn_packet_output *of, int64_t due_ns, z
         build(r, of, f, plan, built);
     if (of->images.wanted)
         zn_packet_images_left(&of->images, p);
-    zn_packet_hold_leave(&of->hold);
+    zn_delay_line_leave(&of->delay_line);
     plan->held -= flow != 0;
     return fate;
 }
 
-/* Has the oldest packet leave, in all outputs: `p` of the main one, and those of views at the same
- * place. */
-static void emit_first(zn_rewriter *r, const zn_held_packet *p, int64_t due_ns)
+/* Lets the oldest packet leave all outputs: p is its entry in the main output, and the views have
+ * their entries at the same place. */
+static void emit_first(zn_rewriter *r, const zn_delayed *p, int64_t due_ns)
 {
     uint32_t flow = p->flow;
     zn_packet_plan *plan = zn_packet_gate_plan(&r->output[0].gate, flow);
@@ -217,7 +212,7 @@ static void emit_first(zn_rewriter *r, const zn_held_packet *p, int64_t due_ns)
     }
 }
 
-/* Up to which places in the delay line what packets need when they leave was fetched. */
+/* Places in the delay line up to which plans and names were prefetched. */
 typedef struct fetched {
     uint32_t plans, names;
 } fetched;
@@ -240,25 +235,25 @@ static void fetch_name(const zn_rewriter *r, uint32_t flow)
     ZN_PREFETCH(&r->names->name_store->times[name]);
 }
 
-/* Fetches what the next packets need when they leave. */
+/* Prefetches the memory with which the next packets leave. */
 static void fetch_to_emit(const zn_rewriter *r, fetched *up_to)
 {
-    const zn_packet_hold *hold = &r->output[0].hold;
-    while (up_to->plans != hold->end && up_to->plans - hold->first < PLAN_AHEAD) {
-        const zn_held_packet *p = zn_packet_hold_at(hold, up_to->plans);
+    const zn_delay_line *line = &r->output[0].delay_line;
+    while (up_to->plans != line->end && up_to->plans - line->first < PLAN_AHEAD) {
+        const zn_delayed *p = zn_delay_line_at(line, up_to->plans);
         if (p->flow != 0)
             fetch_plan(r, p->flow);
         up_to->plans += p->slots;
     }
-    while (up_to->names != up_to->plans && up_to->names - hold->first < NAME_AHEAD) {
-        const zn_held_packet *p = zn_packet_hold_at(hold, up_to->names);
+    while (up_to->names != up_to->plans && up_to->names - line->first < NAME_AHEAD) {
+        const zn_delayed *p = zn_delay_line_at(line, up_to->names);
         if (p->flow != 0)
             fetch_name(r, p->flow);
         up_to->names += p->slots;
     }
 }
 
-/* Bytes of packets that wait to be taken. */
+/* Returns the bytes of packets that the program has not taken yet. */
 static size_t ready_bytes(const zn_rewriter *r)
 {
     const zn_text *text = &r->outputs->text[ZN_OUTPUT_PACKETS];
@@ -275,15 +270,14 @@ bool zn_rewriter_is_full(const zn_rewriter *r)
 
 bool zn_rewriter_emit(zn_rewriter *r, int64_t now_ns, bool all)
 {
-    const zn_packet_hold *hold = &r->output[0].hold;
-    const zn_held_packet *p;
-    fetched up_to = {hold->first, hold->first};
+    const zn_delay_line *line = &r->output[0].delay_line;
+    const zn_delayed *p;
+    fetched up_to = {line->first, line->first};
     for (unsigned i = 0; i < r->packet_outputs; i++) {
         const zn_packet_output *of = &r->output[i];
         of->stats->n[ZN_STAT_PACKETS_EPOCHS] = zn_packet_keys_epochs(of->gate.keys);
     }
-    while ((p = zn_packet_hold_first(hold)) != NULL &&
-           (p->due_ns < now_ns || now_ns == INT64_MAX)) {
+    while ((p = zn_delay_line_first(line)) != NULL && (p->due_ns < now_ns || now_ns == INT64_MAX)) {
         if (!all && ready_bytes(r) >= READY_BYTES_MAX)
             return true;
         fetch_to_emit(r, &up_to);
@@ -294,11 +288,11 @@ bool zn_rewriter_emit(zn_rewriter *r, int64_t now_ns, bool all)
 
 void zn_rewriter_emit_early(zn_rewriter *r)
 {
-    const zn_packet_hold *hold = &r->output[0].hold;
-    uint32_t part = hold->size / EARLY_PART;
-    uint32_t until = hold->first + (part > r->reserved ? part : r->reserved);
-    const zn_held_packet *p;
-    while ((p = zn_packet_hold_first(hold)) != NULL && (int32_t)(p->at - until) < 0) {
+    const zn_delay_line *line = &r->output[0].delay_line;
+    uint32_t part = line->size / EARLY_PART;
+    uint32_t until = line->first + (part > r->reserved ? part : r->reserved);
+    const zn_delayed *p;
+    while ((p = zn_delay_line_first(line)) != NULL && (int32_t)(p->at - until) < 0) {
         int64_t due_ns = p->due_ns < r->clock->now_ns ? p->due_ns : r->clock->now_ns;
         for (unsigned i = 0; i < r->packet_outputs; i++)
             r->output[i].stats->n[ZN_STAT_PACKETS_HOLD_EARLY]++;

@@ -12,7 +12,7 @@ enum { GRE_CHECKSUM_OR_ROUTES = 0xc000, GRE_KEY = 0x2000, GRE_VERSION = 0x0007 }
 enum { GRE_ERSPAN = 0x88be, GRE_WCCP = 0x883e };
 enum { L2TP_LENGTH = 0x4000, VXLAN_NEXT = 0x04, LISP_INSTANCE = 0x08 };
 
-/* The headers that were made so far. */
+/* Headers that were made so far. */
 typedef struct outer {
     zn_packet_output *of;
     const zn_addr *user;
@@ -20,10 +20,10 @@ typedef struct outer {
     zn_addr cut; /* the user's prefix */
     zn_build_encapsulation made;
     unsigned n, addresses;
-    bool stripped; /* some are gone */
+    bool stripped; /* true if headers were left out */
 } outer;
 
-/* Forgets all headers up to here. */
+/* Leaves out all headers so far. */
 static void strip(outer *o)
 {
     memset(&o->made, 0, sizeof o->made);
@@ -31,7 +31,7 @@ static void strip(outer *o)
     o->stripped = true;
 }
 
-/* Adds a header, after whatever it can follow. */
+/* Adds a header. Leaves out the headers before it if it cannot follow the last of them. */
 static void add(outer *o, const zn_build_layer *l)
 {
     bool starts = l->kind == ZN_LAYER_VLAN || l->kind == ZN_LAYER_MPLS ||
@@ -41,11 +41,11 @@ static void add(outer *o, const zn_build_layer *l)
         strip(o);
     if (o->n != 0 || starts)
         o->made.layer[o->n++] = *l;
-    else /* an Ethernet header is that of the frame then, and others cannot be its first */
+    else /* the frame has its own Ethernet header, and no other kind can be first */
         o->stripped = true;
 }
 
-/* ---- what stands for a field ----------------------------------------------------------------- */
+/* ---- replacements of fields ------------------------------------------------------------------ */
 
 static uint8_t ttl_of(const outer *o, uint8_t ttl)
 {
@@ -55,11 +55,12 @@ static uint8_t ttl_of(const outer *o, uint8_t ttl)
 static uint32_t id_of(const outer *o, zn_packet_id_kind kind, uint32_t id)
 {
     uint32_t out;
-    (void)zn_packet_keys_layer_id(o->of->gate.keys, kind, id, &out); /* an epoch is entered */
+    (void)zn_packet_keys_layer_id(o->of->gate.keys, kind, id,
+                                  &out); /* cannot fail in an epoch that was entered */
     return out;
 }
 
-/* Returns false where nothing may stand for the address. */
+/* Makes the pseudonym of an address. Returns false if the address has none. */
 static bool make_address(const outer *o, const zn_addr *real, zn_addr *out)
 {
     const zn_packet_gate *g = &o->of->gate;
@@ -75,13 +76,13 @@ static bool make_address(const outer *o, const zn_addr *real, zn_addr *out)
     return zn_packet_keys_pair(g->keys, linkable ? NULL : &o->cut, real, out) == 0;
 }
 
-/* The port that stands for one end's: that of a tunnel's protocol stays. Others are often a hash of
- * the addresses and ports inside (RFC 7348 5), so they stay under no option. */
+/* Returns the replacement of a port. The port of a tunnel's protocol stays. Other ports stay under
+ * no option, because they are often a hash of the addresses and ports inside (RFC 7348 5). */
 static uint32_t port_of(const outer *o, uint16_t port)
 {
     uint16_t out = port;
     if (zn_layers_port(o->ports, port) == ZN_HEADER_TRANSPORT)
-        (void)zn_packet_keys_port(o->of->gate.keys, &o->cut, port, &out); /* 0 where that fails */
+        (void)zn_packet_keys_port(o->of->gate.keys, &o->cut, port, &out); /* 0 if it fails */
     return out;
 }
 
@@ -95,7 +96,7 @@ static void take_vlan(outer *o, zn_cursor c, uint16_t ethertype)
     add(o, &l);
 }
 
-/* Adds a header for each label. `next`: what the decoder found after them. */
+/* Adds a header for each label. next is the header that the decoder found behind the labels. */
 static void take_mpls(outer *o, zn_cursor c, zn_span next)
 {
     static const zn_build_layer control = {.kind = ZN_LAYER_CONTROL};
@@ -111,7 +112,7 @@ static void take_mpls(outer *o, zn_cursor c, zn_span next)
         add(o, &control);
 }
 
-/* The field of DSCP and ECN, and whether the packet must stay whole. */
+/* Returns the DSCP and ECN bits. Sets *whole if the packet must not be fragmented. */
 static uint16_t service_of(zn_cursor c, bool v6, bool *whole)
 {
     uint16_t word = zn_cursor_be16(&c);
@@ -184,7 +185,7 @@ static void take_l2tp(outer *o, zn_cursor c)
     add(o, &l);
 }
 
-/* Adds a header of the kinds that have at most one field at a fixed place. */
+/* Adds a header of a kind that has at most one field, at a fixed place. */
 static void take_simple(outer *o, zn_cursor c, zn_layer_kind kind)
 {
     zn_build_layer l = {.kind = (uint8_t)kind};
@@ -215,13 +216,13 @@ static void take_simple(outer *o, zn_cursor c, zn_layer_kind kind)
             l.id = id_of(o, ZN_PACKET_ID_LISP, zn_cursor_be24(&c));
         }
         break;
-    default: /* all that is in them is constant, or of the frame */
+    default: /* their fields are constant, or follow from the frame */
         break;
     }
     add(o, &l);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all headers ------------------------------------------------------------------------------ */
 
 static zn_span from_layer(const zn_layer_stack *s, uint32_t i)
 {
@@ -261,7 +262,7 @@ static void take_layer(outer *o, const zn_layer_stack *s, uint32_t i)
     }
 }
 
-/* Returns whether a header would have to say a length that it cannot. */
+/* Returns true if the length does not fit into the length field of a header. */
 static bool is_too_long(const outer *o, const zn_packet *p)
 {
     uint32_t transport = p->tuple.proto == ZN_PROTO_TCP   ? 20u + p->options
@@ -276,7 +277,7 @@ static bool is_too_long(const outer *o, const zn_packet *p)
     return has_length && bytes > UINT16_MAX;
 }
 
-/* Forgets the headers where the packet cannot follow the last one. */
+/* Leaves out the headers if the packet cannot follow the last of them. */
 static void fit_packet(outer *o, const zn_packet *p)
 {
     bool v4 = zn_addr_is_v4(&p->tuple.addr[0]);
@@ -286,8 +287,8 @@ static void fit_packet(outer *o, const zn_packet *p)
         strip(o);
 }
 
-void zn_hold_outer(zn_packet_output *of, const zn_packet *p, const zn_addr *user, int64_t epoch,
-                          zn_held_packet *held)
+void zn_delay_outer(zn_packet_output *of, const zn_packet *p, const zn_addr *user, int64_t epoch,
+                    zn_delayed *entry)
 {
     const zn_roles *roles = of->gate.policy->roles;
     const zn_layer_stack *s = &p->outer->layers;
@@ -300,6 +301,6 @@ void zn_hold_outer(zn_packet_output *of, const zn_packet *p, const zn_addr *user
         take_layer(&o, s, i);
     fit_packet(&o, p);
     if (o.n != 0)
-        zn_packet_hold_add_outer(&of->hold, held, &o.made);
+        zn_delay_line_add_outer(&of->delay_line, entry, &o.made);
     of->stats->n[ZN_STAT_PACKETS_STRIPPED] += o.stripped || !ready;
 }

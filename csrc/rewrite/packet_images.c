@@ -15,23 +15,23 @@
 #include "util/arena.h"
 
 #define IMAGES_MAX (UINT32_C(1) << 18)
-#define STEPS_MAX 1024u     /* packets that are looked at for a message that comes late */
-#define IMAGES_PER_SIDE 64u /* of a flow; more than a handshake has records */
+#define STEPS_MAX 1024u     /* packets that are searched for the bytes of a late message */
+#define IMAGES_PER_SIDE 64u /* of a flow; a handshake has fewer records */
 #define SMALL_MAX (UINT32_C(1) << 16)
 #define LARGE_MAX (UINT32_C(1) << 12)
-/* A segment that is so far behind the newest one is not sent again. */
+/* Bytes behind the newest segment at which no segment is sent again. */
 #define FORGET_AFTER (INT32_C(1) << 20)
 #define DNS_LENGTH_BYTES 2u
 #define QUIC_OPEN_BITS 0x60u /* fixed and spin bit */
 #define RECORD_HEADER_BYTES 5u
 #define RECORD_BYTES_MAX (16384u + 2048u) /* RFC 5246 6.2.3 */
-/* The first bits of a short header (RFC 9000 17.3); STUN and DTLS have others (RFC 7983 3). */
+/* First bits of a short header (RFC 9000 17.3). STUN and DTLS have other bits (RFC 7983 3). */
 #define QUIC_FORM_BITS 0xc0u
 #define QUIC_SHORT_FORM 0x40u
 #define RECORD_TYPE_LAST 24u /* heartbeat */
 #define SEGMENT_MAX (UINT32_C(1) << 16)
 #define QUIC_SHORT_LEAST 21u /* a packet with a short header: RFC 9001 5.4.2 */
-#define DTLS_HELLOS_MAX 8u   /* that an analyzer reads in a flow */
+#define DTLS_HELLOS_MAX 8u   /* hellos that an analyzer reads in a flow */
 
 static void take_message(void *of, const zn_packet_context *s, const zn_message *message);
 
@@ -114,14 +114,14 @@ static void free_image(zn_packet_images *images, uint32_t image)
     zn_slab_give(&images->images, image);
 }
 
-/* Counts a message that has no image, and will be zeros. */
+/* Counts a message without an image, whose bytes will be zeros. Returns 0. */
 static uint32_t no_image(zn_packet_images *images)
 {
     images->gate->stats->n[ZN_STAT_PACKETS_MESSAGES_FULL]++;
     return 0;
 }
 
-/* Returns a new image with a copy of the bytes, or 0 where there is no room: they stay zeros. */
+/* Returns a new image with a copy of the bytes, or 0 if there is no room. */
 static uint32_t new_image(zn_packet_images *images, zn_message_kind kind, unsigned side,
                           zn_span bytes)
 {
@@ -147,92 +147,91 @@ static uint32_t new_image(zn_packet_images *images, zn_message_kind kind, unsign
     return image;
 }
 
-/* ---- what comes ------------------------------------------------------------------------------ */
+/* ---- packets that come ----------------------------------------------------------------------- */
 
-/* The sequence number that a packet in the delay line was sent with. */
-static uint32_t sent_seq(const zn_packet_plan *plan, const zn_held_packet *held)
+/* Returns the sequence number with which a packet in the delay line was sent. */
+static uint32_t sent_seq(const zn_packet_plan *plan, const zn_delayed *p)
 {
-    return held->seq - plan->shift.seq[held->sender];
+    return p->packet.seq - plan->shift.seq[p->sender];
 }
 
-/* Returns whether the image is a message of a UDP flow, which datagrams carry in parts. */
+/* Returns true if the image is a message of a UDP flow whose parts come in several datagrams. */
 static bool is_datagrams(const zn_image *i)
 {
     return i->kind == ZN_MESSAGE_QUIC_HELLO || i->kind == ZN_MESSAGE_DTLS_HELLO;
 }
 
-/* Returns whether the packet carries, or may carry, a byte of the image. */
-static bool carries(const zn_packet_plan *plan, const zn_held_packet *held, const zn_image *i)
+/* Returns true if the packet carries, or may carry, a byte of the image. */
+static bool carries(const zn_packet_plan *plan, const zn_delayed *p, const zn_image *i)
 {
-    uint32_t seq = sent_seq(plan, held);
-    if (held->sender != i->side || held->payload_bytes == 0)
+    uint32_t seq = sent_seq(plan, p);
+    if (p->sender != i->side || p->payload_bytes == 0)
         return false;
     if (is_datagrams(i))
         return true;
-    return zn_seq_ahead(i->seq + i->n, seq) > 0 &&
-           zn_seq_ahead(seq + held->payload_bytes, i->seq) > 0;
+    return zn_seq_ahead(i->seq + i->n, seq) > 0 && zn_seq_ahead(seq + p->payload_bytes, i->seq) > 0;
 }
 
-/* Returns whether no packet of a TCP flow came yet that ends after the image's first byte. */
+/* Returns true if no packet of the TCP flow has come that ends after the image's first byte. */
 static bool is_new(const zn_packet_plan *plan, const zn_image *i)
 {
     return !plan->has_data[i->side] || zn_seq_ahead(plan->end_seq[i->side], i->seq) <= 0;
 }
 
-/* Sets the same for a hello of DTLS: each datagram from its first fragment on may have a part of
- * it. */
+/* Sets the due time of a DTLS hello as set_due does. Each datagram from its first fragment on may
+ * carry a part of the hello. */
 static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet_plan *plan,
                                  zn_image *i)
 {
-    uint32_t place = plan->held != 0 ? plan->last_held : ZN_HELD_NONE, earlier = i->earlier;
-    if (earlier == UINT8_MAX) /* so many or more: its first datagram may have left */
+    uint32_t place = plan->held != 0 ? plan->last_held : ZN_DELAYED_NONE, earlier = i->earlier;
+    if (earlier == UINT8_MAX) /* 255 or more datagrams: the first may have left */
         return false;
     i->due_ns = zn_packet_gate_due_after(images->gate, images->clock->now_ns);
-    while (earlier != 0 && zn_packet_hold_has(images->hold, place)) {
-        const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
-        if (carries(plan, held, i)) {
+    while (earlier != 0 && zn_delay_line_has(images->delay_line, place)) {
+        const zn_delayed *p = zn_delay_line_at(images->delay_line, place);
+        if (carries(plan, p, i)) {
             earlier--;
-            if (held->due_ns < i->due_ns)
-                i->due_ns = held->due_ns;
+            if (p->due_ns < i->due_ns)
+                i->due_ns = p->due_ns;
         }
-        place = held->before;
+        place = p->before;
     }
     return earlier == 0 && i->due_ns >= images->clock->now_ns;
 }
 
-/* Takes note that a packet has left, or was due: what it carries is told by then. */
-static void note_left(zn_packet_plan *plan, const zn_held_packet *held)
+/* Notes that a packet has left or was due: its payload is decided by then. */
+static void note_left(zn_packet_plan *plan, const zn_delayed *p)
 {
-    unsigned side = held->sender;
-    uint32_t end = sent_seq(plan, held) + held->payload_bytes;
-    if (held->payload_bytes == 0 || held->fragment || /* a fragment shows nothing */
-        (held->proto != ZN_PROTO_TCP && held->proto != ZN_PROTO_UDP))
+    unsigned side = p->sender;
+    uint32_t end;
+    if (p->kind != ZN_DELAYED_PACKET || p->payload_bytes == 0)
         return;
+    end = sent_seq(plan, p) + p->payload_bytes;
     if (!plan->has_left[side] || zn_seq_ahead(end, plan->left_seq[side]) > 0)
         plan->left_seq[side] = end;
     plan->has_left[side] = true;
 }
 
-/* Does so for the packets up to this place that were due: a batch decides when they leave, and may
- * make no difference. Each is looked at once. */
+/* Notes the packets up to this place as packets that have left, because they were due. They leave at
+ * the end of a batch, and batches must not change the output. Each packet is looked at once. */
 static void note_due(const zn_packet_images *images, zn_packet_plan *plan, uint32_t newest)
 {
     for (uint32_t place = newest;
-         place != plan->due_noted && zn_packet_hold_has(images->hold, place);) {
-        const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
-        note_left(plan, held);
-        place = held->before;
+         place != plan->due_noted && zn_delay_line_has(images->delay_line, place);) {
+        const zn_delayed *p = zn_delay_line_at(images->delay_line, place);
+        note_left(plan, p);
+        place = p->before;
     }
     plan->due_noted = newest;
 }
 
-/* Sets when the verdict on the image is due. Returns false where a packet that ends after its start
- * has left, or was due before now: the packet that completes it is not in the delay line yet. Also
- * where that is not known: after a leap of the side's numbers, or behind a long walk. */
+/* Sets the time of the verdict on an image, whose last packet is not in the delay line yet. Returns
+ * false if a packet that ends after the image's start has left or was due before now. Returns false
+ * also if this is unknown: after a leap of the side's numbers, or if the search takes too long. */
 static bool set_due(const zn_packet_images *images, zn_packet_plan *plan, zn_image *i)
 {
     int64_t now_ns = images->clock->now_ns;
-    uint32_t place = plan->held != 0 ? plan->last_held : ZN_HELD_NONE, steps = 0;
+    uint32_t place = plan->held != 0 ? plan->last_held : ZN_DELAYED_NONE, steps = 0;
     if (i->kind == ZN_MESSAGE_DTLS_HELLO)
         return set_due_of_datagrams(images, plan, i);
     if (plan->leapt[i->side])
@@ -240,36 +239,36 @@ static bool set_due(const zn_packet_images *images, zn_packet_plan *plan, zn_ima
     i->due_ns = zn_packet_gate_due_after(images->gate, now_ns);
     if (!is_datagrams(i) && is_new(plan, i))
         return true;
-    while (zn_packet_hold_has(images->hold, place)) {
-        const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
-        if (held->due_ns < now_ns) {
+    while (zn_delay_line_has(images->delay_line, place)) {
+        const zn_delayed *p = zn_delay_line_at(images->delay_line, place);
+        if (p->due_ns < now_ns) {
             note_due(images, plan, place);
             break;
         }
         if (++steps > STEPS_MAX)
             return false;
-        if (carries(plan, held, i) && held->due_ns < i->due_ns)
-            i->due_ns = held->due_ns;
-        place = held->before;
+        if (carries(plan, p, i) && p->due_ns < i->due_ns)
+            i->due_ns = p->due_ns;
+        place = p->before;
     }
     return !plan->has_left[i->side] ||
            (i->kind != ZN_MESSAGE_QUIC_HELLO && zn_seq_ahead(plan->left_seq[i->side], i->seq) <= 0);
 }
 
-/* Forgets the oldest of a side's images: nobody may have a packet walk a long list. */
+/* Frees the oldest image of a side, so that no packet has to walk a long list. */
 static void drop_oldest(zn_packet_images *images, zn_packet_plan *plan, unsigned side)
 {
     uint32_t *link = &plan->image[side];
     while (image_at(images, *link)->next != 0)
         link = &image_at(images, *link)->next;
-    if (image_at(images, *link)->state == ZN_IMAGE_RAW) /* none of it has left */
+    if (image_at(images, *link)->state == ZN_IMAGE_RAW) /* nothing of the image has left */
         (void)no_image(images);
     free_image(images, *link);
     *link = 0;
     plan->images[side]--;
 }
 
-/* Adds an image to what is shown of a side's stream. */
+/* Adds an image to the shown bytes of a side's stream. */
 static void add_image(zn_packet_images *images, uint32_t flow, uint32_t image)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(images->gate, flow);
@@ -299,7 +298,7 @@ static bool has_evidence(const zn_packet_images *images, const zn_flow *f)
     return !images->names->roles->established || f->client_acked;
 }
 
-/* Casts the vote of a fingerprint whose client is proven now. */
+/* Casts the vote for a fingerprint if its client is proven now. */
 static void vote_fingerprint(zn_packet_images *images, uint32_t flow, const zn_flow *f,
                              uint32_t entry, int64_t t_ns)
 {
@@ -313,7 +312,8 @@ static void vote_fingerprint(zn_packet_images *images, uint32_t flow, const zn_f
 }
 
 /* Makes the fingerprint of a flow's first hello an attribute that z users have to share. Returns
- * its entry for each hello that has it, 0 for another one: nobody asked who shares that. */
+ * its entry for each hello with this fingerprint, and 0 for any other hello, for whose fingerprint
+ * there is no vote. */
 static uint32_t see_fingerprint(zn_packet_images *images, const zn_packet_context *s,
                                 const zn_message *m)
 {
@@ -348,8 +348,8 @@ static uint32_t see_fingerprint(zn_packet_images *images, const zn_packet_contex
     return plan->fingerprint;
 }
 
-/* Returns whether a message of DNS asks for, or answers, what the flow's client asked: the
- * verdict on the flow's names says nothing about any other name. */
+/* Returns true if a DNS message is about a name that the flow's client asked for. The verdict on
+ * the flow's names covers no other name. */
 static bool is_about_flow(const zn_packet_images *images, const zn_flow *f, zn_span message)
 {
     zn_dns_question question;
@@ -362,7 +362,7 @@ static bool is_about_flow(const zn_packet_images *images, const zn_flow *f, zn_s
 static void take_datagram(zn_packet_images *images, const zn_packet_context *s, const zn_message *m)
 {
     zn_image *i;
-    if (images->datagram != 0) /* of a packet that did not wait */
+    if (images->datagram != 0) /* its packet was not queued */
         free_image(images, images->datagram);
     images->datagram = 0;
     if (m->kind != ZN_MESSAGE_DNS || is_about_flow(images, s->f, m->bytes))
@@ -378,7 +378,7 @@ static void take_datagram(zn_packet_images *images, const zn_packet_context *s, 
     }
 }
 
-/* Makes the image of a message. fingerprint: the entry of a hello's. */
+/* Makes the image of a message. fingerprint is the entry of a hello's fingerprint. */
 static void keep_message(zn_packet_images *images, const zn_packet_context *s, const zn_message *m,
                          uint32_t fingerprint)
 {
@@ -415,7 +415,7 @@ static void take_message(void *of, const zn_packet_context *s, const zn_message 
         keep_message(images, s, m, fingerprint);
 }
 
-/* Returns the bytes of a TLS record behind the header that the bytes start with; 0: it is none. */
+/* Returns the length in the TLS record header at the start of the bytes; 0: no such header. */
 static uint32_t record_bytes(zn_span bytes, bool *data)
 {
     zn_cursor c = zn_cursor_over_span(bytes, true);
@@ -460,7 +460,7 @@ static void read_records(zn_packet_images *images, uint32_t flow, const zn_packe
     }
 }
 
-/* Returns whether bytes begin with a response of n bytes, or as much of it as is there. */
+/* Returns true if bytes begin with a DNS response of n bytes, or with its captured part. */
 static bool begins_answer(zn_span bytes, uint32_t n)
 {
     zn_dns_question question;
@@ -468,8 +468,8 @@ static bool begins_answer(zn_span bytes, uint32_t n)
            question.response;
 }
 
-/* Shows the DNS messages of a server that lie whole in a segment, and of others their length: a
- * reader that finds zeros in its place takes them for malformed. */
+/* Shows the DNS messages of a server that lie whole in a segment, and only the length of other
+ * messages. A reader takes a length of zero for a malformed message. */
 static void read_answers(zn_packet_images *images, uint32_t flow, const zn_flow *f,
                          const zn_packet *p)
 {
@@ -491,7 +491,7 @@ static void read_answers(zn_packet_images *images, uint32_t flow, const zn_flow 
             return;
         if (!begins_answer(zn_cursor_rest(&c), n - DNS_LENGTH_BYTES)) {
             plan->record_seq[side] = 0;
-            plan->saw_data[side] = true; /* of something else */
+            plan->saw_data[side] = true; /* the stream is not DNS */
             return;
         }
         whole = n <= rest.n && is_about_flow(images, f, zn_span_part(rest, DNS_LENGTH_BYTES, n));
@@ -509,7 +509,7 @@ static void read_answers(zn_packet_images *images, uint32_t flow, const zn_flow 
     }
 }
 
-/* Returns whether a segment of a server begins with a response. */
+/* Returns true if a segment of a server begins with an HTTP response. */
 static bool begins_response(const zn_packet *p)
 {
     static const uint8_t version[] = "HTTP/1.";
@@ -544,8 +544,8 @@ static void see_server(zn_packet_images *images, uint32_t flow, const zn_flow *f
     add_image(images, flow, image);
 }
 
-/* Returns the image of a datagram that stays as it is, 0: it does not. Only a packet of QUIC with a
- * short header stays, of a connection whose client is proven. */
+/* Returns the image of a datagram whose bytes are kept; 0: none. Only QUIC packets with a short
+ * header are kept, if the client of their connection is proven. */
 static uint32_t keep_datagram(zn_packet_images *images, const zn_flow *f, const zn_packet *p)
 {
     uint32_t image;
@@ -578,8 +578,8 @@ static uint32_t keep_records(zn_packet_images *images, uint32_t flow, const zn_f
     return image;
 }
 
-/* Returns the image of a QUIC packet with a short header that no analyzer looked into: the bits of
- * its first byte that are not protected (RFC 9000 17.3.1). */
+/* Returns the image of a QUIC packet with a short header that no analyzer looked into. It shows the
+ * unprotected bits of the first byte (RFC 9000 17.3.1). */
 static uint32_t see_short_header(zn_packet_images *images, const zn_flow *f, const zn_packet *p)
 {
     uint8_t first = zn_ascii_first(zn_packet_start(p));
@@ -594,7 +594,7 @@ static uint32_t see_short_header(zn_packet_images *images, const zn_flow *f, con
     return image;
 }
 
-/* Takes a packet of the flow. Returns the image of its payload, 0: it has none of its own. */
+/* Takes a packet of the flow. Returns the image of its payload; 0: no image of its own. */
 static uint32_t see_packet(zn_packet_images *images, uint32_t flow, const zn_packet *p)
 {
     const zn_flow *f = zn_flow_entry(images->names->flows, flow);
@@ -621,8 +621,8 @@ static uint32_t see_packet(zn_packet_images *images, uint32_t flow, const zn_pac
     return keep_records(images, flow, f, p);
 }
 
-/* Takes note of how far the data of a side goes, and of leaps: small steps alone tell which of two
- * numbers is ahead. */
+/* Notes the end of the data of a side, and leaps of its numbers. After a leap, the order of two
+ * numbers is unknown. */
 static void note_end(zn_packet_plan *plan, const zn_packet *p)
 {
     unsigned side = p->sender;
@@ -665,23 +665,23 @@ zn_span zn_packet_images_raw(zn_packet_images *images, uint32_t image)
     return (zn_span){bytes_of(images, i), i->n};
 }
 
-void zn_packet_images_left(zn_packet_images *images, const zn_held_packet *held)
+void zn_packet_images_left(zn_packet_images *images, const zn_delayed *p)
 {
-    if (held->image != 0)
-        free_image(images, held->image);
-    note_left(zn_packet_gate_plan(images->gate, held->flow), held);
+    if (p->image != 0)
+        free_image(images, p->image);
+    note_left(zn_packet_gate_plan(images->gate, p->flow), p);
 }
 
-/* ---- what leaves ----------------------------------------------------------------------------- */
+/* ---- packets that leave ---------------------------------------------------------------------- */
 
-/* What the builder of a DNS message asks about addresses. */
+/* Context in which the builder of a DNS message maps addresses. */
 typedef struct dns_context {
     const zn_packet_images *images;
     const zn_flow *f;
     zn_addr user;
 } dns_context;
 
-/* The address stands in an answer as in the packets of this user's flows to it. */
+/* Maps an address in an answer as the packets of this user's flows to the address show it. */
 static void map_address(void *of, const zn_addr *real, zn_addr *out)
 {
     const dns_context *context = of;
@@ -757,7 +757,8 @@ static void count_message(const zn_packet_images *images, const zn_image *i,
     stats->n[ZN_STAT_PACKETS_FINGERPRINTS] += hello && choice->fingerprint;
 }
 
-/* Builds what may leave of the raw message into out, which is zero; false: nothing may. */
+/* Builds the part of a raw message that may leave into out, which is zero. Returns false if nothing
+ * may leave. */
 static bool build_message(zn_packet_images *images, uint32_t flow, const zn_image *i, zn_span in,
                           uint8_t *out)
 {
@@ -805,7 +806,7 @@ static bool build_message(zn_packet_images *images, uint32_t flow, const zn_imag
     return false;
 }
 
-/* Returns the bytes of an image that may leave; zeros where nothing may. */
+/* Returns the bytes of an image that may leave, with zeros in place of other bytes. */
 static const uint8_t *built(zn_packet_images *images, uint32_t flow, zn_image *i)
 {
     uint8_t *bytes = bytes_of(images, i);
@@ -823,7 +824,7 @@ static const uint8_t *built(zn_packet_images *images, uint32_t flow, zn_image *i
     return bytes;
 }
 
-/* The stream of CRYPTO frames that a client's Initials leave with; empty: none. */
+/* Returns the stream of CRYPTO frames with which a client's Initials leave; empty: none. */
 static zn_span built_hello(zn_packet_images *images, uint32_t flow, const zn_packet_plan *plan,
                            unsigned side)
 {
@@ -835,8 +836,8 @@ static zn_span built_hello(zn_packet_images *images, uint32_t flow, const zn_pac
     return (zn_span){NULL, 0};
 }
 
-/* Builds a datagram with fragments of hellos that were read. One whose verdict is later than the
- * datagram's is of other fragments with its number. */
+/* Builds a datagram with fragments of hellos that were read. A hello with a later verdict than the
+ * datagram belongs to other fragments with the same number. */
 static bool build_dtls(zn_packet_images *images, uint32_t flow, const zn_image *i, zn_span in,
                        uint8_t *out)
 {
@@ -853,7 +854,7 @@ static bool build_dtls(zn_packet_images *images, uint32_t flow, const zn_image *
     return zn_build_dtls_datagram(in, hellos, count, out);
 }
 
-/* Adds the part of an image that lies in the n bytes from `seq` on to what is shown of them. */
+/* Adds the part of an image that lies in the n bytes from `seq` on to their shown part. */
 static void show_part(zn_packet_images *images, uint32_t flow, zn_image *i, uint32_t seq,
                       uint32_t n, uint8_t *payload, zn_written_part *written)
 {
@@ -874,39 +875,38 @@ static void show_part(zn_packet_images *images, uint32_t flow, zn_image *i, uint
     written->end = end > written->end ? end : written->end;
 }
 
-static bool is_kept_segment(const zn_packet_images *images, const zn_held_packet *held)
+static bool is_kept_segment(const zn_packet_images *images, const zn_delayed *p)
 {
-    return held->proto == ZN_PROTO_TCP &&
-           image_at(images, held->image)->kind == ZN_MESSAGE_ENCRYPTED;
+    return p->proto == ZN_PROTO_TCP && image_at(images, p->image)->kind == ZN_MESSAGE_ENCRYPTED;
 }
 
-/* Adds the kept bytes of a segment to what its stream's images show: those are zeros in encrypted
- * records, and the kept bytes are zeros elsewhere. */
-static void add_kept(zn_packet_images *images, const zn_held_packet *held, uint8_t *payload,
+/* Adds the kept bytes of a segment to the bytes that its stream's images show. The images are zeros
+ * in encrypted records, and the kept bytes are zeros elsewhere. */
+static void add_kept(zn_packet_images *images, const zn_delayed *p, uint8_t *payload,
                      zn_written_part *written)
 {
-    zn_image *i = image_at(images, held->image);
+    zn_image *i = image_at(images, p->image);
     const uint8_t *kept = bytes_of(images, i);
-    uint32_t n = i->n < held->payload_bytes ? i->n : held->payload_bytes;
+    uint32_t n = i->n < p->payload_bytes ? i->n : p->payload_bytes;
     memset(payload, 0, written->from);
-    memset(payload + written->end, 0, held->payload_bytes - written->end);
-    *written = (zn_written_part){0, held->payload_bytes};
+    memset(payload + written->end, 0, p->payload_bytes - written->end);
+    *written = (zn_written_part){0, p->payload_bytes};
     for (uint32_t at = 0; at < n; at++)
         payload[at] |= kept[at];
 }
 
-zn_written_part zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
+zn_written_part zn_packet_images_show(zn_packet_images *images, const zn_delayed *p,
                                       uint8_t *payload)
 {
-    zn_packet_plan *plan = zn_packet_gate_plan(images->gate, held->flow);
-    uint32_t seq = sent_seq(plan, held), *link = &plan->image[held->sender];
+    zn_packet_plan *plan = zn_packet_gate_plan(images->gate, p->flow);
+    uint32_t seq = sent_seq(plan, p), *link = &plan->image[p->sender];
     zn_written_part written = {0, 0};
-    if (held->payload_bytes == 0)
+    if (p->payload_bytes == 0)
         return written;
-    if (held->image != 0 && !is_kept_segment(images, held)) {
-        zn_image *i = image_at(images, held->image);
-        written.end = i->n < held->payload_bytes ? i->n : held->payload_bytes;
-        memcpy(payload, built(images, held->flow, i), written.end);
+    if (p->image != 0 && !is_kept_segment(images, p)) {
+        zn_image *i = image_at(images, p->image);
+        written.end = i->n < p->payload_bytes ? i->n : p->payload_bytes;
+        memcpy(payload, built(images, p->flow, i), written.end);
         return written;
     }
     while (*link != 0) {
@@ -917,14 +917,14 @@ zn_written_part zn_packet_images_show(zn_packet_images *images, const zn_held_pa
         } else if (zn_seq_ahead(seq, i->seq) > FORGET_AFTER) {
             *link = i->next;
             free_image(images, image);
-            plan->images[held->sender]--;
+            plan->images[p->sender]--;
         } else {
-            show_part(images, held->flow, i, seq, held->payload_bytes, payload, &written);
+            show_part(images, p->flow, i, seq, p->payload_bytes, payload, &written);
             link = &i->next;
         }
     }
-    if (held->image != 0)
-        add_kept(images, held, payload, &written);
+    if (p->image != 0)
+        add_kept(images, p, payload, &written);
     return written;
 }
 

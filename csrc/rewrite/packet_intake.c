@@ -11,19 +11,13 @@
 #define PACKET_SLOTS 2u /* most slots that a packet takes without the headers around it */
 #define DONT_FRAGMENT 0x40
 
-/* Returns true if an entry is a packet of TCP or UDP, and thus of a flow. */
-static bool has_flow(const zn_held_packet *p)
-{
-    return p->proto == ZN_PROTO_TCP || p->proto == ZN_PROTO_UDP;
-}
-
 bool zn_rewriter_reserve(zn_rewriter *r, uint32_t n)
 {
     bool layers = r->output[0].keep_layers; /* the same in all outputs */
     bool reserved = true;
-    r->reserved = n * (PACKET_SLOTS + (layers ? ZN_HELD_OUTER_SLOTS : 0));
+    r->reserved = n * (PACKET_SLOTS + (layers ? ZN_DELAYED_OUTER_SLOTS : 0));
     for (unsigned i = 0; i < r->packet_outputs; i++)
-        reserved &= zn_packet_hold_reserve(&r->output[i].hold, r->reserved);
+        reserved &= zn_delay_line_reserve(&r->output[i].delay_line, r->reserved);
     return reserved;
 }
 
@@ -33,12 +27,12 @@ void zn_rewriter_fetch(const zn_rewriter *r, const zn_packet *p, uint32_t flow)
     for (unsigned i = 0; i < r->packet_outputs; i++)
         zn_packet_gate_fetch_to_hold(&r->output[i].gate, flow);
     if (ZN_LIKELY(ip.n != 0)) { /* the IP headers of fragments are queued with the fragments */
-        ZN_PREFETCH(ip.p); /* another thread may have decoded them */
+        ZN_PREFETCH(ip.p);      /* another thread may have decoded them */
         ZN_PREFETCH(ip.p + ip.n);
     }
 }
 
-/* Takes note where a packet's protocol says that its flow has no names. */
+/* Notes that a flow has no names if the protocol of its packet says so. */
 static void note_protocol(zn_rewriter *r, const zn_packet *p, uint32_t flow)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(&r->output[0].gate, flow);
@@ -49,7 +43,7 @@ static void note_protocol(zn_rewriter *r, const zn_packet *p, uint32_t flow)
         zn_packet_gate_note(&r->output[i].gate, flow, r->clock->now_ns, true);
 }
 
-/* The field of DSCP and ECN of an IP header. */
+/* Returns the DSCP and ECN bits of an IP header. */
 static uint8_t tos_of(zn_span ip, bool v4)
 {
     zn_cursor c = zn_cursor_over_span(ip, true);
@@ -69,7 +63,7 @@ static uint8_t ttl_class(uint8_t ttl)
     return ttl <= 64 ? 64 : ttl <= 128 ? 128 : 255;
 }
 
-/* Returns whether the TCP header that comes after `ip` was captured whole. */
+/* Returns true if the TCP header behind the IP headers `ip` was captured whole. */
 static bool has_whole_header(const zn_packet *p, zn_span ip)
 {
     zn_cursor c;
@@ -80,7 +74,7 @@ static bool has_whole_header(const zn_packet *p, zn_span ip)
     return (uint32_t)(zn_cursor_u8(&c) >> 4) * 4u == 20u + p->options;
 }
 
-/* Returns why a packet, whatever its flow, does not leave; ZN_STAT_COUNT: it may. */
+/* Returns the reason for which a packet of any flow does not leave; ZN_STAT_COUNT: it may leave. */
 static zn_stat never_leaves(const zn_packet *p, zn_span ip)
 {
     bool v4 = zn_addr_is_v4(&p->tuple.addr[0]);
@@ -95,9 +89,9 @@ static zn_stat never_leaves(const zn_packet *p, zn_span ip)
     return ZN_STAT_COUNT;
 }
 
-/* Fills in the TCP header, under the constants of the flow. */
-static void hold_tcp(const zn_packet_output *of, const zn_packet *p, const zn_packet_plan *plan,
-                     zn_held_packet *held)
+/* Fills in the TCP header with numbers shifted by the constants of the flow. */
+static void delay_tcp(const zn_packet_output *of, const zn_packet *p, const zn_packet_plan *plan,
+                      zn_delayed *entry)
 {
     const zn_packet_shift *shift = &plan->shift;
     unsigned from = p->sender, to = 1u - from;
@@ -106,134 +100,141 @@ static void hold_tcp(const zn_packet_output *of, const zn_packet *p, const zn_pa
                                 .timestamps = of->tcp_timestamps != ZN_TCP_TIMESTAMPS_DROP,
                                 .own_shift = offset ? shift->timestamp[from] : 0,
                                 .echo_shift = offset ? shift->timestamp[to] : 0};
-    held->seq = p->seq + shift->seq[from];
-    held->ack = (p->tcp_flags & ZN_TCP_ACK) != 0 ? p->ack + shift->seq[to] : 0;
-    held->window = p->window;
-    held->tcp_flags = p->tcp_flags;
-    held->option_bytes = p->options;
-    if (held->slots == 2)
+    zn_delayed_packet *tcp = &entry->packet;
+    tcp->seq = p->seq + shift->seq[from];
+    tcp->ack = (p->tcp_flags & ZN_TCP_ACK) != 0 ? p->ack + shift->seq[to] : 0;
+    tcp->window = p->window;
+    tcp->tcp_flags = p->tcp_flags;
+    tcp->option_bytes = p->options;
+    if (entry->slots == 2)
         (void)zn_build_tcp_options_put(zn_packet_tcp_options(p), &how,
-                                       zn_packet_hold_options(&of->hold, held));
+                                       zn_delay_line_options(&of->delay_line, entry));
 }
 
-/* Fills in what the IP header says, and the same for all. */
-static void hold_ip(const zn_packet_output *of, zn_span ip, bool v4, uint8_t ttl, zn_held_packet *held)
+/* Fills in the fields of the IP header that need no flow. */
+static void delay_ip(const zn_packet_output *of, zn_span ip, bool v4, uint8_t ttl,
+                     zn_delayed *entry)
 {
-    held->due_ns = zn_packet_gate_due_after(&of->gate, of->gate.clock->now_ns);
-    held->tos = tos_of(ip, v4);
-    held->ttl = of->keep_ttl ? ttl : ttl_class(ttl);
-    held->dont_fragment = v4 && is_unfragmentable(ip);
-    held->tcp_flags = held->option_bytes = 0;
-    held->before = ZN_HELD_NONE;
-    held->fragment = held->more = false;
+    entry->due_ns = zn_packet_gate_due_after(&of->gate, of->gate.clock->now_ns);
+    entry->tos = tos_of(ip, v4);
+    entry->ttl = of->keep_ttl ? ttl : ttl_class(ttl);
+    entry->dont_fragment = v4 && is_unfragmentable(ip);
+    entry->before = ZN_DELAYED_NONE;
 }
 
-/* Fills in what is the same for all protocols. */
-static void hold_packet(const zn_packet_output *of, const zn_packet *p, zn_span ip, zn_held_packet *held)
+/* Fills in the fields that packets of all protocols have. */
+static void delay_packet(const zn_packet_output *of, const zn_packet *p, zn_span ip,
+                         zn_delayed *entry)
 {
-    hold_ip(of, ip, zn_addr_is_v4(&p->tuple.addr[0]), p->ttl, held);
-    held->t_ns = p->t_ns;
-    held->proto = (uint8_t)p->tuple.proto;
-    held->payload_bytes = p->payload_len;
+    delay_ip(of, ip, zn_addr_is_v4(&p->tuple.addr[0]), p->ttl, entry);
+    entry->t_ns = p->t_ns;
+    entry->proto = (uint8_t)p->tuple.proto;
+    entry->payload_bytes = p->payload_len;
 }
 
 /* Remembers an entry that came while the clock was behind its time. */
-static void note_undated(zn_packet_output *of, const zn_held_packet *held)
+static void note_undated(zn_packet_output *of, const zn_delayed *entry)
 {
-    if (held->t_ns > of->gate.clock->now_ns && !zn_packet_hold_has(&of->hold, of->undated))
-        of->undated = held->at;
+    if (entry->t_ns > of->gate.clock->now_ns && !zn_delay_line_has(&of->delay_line, of->undated))
+        of->undated = entry->at;
 }
 
-/* Sets when those of an output are due that came while the clock was behind their time: it will
- * be now_ns. */
+/* Returns true if the due time of an entry may still change: it has no flow yet, or never has. */
+static bool is_datable(const zn_delayed *entry)
+{
+    return entry->kind == ZN_DELAYED_FRAGMENT ? entry->flow == 0 : entry->kind == ZN_DELAYED_OTHER;
+}
+
+/* Sets the due time of entries that came while the clock was behind their time. The clock will be
+ * at now_ns. */
 static void set_due(zn_packet_output *of, int64_t now_ns)
 {
     uint32_t place = of->undated;
-    if (!zn_packet_hold_has(&of->hold, place)) /* it left early, others may be there */
-        place = of->hold.first;
-    while (zn_packet_hold_has(&of->hold, place)) {
-        zn_held_packet *held = zn_packet_hold_at(&of->hold, place);
+    if (!zn_delay_line_has(&of->delay_line, place)) /* it left early, but others may be there */
+        place = of->delay_line.first;
+    while (zn_delay_line_has(&of->delay_line, place)) {
+        zn_delayed *entry = zn_delay_line_at(&of->delay_line, place);
         int64_t due_ns =
-            zn_packet_gate_due_after(&of->gate, held->t_ns < now_ns ? held->t_ns : now_ns);
-        bool open = held->fragment ? held->flow == 0 : !has_flow(held);
-        if (open && due_ns > held->due_ns)
-            held->due_ns = due_ns;
-        place += held->slots;
+            zn_packet_gate_due_after(&of->gate, entry->t_ns < now_ns ? entry->t_ns : now_ns);
+        if (is_datable(entry) && due_ns > entry->due_ns)
+            entry->due_ns = due_ns;
+        place += entry->slots;
     }
-    of->undated = ZN_HELD_NONE;
+    of->undated = ZN_DELAYED_NONE;
 }
 
 void zn_rewriter_time_moves(zn_rewriter *r, int64_t t_ns)
 {
     int64_t now_ns;
-    if (ZN_LIKELY(r->output[0].undated == ZN_HELD_NONE))
+    if (ZN_LIKELY(r->output[0].undated == ZN_DELAYED_NONE))
         return;
     now_ns = zn_clock_would_show(r->clock, t_ns);
     for (unsigned i = 0; i < r->packet_outputs && now_ns > r->clock->now_ns; i++)
-        if (r->output[i].undated != ZN_HELD_NONE)
+        if (r->output[i].undated != ZN_DELAYED_NONE)
             set_due(&r->output[i], now_ns);
 }
 
-/* Adds the headers around a packet of the flow to its entry. */
-static void hold_outer(zn_packet_output *of, const zn_packet *p, uint32_t flow, zn_held_packet *held)
+/* Adds the outer headers of a packet of the flow to its entry. */
+static void delay_outer(zn_packet_output *of, const zn_packet *p, uint32_t flow, zn_delayed *entry)
 {
     const zn_packet_gate *g = &of->gate;
     const zn_flow *f = zn_flow_entry(g->flows, flow);
     if (zn_flow_has_user(f))
-        zn_hold_outer(of, p, zn_flow_user(g->flows, f),
-                             zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns), held);
+        zn_delay_outer(of, p, zn_flow_user(g->flows, f),
+                       zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns), entry);
 }
 
-/* Has a packet of TCP or UDP wait. */
-static void hold_of_flow(zn_packet_output *of, const zn_packet *p, uint32_t flow, zn_span ip)
+/* Queues a packet of TCP or UDP. */
+static void delay_of_flow(zn_packet_output *of, const zn_packet *p, uint32_t flow, zn_span ip)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);
     uint32_t image = of->images.wanted ? zn_packet_images_come(&of->images, flow, p) : 0;
-    zn_held_packet *held = zn_packet_hold_add(&of->hold, p->options != 0);
-    hold_packet(of, p, ip, held);
-    held->flow = flow;
-    held->image = image;
-    held->sender = p->sender;
-    held->ip_id = held->dont_fragment || !zn_addr_is_v4(&p->tuple.addr[0])
-                      ? 0
-                      : zn_packet_id(&plan->shift, p->ip_id);
+    zn_delayed *entry = zn_delay_line_add(&of->delay_line, p->options != 0 ? 2 : 1);
+    delay_packet(of, p, ip, entry);
+    entry->kind = ZN_DELAYED_PACKET;
+    entry->flow = flow;
+    entry->image = image;
+    entry->sender = p->sender;
+    entry->packet = (zn_delayed_packet){.ip_id = 0};
+    if (!entry->dont_fragment && zn_addr_is_v4(&p->tuple.addr[0]))
+        entry->packet.ip_id = zn_packet_id(&plan->shift, p->ip_id);
     if (p->tuple.proto == ZN_PROTO_TCP)
-        hold_tcp(of, p, plan, held);
+        delay_tcp(of, p, plan, entry);
     if (of->keep_layers && p->encapsulations != 0)
-        hold_outer(of, p, flow, held);
+        delay_outer(of, p, flow, entry);
     if (plan->held != 0)
-        held->before = plan->last_held;
+        entry->before = plan->last_held;
     plan->held++;
-    plan->last_held = held->at;
+    plan->last_held = entry->at;
 }
 
-/* Has a packet of another protocol wait. Returns why it does not, or ZN_STAT_COUNT. */
-static zn_stat hold_of_none(const zn_rewriter *r, zn_packet_output *of, const zn_packet *p, zn_span ip)
+/* Queues a packet of another protocol. Returns the reason for which it does not leave, or
+ * ZN_STAT_COUNT. */
+static zn_stat delay_other(const zn_rewriter *r, zn_packet_output *of, const zn_packet *p,
+                           zn_span ip)
 {
-    zn_held_packet *held = zn_packet_hold_add(&of->hold, true);
+    zn_delayed *entry = zn_delay_line_add(&of->delay_line, 2);
     zn_stat why;
-    hold_packet(of, p, ip, held);
-    why = zn_hold_other(r, of, p, held);
+    delay_packet(of, p, ip, entry);
+    why = zn_delay_other(r, of, p, entry);
     if (why != ZN_STAT_COUNT && of == &r->output[0]) {
-        zn_packet_hold_drop_last(&of->hold);
+        zn_delay_line_drop_last(&of->delay_line);
         return why;
     }
-    note_undated(of, held);
-    if (why != ZN_STAT_COUNT) { /* a view's own keys failed, and the packet has its place there */
-        held->flow = 0;
-        held->fragment = true;
-        held->why = (uint16_t)why;
+    note_undated(of, entry);
+    if (why != ZN_STAT_COUNT) { /* the keys of a view failed, but the packet has its place there */
+        entry->flow = 0;
+        entry->other.why = (uint16_t)why;
         return ZN_STAT_COUNT;
     }
-    if (held->flow != 0)
-        zn_packet_gate_plan(&of->gate, held->flow)->held++;
+    if (entry->flow != 0)
+        zn_packet_gate_plan(&of->gate, entry->flow)->held++;
     if (!of->keep_layers || p->encapsulations == 0)
         return why;
-    if (held->flow != 0)
-        hold_outer(of, p, held->flow, held);
+    if (entry->flow != 0)
+        delay_outer(of, p, entry->flow, entry);
     else
-        zn_hold_outer(of, p, zn_other_user(p, held), zn_other_epoch(of, p),
-                             held);
+        zn_delay_outer(of, p, zn_other_user(p, &entry->other), zn_other_epoch(of, p), entry);
     return why;
 }
 
@@ -241,30 +242,31 @@ void zn_rewriter_take_fragment(zn_rewriter *r, const zn_fragment_frame *frame)
 {
     for (unsigned i = 0; i < r->packet_outputs; i++) {
         zn_packet_output *of = &r->output[i];
-        zn_held_packet *held = zn_packet_hold_add(&of->hold, false);
-        hold_ip(of, frame->ip, !frame->v6, frame->ttl, held);
-        held->t_ns = frame->t_ns;
-        zn_chain_fragment(of, frame, held);
+        zn_delayed *entry = zn_delay_line_add(&of->delay_line, 1);
+        delay_ip(of, frame->ip, !frame->v6, frame->ttl, entry);
+        entry->t_ns = frame->t_ns;
+        zn_chain_fragment(of, frame, entry);
         of->stats->n[ZN_STAT_PACKETS_STRIPPED] += frame->has_layers;
-        note_undated(of, held);
+        note_undated(of, entry);
     }
 }
 
-/* Takes note of a packet that does not wait. */
+/* Notes a packet that is not queued. */
 static void pass_over(zn_packet_output *of, const zn_packet *p, uint32_t flow)
 {
     if (of->images.wanted && flow != 0 && p->tuple.proto == ZN_PROTO_UDP)
         zn_packet_images_pass(&of->images, flow, p);
 }
 
-/* Has a packet of the flow (0: of none) wait for an output. `why`: why it does not for the main
- * one; ZN_STAT_COUNT: it does, or this is the main one. Returns why it does not. */
-static zn_stat hold(const zn_rewriter *r, zn_packet_output *of, const zn_packet *p, uint32_t flow,
-                    zn_stat why)
+/* Queues a packet of the flow (0: no flow) for an output. `why` is the reason for which the main
+ * output does not queue it; ZN_STAT_COUNT: the main output queues it, or this is the main output.
+ * Returns the reason for which this output does not queue it, or ZN_STAT_COUNT. */
+static zn_stat take_packet(const zn_rewriter *r, zn_packet_output *of, const zn_packet *p,
+                           uint32_t flow, zn_stat why)
 {
     zn_span ip = zn_packet_ip_headers(p);
     bool other = !zn_packet_is_of_flow(p);
-    if (ip.n == 0) { /* each of its fragments has a fate, and it has none */
+    if (ip.n == 0) { /* reassembled: each of its fragments has a fate instead */
         zn_bind_fragments(of, p, other ? 0 : flow);
         pass_over(of, p, flow);
         return ZN_STAT_COUNT;
@@ -272,9 +274,9 @@ static zn_stat hold(const zn_rewriter *r, zn_packet_output *of, const zn_packet 
     if (why == ZN_STAT_COUNT)
         why = flow == 0 && !other ? ZN_STAT_PACKETS_DROPPED_NO_FLOW : never_leaves(p, ip);
     if (why == ZN_STAT_COUNT && other)
-        why = hold_of_none(r, of, p, ip);
+        why = delay_other(r, of, p, ip);
     else if (why == ZN_STAT_COUNT)
-        hold_of_flow(of, p, flow, ip);
+        delay_of_flow(of, p, flow, ip);
     else
         pass_over(of, p, flow);
     if (why != ZN_STAT_COUNT)
@@ -287,8 +289,7 @@ void zn_rewriter_take_packet(zn_rewriter *r, const zn_packet *p, uint32_t flow)
     zn_stat why;
     if (flow != 0 && p->tuple.proto == ZN_PROTO_TCP)
         note_protocol(r, p, flow);
-    why = hold(r, &r->output[0], p, flow, ZN_STAT_COUNT);
+    why = take_packet(r, &r->output[0], p, flow, ZN_STAT_COUNT);
     for (unsigned i = 1; i < r->packet_outputs; i++)
-        (void)hold(r, &r->output[i], p, flow, why);
+        (void)take_packet(r, &r->output[i], p, flow, why);
 }
-

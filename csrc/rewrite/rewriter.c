@@ -99,7 +99,7 @@ static int open_images(const zn_rewriter_tables *tables, zn_packet_output *of,
                                                view->payload == ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED,
                                                view->exact},
                                     .gate = &of->gate,
-                                    .hold = &of->hold,
+                                    .delay_line = &of->delay_line,
                                     .names = tables->names,
                                     .clock = tables->clock};
     return zn_packet_images_init(&of->images, err);
@@ -132,13 +132,13 @@ static int open_output(zn_rewriter *r, const zn_engine_config *config,
     of->keep_ttl = config->keep_ttl;
     of->keep_layers = config->keep_encapsulation;
     of->times_ns = view.times_ns;
-    of->undated = ZN_HELD_NONE;
+    of->undated = ZN_DELAYED_NONE;
     r->packet_outputs = output + 1;
     rc = open_keys(tables, config, of, view.z, err);
     if (rc == 0)
         rc = zn_packet_gate_init(&of->gate, config->max_flows + ZN_FLOW_SPARE, err);
     if (rc == 0)
-        rc = zn_packet_hold_init(&of->hold, config->hold_bytes, err);
+        rc = zn_delay_line_init(&of->delay_line, config->hold_bytes, err);
     return rc == 0 ? open_images(tables, of, &view, err) : rc;
 }
 
@@ -191,7 +191,7 @@ void zn_rewriter_close(zn_rewriter *r)
     for (unsigned i = 0; i < r->packet_outputs; i++) {
         zn_packet_output *of = &r->output[i];
         zn_packet_images_fini(&of->images);
-        zn_packet_hold_fini(&of->hold);
+        zn_delay_line_fini(&of->delay_line);
         zn_packet_gate_fini(&of->gate);
         if (of->keys != r->keys)
             zn_keys_close(of->keys);
@@ -270,7 +270,7 @@ void zn_rewriter_blocks(const zn_rewriter *r, zn_text *out)
 
 size_t zn_rewriter_delayed_bytes_max(const zn_rewriter *r)
 {
-    return (size_t)r->output[0].hold.most * sizeof(zn_hold_slot);
+    return (size_t)r->output[0].delay_line.most * sizeof(zn_delay_slot);
 }
 
 const zn_stats *zn_rewriter_view_stats(const zn_rewriter *r, unsigned view)
@@ -283,7 +283,7 @@ size_t zn_rewriter_memory(const zn_rewriter *r)
 {
     size_t bytes = sizeof *r + zn_frame_builder_memory(&r->frame_builder);
     for (unsigned i = 0; i < r->packet_outputs; i++)
-        bytes += zn_packet_hold_memory(&r->output[i].hold) +
+        bytes += zn_delay_line_memory(&r->output[i].delay_line) +
                  zn_packet_gate_memory(&r->output[i].gate) +
                  zn_packet_images_memory(&r->output[i].images);
     return bytes;

@@ -9,8 +9,8 @@
 
 #include "packet/defrag.h"
 #include "release/packet_gate.h"
+#include "rewrite/delay_line.h"
 #include "rewrite/frame_builder.h"
-#include "rewrite/packet_hold.h"
 #include "rewrite/packet_images.h"
 #include "rewrite/rewriter.h"
 
@@ -26,13 +26,13 @@ typedef struct zn_packet_output {
     zn_packet_macs macs;
     zn_tcp_timestamps tcp_timestamps;
     bool keep_ttl;
-    bool keep_layers;  /* true if the headers around packets leave, too */
-    int64_t times_ns;  /* ns to whose multiples times are rounded down */
+    bool keep_layers; /* true if the headers around packets leave, too */
+    int64_t times_ns; /* ns to whose multiples times are rounded down */
     zn_packet_gate gate;
-    zn_packet_hold hold;
+    zn_delay_line delay_line;
     zn_packet_images images;
     /* Place of the first entry without a flow that came while the clock was behind its time,
-     * because only packets of flows move the clock; or ZN_HELD_NONE. */
+     * because only packets of flows move the clock; or ZN_DELAYED_NONE. */
     uint32_t undated;
     uint32_t last_fragment[ZN_DEFRAG_DATAGRAMS + 1]; /* place, by zn_datagram.entry */
     zn_fragment_frame fragment;                      /* last fragment that came */
