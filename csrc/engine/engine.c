@@ -414,8 +414,7 @@ size_t zn_engine_memory(const zn_engine *e)
                    zn_defrag_memory(e->decoder.defrag) +
                    (e->pool != NULL ? zn_decode_ahead_memory() + zn_async_writer_memory() : 0);
     bytes += e->rewriter != NULL ? zn_rewriter_memory(e->rewriter) : 0;
-    bytes +=
-        zn_remote_counter_memory(&e->remote.counter);
+    bytes += zn_remote_counter_memory(&e->remote.counter);
     bytes +=
         zn_minute_queue_memory(&e->queues.records) + zn_minute_queue_memory(&e->queues.releases);
     return bytes + zn_outputs_memory(&e->outputs);

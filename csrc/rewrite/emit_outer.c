@@ -222,7 +222,7 @@ static void take_simple(outer *o, zn_cursor c, zn_layer_kind kind)
     add(o, &l);
 }
 
-/* ---- all headers ------------------------------------------------------------------------------ */
+/* ---- all headers -----------------------------------------------------------------------------*/
 
 static zn_span from_layer(const zn_layer_stack *s, uint32_t i)
 {

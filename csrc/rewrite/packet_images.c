@@ -212,8 +212,8 @@ static void note_left(zn_packet_plan *plan, const zn_delayed *p)
     plan->has_left[side] = true;
 }
 
-/* Notes the packets up to this place as packets that have left, because they were due. They leave at
- * the end of a batch, and batches must not change the output. Each packet is looked at once. */
+/* Notes the packets up to this place as packets that have left, because they were due. They leave
+ * at the end of a batch, and batches must not change the output. Each packet is looked at once. */
 static void note_due(const zn_packet_images *images, zn_packet_plan *plan, uint32_t newest)
 {
     for (uint32_t place = newest;

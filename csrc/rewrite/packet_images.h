@@ -3,12 +3,13 @@
 /*
  * Images: the payload with which packets leave, in place of zeros.
  *
- * When an analyzer has read a whole message, the bytes of the message are kept. In a TCP stream they
- * are kept by sequence number, so that segments which repeat, overlap or come in another order show
- * the same bytes. The bytes of a datagram are kept with its packet. The verdict on a message is the
- * decision at hold_ns after the first packet that carries a byte of it. When that packet leaves, a
- * builder of build/ makes the image out of the bytes, and the bytes are wiped. A message has no
- * image if a packet with a byte of it was due before the message was read. Its bytes stay zeros.
+ * When an analyzer has read a whole message, the bytes of the message are kept. In a TCP stream
+ * they are kept by sequence number, so that segments which repeat, overlap or come in another
+ * order show the same bytes. The bytes of a datagram are kept with its packet. The verdict on a
+ * message is the decision at hold_ns after the first packet that carries a byte of it. When that
+ * packet leaves, a builder of build/ makes the image out of the bytes, and the bytes are wiped. A
+ * message has no image if a packet with a byte of it was due before the message was read. Its
+ * bytes stay zeros.
  */
 #ifndef ZN_REWRITE_PACKET_IMAGES_H
 #define ZN_REWRITE_PACKET_IMAGES_H
@@ -73,7 +74,8 @@ typedef struct zn_packet_images {
     zn_quic *quic;
 } zn_packet_images;
 
-/* Prepares the images of an output of packets, whose members up to clock are set. Returns 0, or a negative zn_err with *err filled. */
+/* Prepares the images of an output of packets, whose members up to clock are set. Returns 0, or a
+ * negative zn_err with *err filled. */
 int zn_packet_images_init(zn_packet_images *images, zn_error *err);
 /* Passes the messages that analyzers read to images and to the images of views. */
 void zn_packet_images_listen(zn_packet_images *images);

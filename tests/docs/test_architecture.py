@@ -36,6 +36,7 @@ from support.house_rules import (
     only_log_writers_see_records,
     only_main_imports_cli,
     only_the_gate_fills_records,
+    packet_output_is_behind_one_header,
     parsers_read_through_the_cursor,
     python_imports_point_down,
     read_sources,
@@ -211,6 +212,16 @@ RULES += [
         floors_do_not_know_those_above,
         "flow/ has no protocol in it and util/ no flow, packet or vote: their owner is above.",
         ("csrc/flow/flow.h: uint8_t tls_read;", "csrc/util/hash.h: void f(zn_flow *flow);"),
+    ),
+    Rule(
+        packet_output_is_behind_one_header,
+        "The engine holds one zn_rewriter, and the gate a zn_gate_tap: add a function to"
+        " rewrite/rewriter.h or release/gate_tap.h.",
+        (
+            "csrc/engine/flush.c: if (e->packets_count != 0) {}",
+            "csrc/release/gate.c: for (i = 0; i < r->packet_outputs; i++)",
+            'csrc/engine/engine.c: #include "rewrite/packet_config.h"',
+        ),
     ),
     Rule(
         retired_words_are_not_used,

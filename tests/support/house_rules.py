@@ -81,7 +81,7 @@ LAYERS = {
     "release": "util packet flow analyzer anonymity count microdata crypto",
     "output": "util",
     "rows": "util anonymity microdata crypto release output",
-    "rewrite": "util crypto packet proto build anonymity flow analyzer release output engine",
+    "rewrite": "util crypto packet proto build anonymity flow analyzer release output",
     "engine": "util crypto capture packet proto anonymity flow analyzer release output rewrite",
 }
 FOR_OUTPUT = {"release/record.h", "release/row.h"}  # what writers see of release/
@@ -189,6 +189,19 @@ def only_deciders_know_the_remote_counter(sources: Sources) -> Complaints:
     for inner, text in c_files(sources):
         if not re.fullmatch(r"engine/decide_\w+\.c", inner):
             yield from matches(test, inner, text)
+
+
+PACKET_OUTPUT_HEADER = "rewrite/rewriter.h"
+
+
+def packet_output_is_behind_one_header(sources: Sources) -> Complaints:
+    """Only rewrite/ counts the outputs of packets, and the engine includes one header of it."""
+    for inner, text in c_files(sources):
+        if layer_of(inner) != "rewrite":
+            yield from matches(r"\b(?:packets_count|packet_outputs)\b", inner, text)
+            for name in includes_of(text, '"'):
+                if layer_of(name) == "rewrite" and name != PACKET_OUTPUT_HEADER:
+                    yield f"csrc/{inner} includes {name}"
 
 
 # ---- Python -------------------------------------------------------------------------------------
