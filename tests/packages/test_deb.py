@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian package: lintian's opinion, and an installation in a fresh Debian."""
+"""The Debian packages: lintian's opinion, a program in C, and an installation in a fresh Debian."""
 
 import base64
 import csv
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.c_build import run, use_installed_library
 from support.chroot import inside, make_chroot
 from support.cli import DEMO
 from support.every_command import use_every_command
@@ -39,7 +40,9 @@ def debian(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     shutil.rmtree(folder)
 
 
-def test_lintian(package: Path) -> None:
+@pytest.mark.parametrize("name", ["zanon-net", "libzanon0", "libzanon-dev"])
+def test_lintian(name: str) -> None:
+    package = built(f"deb/{name}_*.deb")
     program = shutil.which("lintian")
     if program is None:
         pytest.skip("lintian is not on this machine")
@@ -47,6 +50,28 @@ def test_lintian(package: Path) -> None:
     command = [program, "--fail-on", "error,warning", "--suppress-tags-from-file", accepted]
     done = subprocess.run([*command, str(package)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_program_in_c_needs_only_the_librarys_packages(tmp_path: Path) -> None:
+    for name in ("libzanon0", "libzanon-dev"):
+        run(["dpkg-deb", "-x", built(f"deb/{name}_*.deb"), tmp_path])
+    [library] = tmp_path.glob("usr/lib/*/libzanon.so.0")
+    assert len(use_installed_library(tmp_path, library.parent.relative_to(tmp_path), DEMO)) > 100
+
+
+def test_the_librarys_packages_bring_what_a_program_needs(debian: Path) -> None:
+    """pkg-config checks the libraries that libzanon links, so their headers must come along."""
+    packages = [built(f"deb/{name}_*.deb") for name in ("libzanon0", "libzanon-dev")]
+    for package in packages:
+        shutil.copy(package, debian)
+    shutil.copy(ROOT / "examples" / "c" / "monitor.c", debian)
+    shutil.copy(DEMO, debian / "demo.pcap")
+    compiler = ("gcc", "libc6-dev", "pkg-config")
+    wanted = (*compiler, *(f"/{package.name}" for package in packages))
+    inside(debian, "apt-get", "install", "-y", "--no-install-recommends", *wanted)
+    build = "cc /monitor.c $(pkg-config --cflags --libs zanon libpcap) -o /monitor"
+    inside(debian, "sh", "-ec", build)
+    assert len(inside(debian, "/monitor", "5", "/demo.pcap").stdout.splitlines()) > 100
 
 
 def test_the_demo(debian: Path, tmp_path: Path, key_file: str) -> None:

@@ -3,6 +3,7 @@
 """C programs and libraries that tests build from csrc/: the z-table in two layouts."""
 
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,12 +34,16 @@ SANITIZE = ["-g", "-fno-wrapv", "-fsanitize=address,undefined", "-fno-sanitize-r
 
 
 def run(
-    command: Sequence[str | Path], stdin: str = "", code: int = 0, cwd: Path | None = None
+    command: Sequence[str | Path],
+    stdin: str = "",
+    code: int = 0,
+    cwd: Path | None = None,
+    **variables: str,
 ) -> str:
     """The output of a command that ends with `code`."""
     # Python itself may run under a preloaded sanitizer, which other programs must not inherit.
     of_python = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS")
-    environment = {k: v for k, v in os.environ.items() if k not in of_python}
+    environment = {k: v for k, v in os.environ.items() if k not in of_python} | variables
     done = subprocess.run(
         command, cwd=cwd, input=stdin, env=environment, capture_output=True, text=True, check=False
     )
@@ -50,3 +55,20 @@ def compile_c(out: Path, sources: Sequence[Path], *flags: str) -> Path:
     """Makes `out` from C sources."""
     run(["cc", *FLAGS, *flags, *sources, "-lm", "-o", out])
     return out
+
+
+def use_installed_library(root: Path, folder: Path, capture: Path) -> list[str]:
+    """Builds examples/c/monitor.c with a libzanon that is installed below `root`, and runs it.
+
+    folder: the folder of libraries, relative to `root`. Returns the lines of the monitor at z = 5.
+    """
+    libraries = root / folder
+    flags = run(
+        ["pkg-config", "--cflags", "--libs", "zanon", "libpcap"],
+        PKG_CONFIG_PATH=str(libraries / "pkgconfig"),
+        PKG_CONFIG_SYSROOT_DIR=str(root),
+    )
+    assert f"-I{root}" in flags
+    program = root / "monitor"
+    run(["cc", ROOT / "examples" / "c" / "monitor.c", *shlex.split(flags), "-o", program])
+    return run([program, "5", capture], LD_LIBRARY_PATH=str(libraries)).splitlines()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.c_build import use_installed_library
 from support.capture_bytes import pcap_header, pcap_record
 from support.paths import ROOT
 
@@ -112,12 +113,14 @@ def test_the_page_of_the_package_has_no_link_that_leads_nowhere(setup_py: dict[s
     left = links.findall(plain["long_description"])
     assert [link for link in left if not link.startswith(("https://", "#"))] == []
     assert "\n[First run]" not in plain["long_description"]
+    assert "docs/demo.svg" not in plain["long_description"]
     home = "https://code.example/zanon"
     about = setup_py["package_page"](readme, home, "1.2")
     assert about["project_urls"] == {"Homepage": home}
     found = links.findall(about["long_description"])
     assert len(found) == len(links.findall(readme))
-    assert all(link.startswith((f"{home}/blob/v1.2/", "https://", "#")) for link in found)
+    assert all(link.startswith(("https://", "#")) for link in found)
+    assert f"{home}/raw/v1.2/docs/demo.svg" in found
     assert f"{home}/blob/v1.2/docs/README.md" in found
 
 
@@ -293,6 +296,28 @@ def test_what_the_library_installs_and_shows(c_library: Path) -> None:
         ["readelf", "-d", library], capture_output=True, check=True, text=True
     ).stdout
     assert re.search(r"SONAME.*\[libzanon\.so\.0\]", dynamic)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folders", [[], ["LIBDIR=/opt/z/lib64"]], ids=["usual", "libdir"])
+def test_make_install_stages_a_library(
+    folders: list[str], c_library: Path, tmp_path: Path, demo_pcap: Path
+) -> None:
+    """A program is built with the staged files alone, and runs with the staged shared library."""
+    command = ["make", "-s", "install", f"BUILD={c_library}", "OPTIMIZE=-O0", "PREFIX=/opt/z"]
+    without = ("LD_PRELOAD", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+    environment = {k: v for k, v in os.environ.items() if k not in without}
+    staged = [f"DESTDIR={tmp_path}", *folders]
+    subprocess.run([*command, *staged], cwd=ROOT, env=environment, check=True)
+    libraries = tmp_path / "opt" / "z" / ("lib64" if folders else "lib")
+    found = {path.relative_to(tmp_path / "opt/z").as_posix() for path in tmp_path.rglob("*.*")}
+    lib = libraries.name
+    names = ("libzanon.a", "libzanon.so", "libzanon.so.0", "pkgconfig/zanon.pc")
+    assert found == {
+        *(f"{lib}/{name}" for name in names),
+        *("include/zanon/zanon.h", "include/zanon/ztable.h"),
+    }
+    assert len(use_installed_library(tmp_path, libraries.relative_to(tmp_path), demo_pcap)) > 100
 
 
 def test_the_headers_say_the_version() -> None:
