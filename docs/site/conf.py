@@ -24,6 +24,7 @@ version = release = __version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx_copybutton",
     "docstrings",
     "navigation",
     "outside_links",
@@ -72,6 +73,7 @@ templates_path = ["templates"]
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+copybutton_prompt_text = "$ "  # of a console's lines, what is typed
 html_show_copyright = False
 
 

@@ -25,12 +25,13 @@ INDEX = ROOT / "docs" / "README.md"
 KINDS = ("tutorial", "howto", "reference", "explanation")
 PAGES = sorted(set(ROOT.glob("docs/**/*.md")) - {INDEX})
 FOR_USERS = [ROOT / "README.md", *PAGES]
-HISTORY = ("CHANGELOG.md", "bench/tried.md")  # what they name may be gone
-PRESENT = [page for page in DOCUMENTS if page not in {ROOT / name for name in HISTORY}]
+HISTORY = ROOT / "bench" / "tried.md"  # what it names may be gone
+PRESENT = [page for page in DOCUMENTS if page != HISTORY]
 PATH = re.compile(r"`((?:csrc|zanon_net|tests|bench|scripts|examples|packaging)/[\w./*-]+)`")
 C_NAME = re.compile(r"\b(?:zn|ZN)_\w+(?<!_)")
 DIFF = re.compile(r"^```diff\n.*?^```$", re.DOTALL | re.MULTILINE)
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+LISTED = re.compile(r"^- \[[^]]+\]\(([^)\s]+)\)", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 OF_OTHERS = {
@@ -74,8 +75,8 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 
 def test_the_index_has_every_page_once() -> None:
-    links = [link for link in LINK.findall(INDEX.read_text(encoding="utf-8")) if "../" not in link]
-    assert sorted(INDEX.parent / link for link in links) == PAGES
+    links = LISTED.findall(INDEX.read_text(encoding="utf-8"))
+    assert sorted((INDEX.parent / link).resolve() for link in links if "../" not in link) == PAGES
 
 
 def test_every_page_is_of_one_kind() -> None:
@@ -100,8 +101,9 @@ def test_sources_that_documents_name_exist(document: Path) -> None:
     assert set(C_NAME.findall(text)) <= defined
 
 
-def test_the_picture_of_the_floors_is_drawn_from_these_sources() -> None:
-    script = ROOT / "scripts" / "draw_floors.py"
+@pytest.mark.parametrize("name", ["draw_floors.py", "draw_demo.py"])
+def test_pictures_are_drawn_from_these_sources(name: str) -> None:
+    script = ROOT / "scripts" / name
     done = subprocess.run(
         [sys.executable, script, "--check"], capture_output=True, text=True, check=False
     )

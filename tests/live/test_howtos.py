@@ -64,6 +64,13 @@ PAGES = {
         Step(left_out="installs packages, as make .venv-flink/.built does"),
         *[Step(left_out="needs a cluster; tests/flink/test_howto.py has one")] * 5,
     ],
+    "install.md": [
+        Step(left_out="builds a wheel, as make wheel does, which tests it"),
+        Step(left_out="builds packages; tests/packages/test_deb.py installs them"),
+        Step(left_out="needs podman; tests/packages/test_container.py uses the image"),
+        Step(left_out="installs on the machine; tests/unit/test_build.py stages the files"),
+        Step(left_out="installs packages of the system"),
+    ],
     "live.md": [
         Step(
             before="mkdir /srv/logs",
@@ -81,7 +88,7 @@ PAGES = {
         Step(after="follow_unit 'grep -q counting said && ask_with probe-1 served'"),
     ],
     "operating.md": [
-        Step(left_out="installs from a package index; tests/packages installs what is built"),
+        Step(left_out="installs on the machine; tests/packages installs what is built"),
         Step(left_out="needs podman; tests/packages/test_container.py uses the image"),
         Step(after="grep -qx 'enable --now zanon-net' systemctl.said; follow_unit 'is_listening'"),
         Step(after="zanon-net key check /etc/zanon-net/key"),
