@@ -1,14 +1,18 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the one extension, zanon_net._core, and what is made of its command; all metadata is in
-pyproject.toml.
+"""Builds the extension zanon_net._core, man pages and completion scripts.
 
-Six environment variables change the build: ZANON_MARCH=native (code for one machine),
-ZANON_SANITIZE=address,undefined (implies a debug build), ZANON_DEBUG=1 (assertions, -O1 -g),
-ZANON_COVERAGE=1 (counts for gcov), ZANON_TESTING=1 (what only tests use: allocations that fail,
-probes), ZANON_ABI3=1 (one wheel for Python 3.11 and every later one, by Python's limited API).
-ZANON_HOME=https://... is the project's address, for the package's page.
-Cython's C cannot pass the warnings that csrc/ has to, so `make lint` compiles csrc/ with them.
+All metadata is in pyproject.toml. Environment variables change the build.
+
+ZANON_MARCH=native       code for one machine
+ZANON_SANITIZE=address   sanitizers, with a debug build; several are separated by commas
+ZANON_DEBUG=1            assertions, -O1 -g
+ZANON_COVERAGE=1         counters for gcov
+ZANON_TESTING=1          code for tests only, such as failing allocations and probes
+ZANON_ABI3=1             one wheel for Python 3.11 and all later versions, with the limited API
+ZANON_HOME=https://...   the project's address, for the package's page
+
+Cython's C causes warnings that csrc/ must not have. So `make lint` compiles csrc/ without it.
 """
 
 import os
@@ -30,17 +34,17 @@ INSTALL = "apt-get install -y libpcap-dev libssl-dev pkg-config"
 
 
 def is_testing(environ: Mapping[str, str]) -> bool:
-    """Whether what only tests use is built too."""
+    """Returns true if the build includes the code for tests."""
     return environ.get("ZANON_TESTING") == "1"
 
 
 def binding(environ: Mapping[str, str]) -> str:
-    """The root of the extension's Cython sources."""
+    """Returns the root of the extension's Cython sources."""
     return "zanon_net/_core_testing.pyx" if is_testing(environ) else "zanon_net/_core.pyx"
 
 
 def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Compiler and linker flags for the build variant that `environ` asks for."""
+    """Returns the compiler and linker flags of the build variant in `environ`."""
     cflags = ["-std=c11", "-O2", "-pthread", "-D_GNU_SOURCE", "-fvisibility=hidden", "-Wall"]
     ldflags = []
     if march := environ.get("ZANON_MARCH"):
@@ -60,12 +64,12 @@ def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
 
 
 def is_limited(environ: Mapping[str, str]) -> bool:
-    """Whether the extension keeps to Python's limited API."""
+    """Returns true if the extension uses only Python's limited API."""
     return environ.get("ZANON_ABI3") == "1"
 
 
 def build_base(environ: Mapping[str, str]) -> str:
-    """A folder for each variant: setuptools does not rebuild when only the flags have changed."""
+    """Returns the build folder of the variant. setuptools does not rebuild if only flags change."""
     values = [environ.get(f"ZANON_{name}", "") for name in ("MARCH", "SANITIZE", "DEBUG")]
     values += ["coverage" if environ.get("ZANON_COVERAGE") == "1" else ""]
     values += ["testing" if is_testing(environ) else ""]
@@ -74,7 +78,7 @@ def build_base(environ: Mapping[str, str]) -> str:
 
 
 def library_flags(kind: str) -> list[str]:
-    """pkg-config's --cflags or --libs; where a header is missing, the line to type and the end."""
+    """Returns pkg-config's --cflags or --libs. Exits if headers are missing."""
     command = ["pkg-config", kind, "libcrypto >= 3.0", "libpcap"]
     try:
         done = subprocess.run(command, capture_output=True, check=True, text=True)
@@ -98,7 +102,7 @@ def package_page(readme: str, home: str | None, version: str) -> dict[str, Any]:
 
 
 def made_of_the_command(package_root: str, folder: Path) -> list[tuple[str, list[str]]]:
-    """Man pages and completion scripts of the command that was just built, as `data_files`."""
+    """Makes man pages and completion scripts with the built command. Returns them as data_files."""
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([package_root, *sys.path])}
     for script, place in (("make_man_pages.py", "man/man1"), ("make_completions.py", "")):
         command = [sys.executable, f"scripts/{script}", str(folder / "share" / place)]
@@ -108,13 +112,13 @@ def made_of_the_command(package_root: str, folder: Path) -> list[tuple[str, list
 
 
 class InstallData(Distribution().get_command_class("install_data")):
-    """Adds what is made by running the command that was just built."""
+    """Installs man pages and completion scripts, made with the built command."""
 
     def run(self) -> None:
         """Install the files."""
         build = self.get_finalized_command("build")
         is_editable = self.get_finalized_command("build_ext").inplace
-        # A sanitizer's extension is loaded by no usual Python; one that counts would count this.
+        # Python cannot load a sanitizer's extension. A coverage build would count this run.
         if not is_editable and not os.environ.keys() & {"ZANON_SANITIZE", "ZANON_COVERAGE"}:
             folder = Path(build.build_temp, "command")
             shutil.rmtree(folder, ignore_errors=True)
@@ -133,7 +137,7 @@ def main() -> None:
         "zanon_net._core",
         [binding(os.environ), *sources],
         include_dirs=["csrc", "csrc/include"],
-        # Of the extension only PyInit__core is visible.
+        # Only PyInit__core is visible outside of the extension.
         define_macros=[("ZN_API", ""), *([("Py_LIMITED_API", "0x030b0000")] if limited else [])],
         py_limited_api=limited,
         depends=sorted(path.as_posix() for path in Path("csrc").rglob("*.h")),

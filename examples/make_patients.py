@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the made-up patients of docs/tutorial/table.md: python examples/make_patients.py."""
+"""Writes the invented patients of docs/tutorial/table.md: python examples/make_patients.py."""
 
 import csv
 import random
@@ -13,7 +13,7 @@ TARGET = Path(__file__).with_name("patients.csv")
 
 
 def rows() -> list[tuple[str, int, str, str, str]]:
-    """Each patient's visits: a patient comes up to three times, mostly once."""
+    """Returns the visits of all patients. A patient comes up to three times, and mostly once."""
     drawn = random.Random(25)
     found = []
     for number in range(PATIENTS):

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whole conversations over TCP and UDP (TLS, HTTP, DNS, QUIC), each with the sightings it gives.
+"""Whole conversations over TCP and UDP (TLS, HTTP, DNS, QUIC), with their sightings of names.
 
-A plan says what goes over the wire and what goes wrong; the functions play it on a `TcpTalk` or
-`UdpTalk` and note which packet completes a name and which one confirms the client.
+A plan describes the messages and the faults of a conversation. The functions play it on a `TcpTalk`
+or `UdpTalk`. They note the packet that completes a name and the packet that confirms the client.
 """
 
 import ipaddress
@@ -47,11 +47,11 @@ QTYPE_A, QTYPE_PTR, QTYPE_AAAA = 1, 12, 28
 
 
 def open_tcp(talk: TcpTalk, opening: str) -> Packet | None:
-    """Open the connection as `opening` says; return the packet that confirms the client, if any.
+    """Open the connection in the way of `opening`. Return the packet that confirms the client.
 
-    "full" is the three-way handshake; "syn_repeated" has its SYN sent twice; "hello_acks" leaves
-    the confirmation to the first data segment; "no_answer" and "wrong_ack" look like a spoofed
-    source and confirm nothing.
+    "full" is the three-way handshake. "syn_repeated" sends its SYN twice. With "hello_acks" the
+    first data segment confirms the client. "no_answer" and "wrong_ack" look like a spoofed source,
+    and confirm nothing.
     """
     if opening == "full":
         return talk.open()
@@ -96,11 +96,11 @@ class TlsPlan:
 
 
 def _deliver_hello(talk: TcpTalk, hello: bytes, delivery: str) -> tuple[Packet, Packet]:
-    """Send the hello and return its first segment sent and the one that completes it."""
+    """Send the hello. Return the first segment sent and the segment that completes the hello."""
     parts = talk.segments(hello)
     base = talk.next_seq[CLIENT]
     if delivery == "reordered":
-        # The last part overtakes the others, so the first one sent comes after it.
+        # The last part overtakes the others, so the first part comes after it.
         parts = [parts[-1], *parts[:-1]]
     sent = [talk.emit(CLIENT, "PA", part, seq=base + offset) for offset, part in parts]
     if delivery == "repeated":
@@ -126,7 +126,7 @@ def _half_open_hello(talk: TcpTalk, plan: TlsPlan, hello: bytes) -> Flow:
 
 
 def tls_flow(talk: TcpTalk, plan: TlsPlan) -> Flow:
-    """Play a TLS connection: handshake, one request and answer as opaque records, the end."""
+    """Play a TLS connection: handshake, one opaque request and answer, ending."""
     dice, tls13 = talk.dice, plan.shape.tls13
     hello = hello_record(plan.name, plan.shape, dice)
     if plan.opening in ("no_answer", "wrong_ack"):
@@ -197,8 +197,9 @@ class Lookup:
     """One DNS lookup.
 
     `behaviour`: "answered"; "silent" (asked twice, never answered); "late" (only the repeated
-    question is answered); "wrong_id" (the only response carries another id); "corrected" (a wrong
-    id first, the right one after it); "denied" (NXDOMAIN); "both" (A and AAAA from one port).
+    question is answered); "wrong_id" (the only response has another id); "corrected" (a response
+    with a wrong id, then the right response); "denied" (NXDOMAIN); "both" (A and AAAA from one
+    port).
     """
 
     labels: tuple[bytes, ...]
@@ -208,7 +209,7 @@ class Lookup:
 
 
 def _presentation(labels: tuple[bytes, ...]) -> bytes:
-    """Return the name as text, bytes no hostname has as \\DDD (RFC 1035, 5.1)."""
+    """Return the name as text. Bytes that hostnames do not allow are \\DDD (RFC 1035, 5.1)."""
     plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
     texts = ["".join(chr(c) if c in plain else f"\\{c:03d}" for c in label) for label in labels]
     return ".".join(texts).encode()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Flows of a made-up capture: their packets and the names these show.
+"""Flows of an invented capture: their packets and the names in the packets.
 
 A `Flow` collects its `Packet`s and the `Sighting`s of names in them. A sighting points at packets,
 not at times, because the final timestamps are only fixed when all flows are merged.
@@ -23,7 +23,7 @@ class Packet:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A name as the wire shows it: complete with packet `named`, confirmed by packet `evidence`."""
+    """Name in a flow. Packet `named` completes the name, and packet `evidence` confirms it."""
 
     raw: bytes
     source: str
@@ -33,7 +33,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The two ends of a flow and how its frames look on the monitored link.
+    """Two ends of a flow, and the form of its frames on the monitored link.
 
     `vlans` lists (TPID, VLAN id) from the outermost tag; `options` adds IPv4 options or IPv6
     extension headers to the client's packets.
@@ -49,13 +49,13 @@ class Path:
 
     @property
     def is_ipv6(self) -> bool:
-        """Whether the flow runs over IPv6."""
+        """True if the flow runs over IPv6."""
         return ":" in self.client
 
 
 @dataclass(slots=True)
 class Flow:
-    """One 5-tuple with everything it sent and showed."""
+    """One 5-tuple with its packets and its sightings of names."""
 
     path: Path
     proto: int

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Make `demo.pcap` and its ground truth `demo.truth.jsonl`, the same bytes on every machine.
+"""Make `demo.pcap` and its ground truth `demo.truth.jsonl`, with equal bytes on every machine.
 
 Usage: python pcaps/make_demo.py [--out FOLDER] [--seed N]
 """
@@ -26,12 +26,12 @@ VISITS = 760
 
 
 def ordinary_visits(stage: Stage) -> None:
-    """Let homes visit public sites; both sites and homes follow Zipf, so favourites come back."""
+    """Let homes visit public sites. Sites and homes follow Zipf, so favourites are repeated."""
     dice = stage.dice
     sites = zipf_weights(len(stage.sites), shift=1)
     order = dice.shuffled(stage.homes)
-    # A quarter of the visits come from a Zipf choice of homes, the rest walk through all of them,
-    # so that each home appears and some appear often.
+    # A quarter of the visits come from a Zipf choice of homes. The rest walk through all homes, so
+    # that each home appears and some homes appear often.
     busy = zipf_weights(len(order))
     for i in range(VISITS):
         home = order[i % len(order)] if i % 4 else order[dice.weighted(busy)]

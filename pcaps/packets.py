@@ -25,7 +25,7 @@ SNAPLEN = 65535
 
 
 def link_layer(path: Path, side: int, ethertype: int) -> Layer:
-    """Return Ethernet with the path's VLAN tags, from the given side, announcing `ethertype`."""
+    """Return Ethernet with the path's VLAN tags, sent by `side`, with `ethertype` inside."""
     ends = (path.client_mac, path.server_mac)
     types = [tpid for tpid, _ in path.vlans] + [ethertype]
     layers: Layer = Ether(src=ends[side], dst=ends[1 - side], type=types[0])
@@ -56,7 +56,7 @@ def _network_layer(path: Path, side: int, proto: int, ident: int) -> Layer:
 
 
 def build_frame(path: Path, side: int, transport: Layer, ident: int) -> bytes:
-    """Return the bytes of one frame, lengths and checksums filled in."""
+    """Return the bytes of one frame with lengths and checksums."""
     proto = PROTO_TCP if isinstance(transport, TCP) else PROTO_UDP
     ethertype = ETHERTYPE_IPV6 if path.is_ipv6 else ETHERTYPE_IPV4
     network = _network_layer(path, side, proto, ident)
@@ -64,7 +64,7 @@ def build_frame(path: Path, side: int, transport: Layer, ident: int) -> bytes:
 
 
 class UdpTalk:
-    """Datagrams between two ports; `now` is the time of the next one in microseconds."""
+    """Datagrams between two ports. `now` is the time of the next datagram in microseconds."""
 
     def __init__(self, path: Path, ports: tuple[int, int], start_us: int, dice: Dice) -> None:
         self.flow = Flow(path, PROTO_UDP, *ports)
@@ -84,13 +84,13 @@ class UdpTalk:
         return packet
 
     def cross(self) -> None:
-        """Let one way through the network pass."""
+        """Advance the time by one way through the network."""
         base = self.flow.path.round_trip_us // 2
         self.now += base + self.dice.below(base // 4 + 1)
 
 
 class TcpTalk:
-    """A TCP connection that keeps sequence numbers as both ends would."""
+    """TCP connection with the sequence numbers of both ends."""
 
     def __init__(self, path: Path, ports: tuple[int, int], start_us: int, dice: Dice) -> None:
         self.flow = Flow(path, PROTO_TCP, *ports)
@@ -129,7 +129,7 @@ class TcpTalk:
         return packet
 
     def cross(self) -> None:
-        """Let one way through the network pass."""
+        """Advance the time by one way through the network."""
         base = self.flow.path.round_trip_us // 2
         self.now += base + self.dice.below(base // 4 + 1)
 

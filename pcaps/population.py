@@ -69,12 +69,12 @@ class Home:
 
     @property
     def is_ipv6(self) -> bool:
-        """Whether the home speaks IPv6 only."""
+        """True if the home has IPv6 only."""
         return ":" in self.addresses[0]
 
     @property
     def resolver(self) -> str:
-        """The DNS server the home asks; inside for 10.0.0.0/8 and fd00::/8."""
+        """DNS server of the home. It is internal for 10.0.0.0/8 and fd00::/8."""
         if self.is_ipv6:
             inside = self.addresses[0].startswith("fd")
             return INTERNAL_RESOLVER_V6 if inside else PUBLIC_RESOLVER_V6
@@ -90,7 +90,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One hostname, its servers and the protocol it is mostly visited with."""
+    """One hostname, its servers and the usual protocol of its visits."""
 
     name: str
     ipv4: str
@@ -103,7 +103,7 @@ class Site:
 
 
 def _vlans(index: int) -> tuple[tuple[int, int], ...]:
-    """Every sixth home sits behind one tag, every tenth behind 802.1ad, a few behind two 802.1Q."""
+    """Return VLAN tags: one for every sixth home, 802.1ad for every tenth, two for a few."""
     if index % 6 == 1:
         return ((TPID_8021Q, 100 + index % 3),)
     if index % 10 == 4:
@@ -130,7 +130,7 @@ def make_homes(dice: Dice) -> list[Home]:
 
 
 def _ipv4_address(index: int, taken: set[str], dice: Dice) -> str:
-    """Return an unused private address; some have zero octets, which naive code trips over."""
+    """Return an unused private address. Some addresses have zero octets, to find naive code."""
     address = ""
     while not address or address in taken:
         last = dice.between(2, 250)
@@ -181,7 +181,7 @@ def make_sites() -> list[Site]:
 
 
 def private_sites() -> list[Site]:
-    """Return sites only one home visits; many of their names say whose they are."""
+    """Return sites that only one home visits. Many of their names identify the owner."""
     names = [f"{person}-{THINGS[i % len(THINGS)]}.example" for i, person in enumerate(PERSONS)]
     names += [f"{person}.diary.test" for person in PERSONS]
     names += [f"u{0x3F00 + 977 * i:x}.pixel.tracker.example" for i in range(20)]

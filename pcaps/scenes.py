@@ -34,7 +34,7 @@ def _any_time(stage: Stage) -> int:
 
 
 def lonely_names(stage: Stage) -> None:
-    """Names that one home alone visits, some several times: never to be released at z > 1."""
+    """Names that only one home visits, some several times. They must not be released at z > 1."""
     homes = _crowd(stage, len(PERSONS) * 3)
     for home, site in zip(homes, private_sites(), strict=True):
         for _ in range(6 if site.name.startswith("alice") else stage.dice.between(1, 2)):
@@ -42,7 +42,7 @@ def lonely_names(stage: Stage) -> None:
 
 
 def many_addresses_one_home(stage: Stage) -> None:
-    """One /64 with 24 temporary addresses visits its own camera: 24 addresses, one user."""
+    """One /64 with 24 temporary addresses visits its own camera. The addresses are one user."""
     home = stage.homes[IPV4_HOMES]
     prefix = ":".join(home.addresses[0].split(":")[:4])
     addresses = tuple(interface_address(prefix, stage.dice) for _ in range(24))
@@ -53,7 +53,7 @@ def many_addresses_one_home(stage: Stage) -> None:
 
 
 def crowd_at_once(stage: Stage) -> None:
-    """A name many visit within ten minutes and few at other times: public for about an hour."""
+    """Name with many visitors within ten minutes and few at other times, public for an hour."""
     site = Site("match-live.example", "198.19.1.2", "2001:db8:fffd::2", "tls")
     crowd = _crowd(stage, CROWD)
     for home in crowd:
@@ -63,7 +63,7 @@ def crowd_at_once(stage: Stage) -> None:
 
 
 def crowd_spread_out(stage: Stage) -> None:
-    """A name as many visit, but never enough of them within one window: withheld."""
+    """Name with many visitors, but never enough of them within one window: suppressed."""
     site = Site("slow-club.example", "198.19.1.3", "2001:db8:fffd::3", "tls")
     for i, home in enumerate(_crowd(stage, CROWD)):
         stage.visit(home, site, 4 * MINUTE_US + i * 6 * MINUTE_US)
@@ -81,7 +81,7 @@ def spoofed_votes(stage: Stage) -> None:
 
 
 def intranet(stage: Stage) -> None:
-    """An internal web application: its name may become public, its address never."""
+    """Internal web application. Its name may be released, and its address never."""
     office = [home for home in stage.homes if home.addresses[0].startswith("10.")]
     for home in stage.dice.shuffled(office)[: CROWD + 8]:
         start = stage.dice.between(100 * MINUTE_US, 150 * MINUTE_US)
@@ -103,7 +103,7 @@ def kept_alive(stage: Stage) -> None:
 
 
 def long_names(stage: Stage) -> None:
-    """A valid host of more than 63 bytes in all, popular enough to be released."""
+    """Valid host of more than 63 bytes in total that is popular enough to be released."""
     name = "a-host-name-that-is-longer-than-sixty-three-bytes.but-whose-labels-are-not.example"
     site = Site(name, "198.19.1.5", "2001:db8:fffd::5", "http")
     for home in _crowd(stage, CROWD + 6):
@@ -111,7 +111,7 @@ def long_names(stage: Stage) -> None:
 
 
 def addresses_as_hosts(stage: Stage) -> None:
-    """IP literals where a host belongs are addresses, not names."""
+    """IP literals in place of a host. They are addresses and not names."""
     for home in _crowd(stage, 12):
         literals = (b"198.18.0.9", b"198.18.0.9:8080", b"[2001:db8:ffff::9]", b"[::1]:80")
         server = "2001:db8:ffff::9" if home.is_ipv6 else "198.18.0.9"
@@ -121,7 +121,7 @@ def addresses_as_hosts(stage: Stage) -> None:
 
 
 def invalid_names(stage: Stage) -> None:
-    """Names that break the rules of hostnames; the first one in each group has a whole crowd."""
+    """Names that break the rules of hostnames. The first name in each group has a crowd."""
     hosts = (
         b"two words.example", b"ctrl\x01name.example", b"tab\tname.example",
         b"l" * 64 + b".example", b".".join([b"deep"] * 51) + b".example", b"quote\"d.example",
@@ -147,7 +147,7 @@ def invalid_names(stage: Stage) -> None:
 
 
 def names_of_homes(stage: Stage) -> None:
-    """Addresses and homes spelled as names: crowds ask for them, and none may be released."""
+    """Addresses and homes spelled as names. Crowds ask for them, and they must not be released."""
     groups = (
         ((b"printer", b"local"), 1),
         ((b"1", b"0", b"0", b"10", b"in-addr", b"arpa"), QTYPE_PTR),
@@ -185,7 +185,7 @@ def nameless(stage: Stage) -> None:
 
 
 def strays(stage: Stage) -> None:
-    """Frames that are no flow: ARP (the very first frame) and pings."""
+    """Frames that are not in a flow: ARP (the very first frame) and pings."""
     for i in range(12):
         home = stage.homes[i]
         start = 0 if i == 0 else _any_time(stage)
@@ -222,7 +222,7 @@ ALL_SCENES = (
 
 
 def play_all(stage: Stage) -> None:
-    """Play every scene on its own stream of draws, so that a new one leaves the others alone."""
+    """Play every scene on its own stream of draws, so that a new scene does not change others."""
     base = stage.dice
     for scene in ALL_SCENES:
         stage.dice = base.fork(scene.__name__)

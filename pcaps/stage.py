@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The stage on which the demo is played: who may act, and what an ordinary visit looks like."""
+"""Stage of the demo: the homes and sites, and ordinary visits between them."""
 
 from conversations import (
     QTYPE_A,
@@ -27,7 +27,7 @@ ENDINGS = ("client_fin",) * 12 + ("server_fin",) * 5 + ("client_rst", "server_rs
 
 
 class Stage:
-    """Homes, sites and everything they have sent so far; times are microseconds from the start."""
+    """Homes, sites and their flows so far. Times are microseconds from the start."""
 
     def __init__(self, seed: int) -> None:
         self.dice = Dice(f"zanon demo {seed}")
@@ -38,7 +38,7 @@ class Stage:
         self._used: set[tuple[str, str, int, int]] = set()
 
     def _ports(self, client: str, server: str, server_port: int) -> tuple[int, int]:
-        """Return an ephemeral port never used before between these two, and the server's."""
+        """Return an unused ephemeral port between the two addresses, and the server's port."""
         while True:
             port = self.dice.between(32768, 60999)
             key = (client, server, port, server_port)
@@ -59,7 +59,7 @@ class Stage:
         return UdpTalk(path, ports, start_us, self.dice)
 
     def lookup(self, home: Home, labels: list[bytes], start_us: int, site: Site | None) -> int:
-        """Have the home ask its resolver, mostly with success, and return when that was over."""
+        """Make the home query its resolver, mostly with success. Return the end time."""
         talk = self.udp(home, home.resolver, 53, start_us)
         mark = self.dice.below(100)
         behaviour = (
@@ -92,7 +92,7 @@ class Stage:
             self.tls(home, site, now)
 
     def tls(self, home: Home, site: Site, start_us: int) -> None:
-        """Add a TLS connection with one of the many looks of today's clients."""
+        """Add a TLS connection in one of the forms of today's clients."""
         dice = self.dice
         port = 8443 if dice.chance(3) else 443
         talk = self.tcp(home, site.server(home.is_ipv6), port, start_us)
@@ -114,7 +114,7 @@ class Stage:
         self.flows.append(tls_flow(talk, plan))
 
     def http(self, home: Home, site: Site, start_us: int) -> None:
-        """Add an HTTP connection with one request, its Host written in one of the legal ways."""
+        """Add an HTTP connection with one request. Its Host has one of the legal forms."""
         dice = self.dice
         port = 8080 if dice.chance(10) else 80
         name = site.name.encode()

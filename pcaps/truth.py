@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ground truth of a made-up capture: one JSON object per observation.
+"""Ground truth of an invented capture: one JSON object per observation.
 
-Written apart from the program's own parser on purpose: tests compare the two.
+It does not use the program's parser, because tests compare the two.
 """
 
 import ipaddress
@@ -17,7 +17,7 @@ HOST_PORT = re.compile(r"([^:]*):[0-9]*")
 
 
 def is_ip_literal(text: str) -> bool:
-    """Return whether a host is an address (RFC 3986 writes IPv6 in brackets) and not a name."""
+    """Return true if a host is an address and not a name. RFC 3986 writes IPv6 in brackets."""
     try:
         ipaddress.ip_address(text.removeprefix("[").removesuffix("]"))
     except ValueError:
@@ -26,10 +26,10 @@ def is_ip_literal(text: str) -> bool:
 
 
 def normalise(raw: bytes) -> tuple[str, bool]:
-    """Return (normalised name, True), or (the raw text, False) for what is not a hostname.
+    """Return (normalised name, True), or (raw text, False) if the text is not a hostname.
 
-    Lower case, without a port and one trailing dot, LDH labels plus "_" of at most 63 bytes, 253 in
-    all. Addresses are not names.
+    A normalised name is in lower case, without a port and one trailing dot. It has LDH labels plus
+    "_" of at most 63 bytes, and 253 bytes in total. Addresses are not names.
     """
     text = raw.decode("latin-1")
     bare = re.sub(r"(?<=\]):[0-9]*\Z", "", text)
@@ -43,14 +43,14 @@ def normalise(raw: bytes) -> tuple[str, bool]:
 
 
 def user_of(client: str) -> str:
-    """Return the user behind a client address: IPv4 whole, IPv6 cut to its /56."""
+    """Return the user of a client address: the IPv4 address, or the /56 of an IPv6 address."""
     address = ipaddress.ip_address(client)
     width = 32 if address.version == 4 else 56
     return str(ipaddress.ip_network((address, width), strict=False))
 
 
 def flow_lines(number: int, flow: Flow) -> Iterable[tuple[int, str]]:
-    """Yield (time in ns, JSON line) for each name the flow exposes, once however often it does."""
+    """Yield (time in ns, JSON line) once for each distinct name that the flow exposes."""
     exposed: set[str] = set()
     for sighting in flow.sightings:
         name, valid = normalise(sighting.raw)
@@ -76,6 +76,6 @@ def flow_lines(number: int, flow: Flow) -> Iterable[tuple[int, str]]:
 
 
 def truth_lines(flows: Iterable[Flow]) -> list[str]:
-    """Return the observation lines of all flows, numbered in the order given, sorted by time."""
+    """Return the observation lines of all flows, sorted by time. Flows are numbered in order."""
     timed = [line for number, flow in enumerate(flows) for line in flow_lines(number, flow)]
     return [line for _, line in sorted(timed, key=lambda item: item[0])]

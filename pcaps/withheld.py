@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Show what z-anonymity let out of the demo and what it kept back.
+"""Show the names of the demo that z-anonymity released and the names that it suppressed.
 
 Usage: python pcaps/withheld.py TRUTH LOGDIR
 
-Released names and their counts are read from the Tstat logs in LOGDIR. Withheld names cannot be:
-the tool never prints one. They come from TRUTH, which exists because the traffic is made up.
+Released names and their counts come from the Tstat logs in LOGDIR. The program never prints a
+suppressed name. So suppressed names come from TRUTH, which exists because the traffic is invented.
 """
 
 import argparse
@@ -25,7 +25,7 @@ SHOWN = 20
 
 @dataclass(slots=True)
 class Exposure:
-    """The distinct users who exposed a name, confirmed by the protocol or not."""
+    """Distinct users who exposed a name, confirmed by the protocol or not."""
 
     confirmed: set[str] = field(default_factory=set)
     unconfirmed: set[str] = field(default_factory=set)
@@ -37,7 +37,7 @@ def column_names(header: str) -> list[str]:
 
 
 def names_in_log(path: Path) -> Iterator[str]:
-    """Yield the names of each flow in one log, each once a flow; `-` stands for none."""
+    """Yield the names of each flow in one log, each name once per flow. `-` means no name."""
     with path.open(encoding="ascii") as lines:
         columns = column_names(next(lines, ""))
         wanted = [i for i, column in enumerate(columns) if column in NAME_COLUMNS]
@@ -47,7 +47,7 @@ def names_in_log(path: Path) -> Iterator[str]:
 
 
 def released_names(folder: Path) -> Counter[str]:
-    """Return how many flows carry each name in the logs under `folder`."""
+    """Return the number of flows with each name in the logs in `folder`."""
     found = [path for log in LOGS for path in sorted(folder.glob(f"*.out/{log}"))]
     if not found:
         raise SystemExit(f"no Tstat log (*.out/{LOGS[0]}) in {folder}")
@@ -55,7 +55,7 @@ def released_names(folder: Path) -> Counter[str]:
 
 
 def exposures(truth: Path) -> dict[str, Exposure]:
-    """Return who exposed each valid name according to the ground truth."""
+    """Return the users who exposed each valid name, from the ground truth."""
     result: dict[str, Exposure] = defaultdict(Exposure)
     with truth.open(encoding="utf-8") as lines:
         for item in map(json.loads, lines):
@@ -67,7 +67,7 @@ def exposures(truth: Path) -> dict[str, Exposure]:
 
 
 def print_withheld(withheld: dict[str, Exposure]) -> None:
-    """Print how many names were withheld, by number of users, and the rarest of them."""
+    """Print the number of suppressed names by number of users, and the rarest names."""
     sizes = Counter(min(len(exposure.confirmed), 3) for exposure in withheld.values())
     print(f"withheld: {len(withheld)} names, of which {sizes[0] + sizes[1]} have at most one user")
     print("(from the synthetic ground truth: the tool itself never prints a withheld name)")

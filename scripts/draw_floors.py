@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the folders of the sources and their includes or imports: docs/explanation/floors.svg.
 
-The arrows are read from the sources. PLACES says where a folder stands in the picture, and one line
-on each is drawn into its box; a folder without a place ends the script. An arrow that others imply
-(a to b, where a already leads to b by way of c) is left out, unless it points up, which is drawn in
-red.
+The script reads the arrows from the sources. PLACES has the position of each folder in the picture,
+and the line of text in its box. A folder without a place ends the script. An arrow from a to b is
+left out if other arrows already lead from a to b. An arrow that points up is never left out, and it
+is red.
 
 Usage: python scripts/draw_floors.py [--check]
 """
@@ -26,7 +26,7 @@ Edges = dict[str, set[str]]
 
 
 class Place(NamedTuple):
-    """A box: its row from above, its column, and what the folder is for."""
+    """Position of a box (row from the top, column) and the purpose of its folder."""
 
     row: int
     column: float
@@ -43,7 +43,7 @@ PLACES = {
     "flink": Place(2, 0.75, "zanon-net flink"),
     "rows": Place(2, 3.25, "zanon-net filter"),
     "microdata": Place(2, 4.5, "zanon-net table"),
-    "model": Place(3, 0.5, "what a z is worth"),
+    "model": Place(3, 0.5, "k-anonymity of a z"),
     "output": Place(3, 2.5, "files, all or nothing"),
     "_core": Place(4, 2.5, "the one extension module"),
     "popularity": Place(4, 1.25, "counts, read and written"),
@@ -53,10 +53,10 @@ PLACES = {
     "csrc/rows": Place(5, 4, "rows: bytes in, rows out"),
     "csrc/rewrite": Place(6, 1, "anonymized packets"),
     "csrc/output": Place(6, 2.5, "Tstat, CSV, JSON, Arrow"),
-    "csrc/release": Place(7, 3, "the gate: what gets out"),
+    "csrc/release": Place(7, 3, "the gate: policy"),
     "csrc/analyzer": Place(8, 2, "packets to names, votes"),
     "csrc/flow": Place(9, 1, "flows, timers, TCP"),
-    "csrc/build": Place(9, 2.15, "the same, spans to bytes"),
+    "csrc/build": Place(9, 2.15, "protocols: spans to bytes"),
     "csrc/count": Place(9, 3.25, "votes of many probes"),
     "csrc/microdata": Place(8, 4.25, "classes of rows"),
     "csrc/capture": Place(10, 0, "files, interfaces"),
@@ -66,12 +66,12 @@ PLACES = {
     "csrc/crypto": Place(10, 4, "keys, Crypto-PAn"),
 }
 FLOOR = "csrc/util"
-"""What every other folder of csrc/ may include is a bar beneath them, without arrows."""
+"""Folder that all other folders of csrc/ may include. It is a bar at the bottom, without arrows."""
 PUBLIC_HEADERS = {"csrc/include", "csrc/zanon"}
-"""The headers that `make lib` installs lie beneath that bar."""
+"""Folders of the headers that `make lib` installs. They are not in the picture."""
 ALL_IMPORT = {"errors", "_text", "_version"}
 API = "public API"
-"""The flat modules without a place of their own, `__init__` among them."""
+"""Box of the flat modules that have no other place, including `__init__`."""
 
 COLUMN, ROW, WIDTH, HEIGHT = 190, 84, 168, 50
 LEFT, TOP = 20, 44
@@ -81,14 +81,14 @@ CYTHON_IMPORT = re.compile(r"^[ \t]*from[ \t]+zanon_net\.(\w+)", re.MULTILINE)
 
 
 def includes() -> Iterator[tuple[str, str]]:
-    """(folder, included folder) of each #include in csrc/."""
+    """Yields (folder, included folder) for each #include in csrc/."""
     for path in sorted((ROOT / "csrc").rglob("*.[ch]")):
         for included in INCLUDE.findall(path.read_text("utf-8")):
             yield f"csrc/{path.relative_to(ROOT / 'csrc').parts[0]}", f"csrc/{included}"
 
 
 def box_of(module: str) -> str:
-    """The box of a module or folder beneath zanon_net."""
+    """Returns the box of a module or folder in zanon_net."""
     if module in ("cli", "__main__"):
         return "cli"
     if module in ("core", "_core"):
@@ -97,7 +97,7 @@ def box_of(module: str) -> str:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The first part beneath zanon_net of each module that a Python file imports."""
+    """Yields the module or folder in zanon_net of each import of a Python file."""
     package = ["zanon_net", *path.relative_to(ROOT / "zanon_net").parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom):
@@ -112,7 +112,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def imports() -> Iterator[tuple[str, str]]:
-    """(box, imported box) of each import in zanon_net/, and what _core includes of csrc/."""
+    """Yields (box, imported box) for each import in zanon_net/, and for each include of _core."""
     package = ROOT / "zanon_net"
     for path in sorted(package.rglob("*.p[yx]*")):
         inner = path.relative_to(package)
@@ -128,7 +128,7 @@ def imports() -> Iterator[tuple[str, str]]:
 
 
 def all_edges() -> Edges:
-    """(box, box that it includes or imports), without the lowest floor and a box itself."""
+    """Returns the boxes that each box includes or imports, without FLOOR and without itself."""
     edges: Edges = defaultdict(set)
     for source, target in (*includes(), *imports()):
         if source != target and not {source, target} & {FLOOR, *PUBLIC_HEADERS}:
@@ -140,7 +140,7 @@ def all_edges() -> Edges:
 
 
 def reached(edges: Edges, start: str, without: tuple[str, str]) -> set[str]:
-    """Every box that arrows lead to from `start`, one arrow left out."""
+    """Returns every box that can be reached from `start` if the arrow `without` is left out."""
     found: set[str] = set()
     ahead = [start]
     while ahead:
@@ -153,12 +153,12 @@ def reached(edges: Edges, start: str, without: tuple[str, str]) -> set[str]:
 
 
 def points_up(source: str, target: str) -> bool:
-    """Whether an arrow leads to a box that does not stand lower."""
+    """Returns true if the target of an arrow is not below its source."""
     return PLACES[target].row <= PLACES[source].row
 
 
 def arrows(edges: Edges) -> Iterator[tuple[str, str]]:
-    """The arrows to draw."""
+    """Yields the arrows to draw."""
     down = {a: {b for b in targets if not points_up(a, b)} for a, targets in edges.items()}
     for source in sorted(edges):
         for target in sorted(edges[source]):
@@ -168,13 +168,13 @@ def arrows(edges: Edges) -> Iterator[tuple[str, str]]:
 
 
 def corner(box: str) -> tuple[float, float]:
-    """The upper left corner of a box."""
+    """Returns the upper left corner of a box."""
     place = PLACES[box]
     return LEFT + place.column * COLUMN, TOP + place.row * ROW
 
 
 def line(source: str, target: str) -> str:
-    """An arrow from the lower edge of a box to the upper edge of another."""
+    """Returns an arrow from the lower edge of a box to the upper edge of another box, as SVG."""
     (x1, y1), (x2, y2) = corner(source), corner(target)
     lean = max(-0.35, min(0.35, (x2 - x1) / COLUMN / 4)) * WIDTH
     start, end = x1 + WIDTH / 2 + lean, x2 + WIDTH / 2 - lean / 2
@@ -184,7 +184,7 @@ def line(source: str, target: str) -> str:
 
 
 def box(name: str, x: float, y: float, width: float, text: str) -> str:
-    """A box with a folder's name and what it is for."""
+    """Returns a box with a folder's name and purpose, as SVG."""
     kind = "c" if name.startswith("csrc/") else "python"
     middle = x + width / 2
     return (
@@ -208,20 +208,20 @@ line { stroke: #999999 } #tip path { fill: #999999 } }
 
 
 def picture() -> str:
-    """The whole SVG."""
+    """Returns the complete SVG."""
     width = 2 * LEFT + WIDTH + COLUMN * max(place.column for place in PLACES.values())
     last = TOP + ROW * (1 + max(place.row for place in PLACES.values())) - (ROW - HEIGHT) / 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {last + ROW:.0f}">',
-        "<title>The folders of the sources: an arrow leads to what is included</title>",
+        "<title>The folders of the sources, with arrows to included folders</title>",
         f"<style>{STYLE}</style>",
         (
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8"'
             ' markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>'
         ),
         (
-            f'<text x="{width / 2:.0f}" y="24">An arrow leads to what is included or imported;'
-            " those that others imply are left out</text>"
+            f'<text x="{width / 2:.0f}" y="24">An arrow leads to an included or imported folder;'
+            " arrows that other arrows imply are left out</text>"
         ),
         *(line(source, target) for source, target in arrows(all_edges())),
         *(box(name, *corner(name), WIDTH, place.line) for name, place in PLACES.items()),
@@ -232,7 +232,7 @@ def picture() -> str:
 
 
 def main() -> None:
-    """Writes the picture, or says that it is stale."""
+    """Writes the picture. With --check, fails if the picture is stale."""
     if sys.argv[1:] == ["--check"]:
         if PICTURE.read_text("utf-8") != picture():
             raise SystemExit("docs/explanation/floors.svg is stale: run scripts/draw_floors.py")

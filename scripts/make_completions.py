@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the scripts by which bash, zsh and fish complete `zanon-net`, where each looks for them.
+"""Writes the completion scripts of `zanon-net` for bash, zsh and fish, in the places of each shell.
 
-Usage: python scripts/make_completions.py DIR   (as in /usr/share). setup.py calls it when it builds
-a wheel.
+Usage: python scripts/make_completions.py DIR   (such as /usr/share). setup.py calls it when it
+builds a wheel.
 """
 
 import sys

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes csrc/proto/hpack_tables.h from the tables of RFC 7541.
 
-python scripts/make_hpack_tables.py
+Usage: python scripts/make_hpack_tables.py
 
 Appendix B's Huffman code is canonical: within a length, codes are consecutive in the order of their
-symbols, and the first code of a length follows from the ones before. So the lengths say it all.
+symbols, and the first code of a length follows from the shorter codes. So the lengths define it.
 """
 
 from collections.abc import Iterable
@@ -90,7 +90,7 @@ www-authenticate
 
 
 def fill(items: Iterable[object], indent: str = "    ") -> str:
-    """Items and commas in lines of at most 100 characters."""
+    """Returns lines of at most 100 characters with items and commas."""
     lines, line = [], indent
     for item in items:
         piece = f"{item},"
@@ -102,7 +102,7 @@ def fill(items: Iterable[object], indent: str = "    ") -> str:
 
 
 def huffman() -> Iterable[str]:
-    """Codes by length, and symbols in the order of their codes."""
+    """Yields the codes by length, and the symbols in the order of their codes."""
     bits = [int(word) for word in CODE_BITS.split()]
     counts = [bits.count(length) for length in range(max(bits) + 1)]
     symbols = sorted(range(len(bits)), key=lambda symbol: (bits[symbol], symbol))
@@ -117,7 +117,7 @@ def huffman() -> Iterable[str]:
 
 
 def fields() -> Iterable[str]:
-    """The static table."""
+    """Yields the static table."""
     yield "/* Index 1 is the first. */"
     yield "static const struct {"
     yield "    const char *name, *value;"
@@ -130,7 +130,7 @@ def fields() -> Iterable[str]:
 
 
 def header() -> str:
-    """The whole file."""
+    """Returns the complete file."""
     lines = [
         "/* SPDX-FileCopyrightText: The zanon_net authors */",
         "/* SPDX-License-Identifier: Apache-2.0 */",

@@ -22,13 +22,13 @@ VERBATIM = "\b"  # click's mark: the paragraph keeps its lines
 
 
 def escape(text: str) -> str:
-    """Text in which troff finds no command: neither a backslash nor a dot that begins a line."""
+    """Escapes backslashes and dots at line starts, so that troff finds no command in the text."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^(?=[.'])", r"\\&", text, flags=re.MULTILINE)
 
 
 def paragraphs(text: str) -> str:
-    """Help as troff: paragraphs are filled, but for those that click does not fill either."""
+    """Returns a help text as troff. Paragraphs are filled, except verbatim paragraphs of click."""
     parts = []
     for paragraph in re.split(r"\n\s*\n", cleandoc(text).strip()):
         if paragraph.startswith(VERBATIM):
@@ -40,12 +40,12 @@ def paragraphs(text: str) -> str:
 
 
 def name_of(ctx: click.Context) -> str:
-    """The name of a command's page."""
+    """Returns the name of a command's page."""
     return ctx.command_path.replace(" ", "-")
 
 
 def man_page(ctx: click.Context) -> str:
-    """The page of one command."""
+    """Returns the man page of one command."""
     command = ctx.command
     page = ManPage(ctx.command_path)
     page.version = __version__
@@ -68,7 +68,7 @@ def man_page(ctx: click.Context) -> str:
 def contexts(
     command: click.Command, parent: click.Context | None = None
 ) -> Iterator[click.Context]:
-    """A context for a command and for each command below it."""
+    """Yields a context for a command and for each of its subcommands."""
     word = command.name if parent else COMMAND
     ctx = click.Context(command, parent, word, **command.context_settings)
     yield ctx

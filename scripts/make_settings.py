@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the settings for the documents and for the core, from zanon_net/config/schema.py.
 
-python scripts/make_settings.py
+Usage: python scripts/make_settings.py
 
-The tables of docs/reference/configuration.md, between its marks, and zanon_net/core/settings.pyx.
+It writes the tables of docs/reference/configuration.md, between two marks, and the file
+zanon_net/core/settings.pyx.
 """
 
 import json
@@ -48,7 +49,8 @@ FILLED = {
     "adaptive l": "config.{member}_l, config.{member}_way = {value}",
     "time unit": "config.{member} = TIME_UNITS.index({value})",
 }
-"""How the core's struct gets a setting, by its kind; core/convert.pyx has the functions."""
+"""Cython line that fills a member of the core's struct, for each kind of setting. core/convert.pyx
+has the functions."""
 CORE_HEAD = """\
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
@@ -103,12 +105,12 @@ def _default(row: Setting) -> str:
 
 
 def _values(row: Setting) -> str:
-    plain = row.type.number is int or row.type.unit == "bits"  # others name their unit themselves
+    plain = row.type.number is int or row.type.unit == "bits"  # other ranges include their unit
     return f"{row.type.range} {row.type.unit}" if plain else row.type.range
 
 
 def core_source() -> str:
-    """Cython that fills the structs of the core with settings."""
+    """Returns the Cython source that fills the structs of the core with settings."""
     return CORE_HEAD + "\n".join(_fill(command, struct) for command, struct in STRUCTS.items())
 
 
@@ -130,7 +132,7 @@ def _assignment(row: Setting) -> str:
 
 
 def page_with_tables(text: str) -> str:
-    """The page, its tables replaced."""
+    """Returns the page with new tables."""
     before, begin, rest = text.partition(BEGIN)
     _old, end, after = rest.partition(END)
     if not begin or not end:

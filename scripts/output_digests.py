@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of everything that a build writes, to prove that a change of the code changes no output.
+"""Prints digests of all output of a build, to prove that a change of the code changes no output.
 
     .venv/bin/python scripts/output_digests.py before.json ../shared/corpus pcaps build/bench
     (change the code, build)
     .venv/bin/python scripts/output_digests.py after.json ../shared/corpus pcaps build/bench
     .venv/bin/python scripts/output_digests.py --compare before.json after.json
 
-Each capture beneath the folders is run under one key with each option set of RUNS. The result maps
-"capture, run, file" to a SHA-256; manifests and the output of `inspect` are kept as they are, less
-the parts that differ from build to build, so that a difference can be read. Renamed counters
-compare by their old names.
+Each capture in the folders is run under one key with each option set of RUNS. The result maps
+"capture, run, file" to a SHA-256. Manifests and the output of `inspect` are kept as text, so that
+differences can be read. Parts that differ from build to build are removed. Renamed counters are
+compared by their old names.
 """
 
 import argparse
@@ -48,7 +48,7 @@ FILTERS = {
 
 
 def call(arguments: list[str]) -> tuple[int, str]:
-    """Exit code and standard output of the command."""
+    """Runs the command. Returns its exit code and standard output."""
     from zanon_net.cli import main
 
     raw = io.BytesIO()
@@ -61,8 +61,7 @@ def call(arguments: list[str]) -> tuple[int, str]:
 
 
 def neutral(value: Any, renamed: frozenset[str]) -> Any:
-    """A manifest without version and performance, and without renamed counters, whose old names
-    stand beside them."""
+    """Returns a manifest without version and performance, and with counters by their old names."""
     if isinstance(value, dict):
         dropped = {"version", "performance", *renamed}
         return {k: neutral(v, renamed) for k, v in value.items() if k not in dropped}
@@ -72,14 +71,14 @@ def neutral(value: Any, renamed: frozenset[str]) -> Any:
 
 
 def manifest_of(text: str | bytes) -> Any:
-    """A manifest's text as it is compared."""
+    """Returns the comparable form of a manifest's text."""
     from zanon_net import _core
 
     return neutral(json.loads(text), frozenset(getattr(_core, "STAT_ALIASES", {})))
 
 
 def content_of(path: Path) -> Any:
-    """The form in which an output file is compared: a digest, or the manifest itself."""
+    """Returns the comparable form of an output file: a digest, or the manifest itself."""
     data = path.read_bytes()
     if path.name == "manifest.json":
         return manifest_of(data)
@@ -97,7 +96,7 @@ def content_of(path: Path) -> Any:
 
 
 def filtered(folder: Path, observations: Path) -> dict[str, Any]:
-    """The digests of `filter`'s output on a run's observations."""
+    """Returns the digests of `filter`'s output for a run's observations."""
     found: dict[str, Any] = {}
     for name, options in FILTERS.items():
         code, text = call(
@@ -108,7 +107,7 @@ def filtered(folder: Path, observations: Path) -> dict[str, Any]:
 
 
 def key_of(folder: Path) -> list[str]:
-    """The option for a fixed key, whose file is made on the first call."""
+    """Returns the option for a fixed key. The first call makes the key file."""
     path = folder / "key"
     if not path.exists():
         path.write_bytes(base64.b64encode(bytes(range(7, 39))) + b"\n")
@@ -117,7 +116,7 @@ def key_of(folder: Path) -> list[str]:
 
 
 def digests(case: tuple[str, str]) -> tuple[str, dict[str, Any]]:
-    """The digests of one capture or folder, by run and file."""
+    """Returns the digests of one capture or folder, by run and file."""
     name, source = case
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as temporary:
@@ -142,7 +141,7 @@ def digests(case: tuple[str, str]) -> tuple[str, dict[str, Any]]:
 
 
 def cases(folders: list[Path]) -> list[tuple[str, str]]:
-    """(name, source) of each capture beneath the folders."""
+    """Returns (name, source) for each capture in the folders."""
     found = []
     for folder in folders:
         for path in sorted(folder.rglob("*")):
@@ -152,7 +151,7 @@ def cases(folders: list[Path]) -> list[tuple[str, str]]:
 
 
 def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
-    """Prints each difference; returns how many there are."""
+    """Prints each difference. Returns the number of differences."""
     different = 0
     for name in sorted(before.keys() | after.keys()):
         one, other = before.get(name, {}), after.get(name, {})
@@ -167,7 +166,7 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
 
 
 def lines_between(left: Any, right: Any) -> list[str]:
-    """The places where two values differ, a line each (at most ten)."""
+    """Returns one line for each place at which two values differ (at most ten)."""
     import difflib
 
     texts = [json.dumps(side, indent=1).splitlines() for side in (left, right)]

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logs of a capture by periods: flows-START.csv and names-START.jsonl in the working directory for
- * each period, START being its first second. A name is in them if z users of 10.0.0.0/8 share it.
+/* Writes the logs of a capture for each period to flows-START.csv and names-START.jsonl in the
+ * working directory. START is the first second of the period. A name is in the logs if z users of
+ * 10.0.0.0/8 share it.
  *   make lib && export PKG_CONFIG_PATH=build/lib/pkgconfig LD_LIBRARY_PATH=build/lib
  *   cc examples/c/flows.c $(pkg-config --cflags --libs zanon libpcap) -o flows
  *   ./flows 20 60 capture.pcap     or, with pseudonyms by a key: ./flows 20 60 capture.pcap key
@@ -19,7 +20,7 @@ static size_t count;
 static const zn_output outputs[] = {ZN_OUTPUT_CSV, ZN_OUTPUT_OBSERVATIONS};
 static const char *const names[] = {"flows-%lld.csv", "names-%lld.jsonl"};
 #define FILES (sizeof outputs / sizeof outputs[0])
-static FILE *files[FILES]; /* of the period that goes on; NULL before the first packet */
+static FILE *files[FILES]; /* files of the current period; NULL before the first packet */
 
 static void add(u_char *source, const struct pcap_pkthdr *header, const u_char *data)
 {
@@ -55,7 +56,7 @@ static int begin_files(const zn_engine *engine, int64_t start_ns)
     return good;
 }
 
-/* Writes what was put out, each period's lines to its files; 0 where one cannot be written. */
+/* Writes the finished lines of each period to its files. Returns 0 if a file cannot be written. */
 static int write_lines(zn_engine *engine)
 {
     int64_t start_ns;
@@ -97,7 +98,7 @@ int main(int argc, char **argv)
         good = rc == 0 && write_lines(engine);
         count = 0;
     }
-    do { /* the flows that are open, as many at a time as the outputs hold */
+    do { /* closes open flows, as many at a time as fit into the outputs */
         rc = rc < 0 ? rc : zn_engine_finish(engine, &error);
         good = rc >= 0 && good && write_lines(engine);
     } while (rc > 0 && good);

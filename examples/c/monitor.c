@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A passive monitor: prints each name that z users of 10.0.0.0/8 share, once it is released.
+/* Passive monitor that prints each name when it is released: z users of 10.0.0.0/8 share the name.
  *   make lib && export PKG_CONFIG_PATH=build/lib/pkgconfig LD_LIBRARY_PATH=build/lib
  *   cc examples/c/monitor.c $(pkg-config --cflags --libs zanon libpcap) -o monitor
  *   ./monitor 20 capture.pcap     or, with CAP_NET_RAW:     ./monitor 20 eth0 */

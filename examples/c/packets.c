@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A capture as anonymized packets, one by one: users are those of 10.0.0.0/8.
+/* Writes the packets of a capture, anonymized, one by one. Users are the hosts of 10.0.0.0/8.
  *   make lib && export PKG_CONFIG_PATH=build/lib/pkgconfig LD_LIBRARY_PATH=build/lib
  *   cc examples/c/packets.c $(pkg-config --cflags --libs zanon libpcap) -o packets
  *   ./packets 20 capture.pcap new.pcap     or, with pseudonyms by a key: ... new.pcap key
@@ -25,7 +25,7 @@ static void add(u_char *source, const struct pcap_pkthdr *header, const u_char *
     count++;
 }
 
-/* Writes the packets that have left; their bytes lie in the engine. */
+/* Writes the packets that have left the engine. The engine owns their bytes. */
 static void write_packets(zn_engine *engine, pcap_dumper_t *file)
 {
     zn_frame packets[BATCH];
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         write_packets(engine, file);
         count = 0;
     }
-    do { /* the packets that wait, as many at a time as the output holds */
+    do { /* takes delayed packets, as many at a time as fit into the output */
         rc = rc < 0 ? rc : zn_engine_finish(engine, &error);
         write_packets(engine, file);
     } while (rc > 0);

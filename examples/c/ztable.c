@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The z-table by itself: reads lines `t user attribute`, writes those that may be released.
+ * Standalone z-table. It reads lines `t user attribute` and writes the lines that may be released.
  *
  *   make lib
  *   export PKG_CONFIG_PATH=build/lib/pkgconfig LD_LIBRARY_PATH=build/lib
@@ -9,7 +9,7 @@
  *   ./ztable -z 3 -w 3600 < observations > released
  *
  * t: nanoseconds since the Unix epoch. user and attribute: any text without blanks.
- * -z Z: how many users must share an attribute (20). -w SECONDS: within what time (3600).
+ * -z Z: number of users that must share an attribute (20). -w SECONDS: window (3600).
  * A line of another form ends the program with exit code 1 and a message with the line's number.
  */
 #include <errno.h>
@@ -29,7 +29,7 @@ typedef struct field {
     size_t length;
 } field;
 
-/* Returns the text up to the next blank, without blanks before it, and moves *at behind it. */
+/* Skips blanks, returns the text up to the next blank, and moves *at to the end of the text. */
 static field next_field(const char **at)
 {
     static const char blanks[] = " \t\r\n";
@@ -39,7 +39,7 @@ static field next_field(const char **at)
     return f;
 }
 
-/* Returns the number from 0 to `most` that the whole field is, or -1. */
+/* Returns the number in the field, from 0 to `most`, or -1 if the field is not such a number. */
 static int64_t parse_number(field f, int64_t most)
 {
     char *end;
@@ -51,8 +51,8 @@ static int64_t parse_number(field f, int64_t most)
     return errno != 0 || end != f.start + f.length || number > most ? -1 : number;
 }
 
-/* Reads the observation in a line of n bytes that ends with a zero byte; false when there is
- * none. */
+/* Reads the observation in a line of n bytes that ends with a zero byte. Returns false if the line
+ * has no observation. */
 static bool parse_line(const char *line, size_t n, const zn_hash_key *key, zn_observation *out)
 {
     const char *at = line;
@@ -67,15 +67,15 @@ static bool parse_line(const char *line, size_t n, const zn_hash_key *key, zn_ob
     return out->t_ns >= 0;
 }
 
-/* The lines of a batch, one after the other, and their observations. */
+/* Lines of a batch, concatenated, and their observations. */
 typedef struct batch {
     char *text;
     size_t bytes, capacity;
-    size_t n, end[BATCH]; /* where each line ends in `text` */
+    size_t n, end[BATCH]; /* end of each line in `text` */
     zn_observation observations[BATCH];
 } batch;
 
-/* Adds a line of n bytes; false without memory. */
+/* Adds a line of n bytes. Returns false without memory. */
 static bool add_line(batch *b, const char *line, size_t n)
 {
     if (b->capacity - b->bytes < n) {
@@ -134,7 +134,7 @@ static int filter(zn_ztable *table, const zn_hash_key *key)
     return rc;
 }
 
-/* Reads z and the window from the command line; false when they are not numbers. */
+/* Reads z and the window from the command line. Returns false if they are not numbers. */
 static bool parse_options(int argc, char **argv, zn_ztable_config *config)
 {
     int64_t z = 20, seconds = 3600;
@@ -150,7 +150,7 @@ static bool parse_options(int argc, char **argv, zn_ztable_config *config)
     if (z < 0 || seconds < 0 || optind != argc)
         return false;
     *config = zn_ztable_default_config((uint32_t)z, seconds * ZN_NS_PER_S);
-    config->keep = config->z; /* the z latest users are enough to decide, and cost least */
+    config->keep = config->z; /* the z latest users are enough to decide, at the lowest cost */
     return true;
 }
 
