@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "build/build.h"
 
-#define MASKED_MIN 10u /* shorter ones have no place for a label before the suffix */
+#define MASKED_MIN 10u /* shorter names have no room for a label before the suffix */
 #define LABEL_MAX 63u
 
 void zn_build_masked_name(uint8_t *out, size_t n)

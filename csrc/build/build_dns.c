@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Zones are the parts of a message that a compression pointer may lead to, in their order: names as
- * they were built, and RDATA that was not. A name in the clear leads only to names in the clear, so
- * its text is known without a look at what is masked.
+ * Zones are the parts of a message to which a compression pointer may lead, in their order: names
+ * as they were built, and RDATA that was not built. A name in the clear leads only to names in the
+ * clear, so its text is known without the masked names.
  */
 #include "build/build_dns.h"
 
@@ -16,11 +16,11 @@
 #define RECORD_FIXED 10u /* type, class, TTL, RDLENGTH */
 #define OPTION_FIXED 4u  /* code, length */
 #define LABEL_MAX 63u
-#define LABELS_BYTES_MAX 254u /* of a name on the wire, without the root (RFC 1035 2.3.4) */
+#define LABELS_BYTES_MAX 254u /* bytes of a name on the wire, without the root (RFC 1035 2.3.4) */
 #define POINTER_BYTES 2u
 #define POINTER 0xc0u
-#define POINTERS_MAX 32u /* that one name leads through; servers use one or two */
-#define ZONES_MAX (2u * ZN_BUILD_DNS_PARTS_MAX) /* a record's, and its RDATA */
+#define POINTERS_MAX 32u /* most pointers of one name; servers use one or two */
+#define ZONES_MAX (2u * ZN_BUILD_DNS_PARTS_MAX) /* the name and the RDATA of each record */
 #define TYPE_PRIVATE 65280u
 
 enum { TYPE_A = 1, TYPE_CNAME = 5, TYPE_AAAA = 28, TYPE_OPT = 41, CLASS_IN = 1 };
@@ -29,16 +29,16 @@ typedef enum zone_kind { ZONE_CLEAR, ZONE_MASKED, ZONE_ZEROED } zone_kind;
 
 typedef struct zone {
     uint16_t from, to; /* offsets in the message */
-    uint16_t target;   /* of pointers to a masked name */
+    uint16_t target;   /* target of pointers to a masked name */
     uint8_t kind;      /* zone_kind */
 } zone;
 
 typedef struct dns_name {
-    size_t at, end; /* offsets in the message */
-    size_t bytes; /* of its labels, those that its pointer leads to too, as far as they are known */
-    bool known;   /* all of its text is */
-    bool pointer; /* it ends in one */
-    bool joins_masked; /* which leads to the masked name at joins_at */
+    size_t at, end;    /* offsets in the message */
+    size_t bytes;      /* known bytes of its labels, including the labels behind its pointer */
+    bool known;        /* true if all of its text is known */
+    bool pointer;      /* true if it ends in a pointer */
+    bool joins_masked; /* the pointer leads to the masked name at joins_at */
     uint16_t joins_at;
     uint8_t n, text[ZN_DNS_NAME_MAX]; /* lower case, without a final dot */
 } dns_name;
@@ -47,7 +47,7 @@ typedef struct dns_builder {
     zn_span message;
     const zn_build_dns_choice *choice;
     uint8_t *out;
-    uint16_t root; /* the offset of the root after the first question's name */
+    uint16_t root; /* offset of the root after the first question's name */
     dns_name question;
     size_t zones;
     zone zone[ZONES_MAX];
@@ -59,7 +59,7 @@ static void put_be16(uint8_t *out, unsigned value)
     out[1] = (uint8_t)value;
 }
 
-/* Writes a part of the message as it is. */
+/* Copies a part of the message. */
 static void put_same(const dns_builder *b, zn_span part)
 {
     if (part.n != 0)
@@ -76,7 +76,7 @@ static bool add_zone(dns_builder *b, size_t from, size_t to, zone_kind kind, uin
     return true;
 }
 
-/* The zone that an offset lies in, or NULL. */
+/* Returns the zone in which an offset lies, or NULL. */
 static const zone *zone_of(const dns_builder *b, uint16_t at)
 {
     size_t low = 0, high = b->zones; /* the first zone beyond `at` is in low..high */
@@ -92,7 +92,7 @@ static const zone *zone_of(const dns_builder *b, uint16_t at)
 
 /* ---- reading names --------------------------------------------------------------------------- */
 
-/* Appends a label; false when the name gets too long. */
+/* Appends a label. Returns false if the name gets too long. */
 static bool append_label(dns_name *name, zn_span label)
 {
     zn_cursor c = zn_cursor_over_span(label, true);
@@ -103,13 +103,13 @@ static bool append_label(dns_name *name, zn_span label)
         name->text[name->n++] = '.';
     while (zn_cursor_left(&c) > 0) {
         uint8_t byte = zn_ascii_lower(zn_cursor_u8(&c));
-        name->known &= byte != '.'; /* the label's text would be two labels' */
+        name->known &= byte != '.'; /* the text would be that of two labels */
         name->text[name->n++] = byte;
     }
     return true;
 }
 
-/* Appends labels up to the root or to a pointer, which is then taken too. */
+/* Appends labels up to the root or through a pointer. */
 static bool append_labels(zn_cursor *c, dns_name *name, bool *pointer, uint16_t *target)
 {
     for (;;) {
@@ -128,7 +128,7 @@ static bool append_labels(zn_cursor *c, dns_name *name, bool *pointer, uint16_t 
     }
 }
 
-/* Passes over the labels in the next n bytes; false when no label ends there. */
+/* Skips the labels in the next n bytes. Returns false if no label ends there. */
 static bool skip_labels(zn_cursor *c, size_t n)
 {
     while (n > 0) {
@@ -141,8 +141,8 @@ static bool skip_labels(zn_cursor *c, size_t n)
     return zn_cursor_ok(c);
 }
 
-/* Appends what a pointer leads to; false when that is neither a name nor RDATA that was not built.
- * Each zone is before the one that leads to it, so this ends. */
+/* Appends the target of a pointer. Returns false if the target is neither a name nor RDATA that was
+ * not built. The loop ends because each zone leads to an earlier zone only. */
 static bool follow_pointer(const dns_builder *b, uint16_t target, dns_name *name)
 {
     bool pointer = true;
@@ -165,7 +165,7 @@ static bool follow_pointer(const dns_builder *b, uint16_t target, dns_name *name
     return !pointer;
 }
 
-/* Reads a name at the cursor, which is over the message. */
+/* Reads a name at the cursor, which covers the message. */
 static bool read_name(const dns_builder *b, zn_cursor *c, dns_name *name)
 {
     uint16_t target = 0;
@@ -191,7 +191,7 @@ static zn_span text_of(const dns_name *name)
 static bool may_show(const dns_builder *b, const dns_name *name)
 {
     const zn_build_dns_choice *choice = b->choice;
-    if (!name->known || name->n == 0) /* the root says nothing */
+    if (!name->known || name->n == 0) /* the root discloses nothing */
         return name->known;
     if (!zn_build_name_allowed(text_of(name)))
         return false;
@@ -200,12 +200,12 @@ static bool may_show(const dns_builder *b, const dns_name *name)
     return choice->shared != NULL && choice->shared(choice->context, text_of(name));
 }
 
-/* Fills n >= 2 bytes with labels of 'x'. */
+/* Fills n bytes, 2 or more, with labels of 'x'. */
 static void put_labels_of_x(uint8_t *out, size_t n)
 {
     while (n > 0) {
         size_t length = n - 1 < LABEL_MAX ? n - 1 : LABEL_MAX;
-        if (n - 1 - length == 1) /* one byte is no label */
+        if (n - 1 - length == 1) /* one byte is too short for a label */
             length--;
         *out++ = (uint8_t)length;
         memset(out, 'x', length);
@@ -263,7 +263,7 @@ static bool put_questions(dns_builder *b, zn_cursor *c, unsigned questions)
     return zn_cursor_ok(c);
 }
 
-/* The address of an A or AAAA record. */
+/* Writes the address of an A or AAAA record. */
 static void put_address(const dns_builder *b, zn_span data)
 {
     uint8_t *out = b->out + zn_span_offset(b->message, data);
@@ -280,13 +280,13 @@ static void put_address(const dns_builder *b, zn_span data)
         memcpy(out, mapped.byte + (sizeof mapped.byte - data.n), data.n);
 }
 
-/* The codes of IANA's registry that say nothing of one device or network by themselves. */
+/* Registered codes (IANA) that do not identify a device or a network. */
 static bool is_registered_option(uint16_t code)
 {
     return (code >= 1 && code <= 3) || (code >= 5 && code <= 19);
 }
 
-/* The options of an OPT record. */
+/* Writes the options of an OPT record. */
 static bool put_options(const dns_builder *b, zn_span data)
 {
     zn_cursor c = zn_cursor_over_span(data, true);
@@ -300,7 +300,7 @@ static bool put_options(const dns_builder *b, zn_span data)
     return zn_cursor_ok(&c);
 }
 
-/* The name of a CNAME record, which fills its RDATA. The cursor is at that. */
+/* Writes the name in the RDATA of a CNAME record, at the cursor. */
 static bool put_cname(dns_builder *b, zn_cursor c, size_t bytes)
 {
     dns_name name;

@@ -6,10 +6,10 @@
 
 #define RECORD_HEADER_BYTES 13u
 #define FRAGMENT_HEADER_BYTES 12u
-#define SEQUENCE_AT 9u /* the last two bytes of a record's sequence number */
+#define SEQUENCE_AT 9u /* offset of the last two bytes of a record's sequence number */
 #define LENGTH_AT 11u
 
-/* Returns the hello that the fragment is of, NULL: none. */
+/* Returns the hello of the fragment, or NULL. */
 static const zn_build_dtls_hello *hello_of(const zn_dtls_fragment *part,
                                            const zn_build_dtls_hello *hellos, size_t n)
 {
@@ -41,13 +41,13 @@ bool zn_build_dtls_datagram(zn_span datagram, const zn_build_dtls_hello *hellos,
 {
     zn_dtls_reader reader = zn_dtls_read(datagram, true);
     zn_dtls_fragment part;
-    size_t record_end = 0, at = 0; /* of the record that was entered; of what was written */
+    size_t record_end = 0, at = 0; /* end of the entered record; end of the written bytes */
     while (zn_dtls_next_fragment(&reader, &part) == ZN_DONE) {
         const zn_build_dtls_hello *hello = hello_of(&part, hellos, n);
         bool enters = at == record_end;
         size_t start = at + (enters ? RECORD_HEADER_BYTES : 0);
         size_t end = zn_span_offset(datagram, part.bytes) + part.bytes.n;
-        /* Other records may lie before this one; an empty fragment says not where it lies. */
+        /* Other records may lie before this fragment. The place of an empty fragment is unknown. */
         if (hello == NULL || part.bytes.n == 0 ||
             end != start + FRAGMENT_HEADER_BYTES + part.bytes.n)
             break;

@@ -4,8 +4,8 @@
 
 #include <endian.h>
 
-#define V4_ADDRESS 12u /* where the bytes of an IPv4 address start in a zn_addr */
-#define NONE 0u        /* no header of this kind can come here */
+#define V4_ADDRESS 12u /* offset of an IPv4 address in a zn_addr */
+#define NONE 0u        /* this kind of header cannot come here */
 
 enum {
     ETHERTYPE_IPV4 = 0x0800,
@@ -17,14 +17,14 @@ enum {
 };
 enum { GRE_KEY = 0x2000, VXLAN_NETWORK = 0x08, VXLAN_NEXT = 0x04, LISP_INSTANCE = 0x08 };
 
-/* ---- what a header announces ----------------------------------------------------------------- */
+/* ---- announced headers ----------------------------------------------------------------------- */
 
 static bool is_v6(const zn_build_layer *l)
 {
     return (l->flags & ZN_BUILD_LAYER_V6) != 0;
 }
 
-/* The EtherType of a header. */
+/* Returns the EtherType of a header. */
 static uint32_t ethertype(const zn_build_layer *next)
 {
     switch ((zn_layer_kind)next->kind) {
@@ -45,7 +45,7 @@ static uint32_t ethertype(const zn_build_layer *next)
     }
 }
 
-/* IP's number of a protocol. */
+/* Returns the IP protocol number of a header. */
 static uint32_t ip_protocol(const zn_build_layer *next)
 {
     switch ((zn_layer_kind)next->kind) {
@@ -73,7 +73,7 @@ static uint32_t ppp_protocol(const zn_build_layer *next)
     return next->kind == ZN_LAYER_MPLS ? 0x0281 : NONE;
 }
 
-/* The next protocol of VXLAN, or 1 for all that can come without such. */
+/* Returns the next protocol of VXLAN, or 1 for headers that need no next protocol. */
 static uint32_t vxlan_next(const zn_build_layer *before, const zn_build_layer *next)
 {
     if ((before->flags & ZN_BUILD_LAYER_NEXT) == 0)
@@ -107,8 +107,8 @@ static bool follows_udp(zn_layer_kind next)
     }
 }
 
-/* The number by which a header announces the next one; where it does so without a number, 1. NONE:
- * that cannot come there. */
+/* Returns the number by which a header announces the next header, or 1 if it has no such number.
+ * Returns NONE if the next header cannot come there. */
 static uint32_t announce(const zn_build_layer *before, const zn_build_layer *next)
 {
     zn_layer_kind kind = (zn_layer_kind)next->kind;
@@ -213,7 +213,7 @@ static uint8_t *put_be32(uint8_t *at, uint32_t value)
     return at + sizeof big;
 }
 
-/* Writes an address as its IP version has it. */
+/* Writes the bytes of an address in its IP version. */
 static uint8_t *put_address(uint8_t *at, const zn_addr *a, bool v6)
 {
     size_t from = v6 ? 0 : V4_ADDRESS, n = sizeof a->byte - from;
@@ -228,7 +228,8 @@ static uint8_t *put_ethernet(uint8_t *at, const zn_build_headers *h, uint32_t ty
     return put_be16(at + 2 * ZN_BUILD_MAC_BYTES, type);
 }
 
-/* `next`: the number of the protocol in it; `bytes`: of that. */
+/* Writes an IP header with a payload of `bytes` bytes. next is the protocol number of the
+ * payload. */
 static uint8_t *put_ip(uint8_t *at, const zn_build_layer *l, const zn_addr ends[2], uint32_t next,
                        uint32_t bytes)
 {
@@ -253,7 +254,7 @@ static uint8_t *put_ip(uint8_t *at, const zn_build_layer *l, const zn_addr ends[
     return at;
 }
 
-/* Writes a header with an identifier, which announces `next` and has `bytes` after it. */
+/* Writes a header with an identifier, which announces `next` and is followed by `bytes` bytes. */
 static uint8_t *put_tunnel(uint8_t *at, const zn_build_layer *l, uint32_t next, uint32_t bytes)
 {
     bool has_id = (l->flags & ZN_BUILD_LAYER_HAS_ID) != 0;
@@ -270,7 +271,7 @@ static uint8_t *put_tunnel(uint8_t *at, const zn_build_layer *l, uint32_t next, 
         at = put_be32(at, next);
         return put_be32(at, l->id << 8);
     case ZN_LAYER_GTP:
-        at = put_be16(at, 0x30ff); /* version 1, a user's packet */
+        at = put_be16(at, 0x30ff); /* version 1, packet of a user */
         at = put_be16(at, bytes);
         return put_be32(at, l->id);
     case ZN_LAYER_L2TP:
@@ -285,7 +286,7 @@ static uint8_t *put_tunnel(uint8_t *at, const zn_build_layer *l, uint32_t next, 
     }
 }
 
-/* Writes a header that announces `next` and has `bytes` after it. */
+/* Writes a header that announces `next` and is followed by `bytes` bytes. */
 static uint8_t *put_layer(uint8_t *at, const zn_build_layer *l, const zn_build_headers *h,
                           uint32_t next, uint32_t bytes)
 {
@@ -300,7 +301,7 @@ static uint8_t *put_layer(uint8_t *at, const zn_build_layer *l, const zn_build_h
     case ZN_LAYER_CONTROL:
         return put_be32(at, 0); /* no sequence number */
     case ZN_LAYER_PPPOE:
-        at = put_be16(at, 0x1100); /* version 1, type 1, a session's data */
+        at = put_be16(at, 0x1100); /* version 1, type 1, data of a session */
         at = put_be16(at, l->number);
         return put_be16(at, bytes);
     case ZN_LAYER_PPP:
@@ -318,14 +319,15 @@ static uint8_t *put_layer(uint8_t *at, const zn_build_layer *l, const zn_build_h
     }
 }
 
-/* A UDP header whose checksum is not written yet. */
+/* UDP header whose checksum is not written yet. */
 typedef struct open_udp {
     uint8_t *at;
-    const zn_addr *ends; /* of the IP header before it */
+    const zn_addr *ends; /* addresses of the IP header before it */
     bool v6;
 } open_udp;
 
-/* Writes the checksum of a datagram whose headers reach to `end`; sum: of the payload after it. */
+/* Writes the checksum of a datagram whose headers end at `end`. sum is the sum of the payload
+ * behind them. */
 static void close_udp(const open_udp *udp, const uint8_t *end, uint32_t sum)
 {
     uint16_t bytes, checksum;
@@ -335,7 +337,7 @@ static void close_udp(const open_udp *udp, const uint8_t *end, uint32_t sum)
         sum = zn_build_sum(sum, udp->ends[i].byte + from, sizeof udp->ends[i].byte - from);
     sum = zn_build_sum(sum + ZN_PROTO_UDP + be16toh(bytes), udp->at, (size_t)(end - udp->at));
     checksum = zn_build_checksum(sum);
-    (void)put_be16(udp->at + 6, checksum == 0 ? 0xffff : checksum); /* 0: none (RFC 768) */
+    (void)put_be16(udp->at + 6, checksum == 0 ? 0xffff : checksum); /* 0: no sum (RFC 768) */
 }
 
 void zn_build_encapsulation_put(const zn_build_encapsulation *e, const zn_build_headers *h,
@@ -363,6 +365,6 @@ void zn_build_encapsulation_put(const zn_build_encapsulation *e, const zn_build_
             udp[udps++] = (open_udp){out, ends - 2, is_v6(l - 1)};
         out = put_layer(out, l, h, number, bytes);
     }
-    while (udps-- != 0) /* an outer one is over the checksums in it */
+    while (udps-- != 0) /* an outer checksum covers the inner checksums */
         close_udp(&udp[udps], headers_end, sum);
 }

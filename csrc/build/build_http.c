@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines and fields are taken apart exactly as proto/http.c reads them, so that it reads the same
- * from what is built: the same body, and the same host or a masked one.
+ * Lines and fields are split exactly as proto/http.c splits them. So proto/http.c reads the same
+ * body from the built head, and the same host or its mask.
  */
 #include "build/build_http.h"
 
@@ -11,7 +11,7 @@
 #include "proto/http.h"
 
 #define VERSION_BYTES 8u      /* "HTTP/1." and a digit */
-#define LENGTH_DIGITS_MAX 18u /* of a Content-Length behind zeros, as proto/http.c reads it */
+#define LENGTH_DIGITS_MAX 18u /* most digits of a Content-Length behind zeros, as in proto/http.c */
 #define PORT_DIGITS_MAX 5u
 #define STATUS_DIGITS 3u
 
@@ -26,7 +26,7 @@ typedef struct known_text {
 static const known_text schemes[] = {TEXT("http"), TEXT("https"), TEXT("ws"), TEXT("wss"),
                                      TEXT("ftp")};
 
-/* The fields that are written, in this order. */
+/* Fields that are written, in this order. */
 static const known_text host_field = TEXT("Host"), length_field = TEXT("Content-Length"),
                         coding_field = TEXT("Transfer-Encoding"), upgrade_field = TEXT("Upgrade"),
                         padding_field = TEXT("X-Padding"), chunked = TEXT("chunked");
@@ -98,12 +98,12 @@ static const struct {
     {511, TEXT("Network Authentication Required")},
 };
 
-/* A head that is read, and what is built of it at the same offsets. */
+/* Head that is read, and the built head with the same offsets. */
 typedef struct head_builder {
     zn_span head;
     uint8_t *out;
-    zn_span host;    /* of a request, with its port: what may be released, or the message's name */
-    bool host_clear; /* it may be written */
+    zn_span host;    /* host of a request with its port */
+    bool host_clear; /* the host may be written */
 } head_builder;
 
 static zn_span text_span(known_text known)
@@ -151,7 +151,7 @@ static void put_host(const head_builder *b, zn_span host)
         write_host(b, host, b->out + zn_span_offset(b->head, host));
 }
 
-/* One of the known texts in lower case, or 'x'. */
+/* Writes one of the known texts in lower case, or 'x'. */
 static void put_known(const head_builder *b, zn_span part, const known_text *known, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -164,20 +164,20 @@ static void put_known(const head_builder *b, zn_span part, const known_text *kno
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* The fields of a head that are written, and the bytes of all its fields. */
+/* Fields of a head that are written, and the range of all its fields. */
 typedef struct head_fields {
-    size_t from, end; /* offsets in the head: of the first field, and behind the last */
+    size_t from, end; /* offsets in the head of the first field and behind the last field */
     bool has_host, has_length, has_upgrade, is_chunked;
-    bool frames;    /* a field says where the body ends, or should */
+    bool frames;    /* true if a field sets, or should set, the end of the body */
     zn_span host;   /* value of the first Host field */
-    zn_span length; /* digits of Content-Length; empty: a reader finds no length there */
+    zn_span length; /* digits of Content-Length; empty: a reader finds no length */
 } head_fields;
 
-/* Returns whether proto/http.c reads the value as a length. */
+/* Returns true if proto/http.c reads the value as a length. */
 static bool is_length(zn_span value)
 {
     zn_cursor c = zn_cursor_over_span(value, true);
-    size_t digits = 0; /* behind zeros */
+    size_t digits = 0; /* digits behind zeros */
     while (zn_cursor_left(&c) > 0) {
         uint8_t byte = zn_cursor_u8(&c);
         if (byte < '0' || byte > '9')
@@ -187,7 +187,7 @@ static bool is_length(zn_span value)
     return value.n != 0 && digits <= LENGTH_DIGITS_MAX;
 }
 
-/* Returns the digits without zeros in front of them. */
+/* Returns the digits without leading zeros. */
 static zn_span without_zeros(zn_span digits)
 {
     while (digits.n > 1 && zn_ascii_first(digits) == '0')
@@ -195,7 +195,7 @@ static zn_span without_zeros(zn_span digits)
     return digits;
 }
 
-/* Returns whether the last coding of a list is chunked. */
+/* Returns true if the last coding of a list is chunked. */
 static bool ends_chunked(zn_span value)
 {
     zn_cursor c = zn_cursor_over_span(value, true);
@@ -232,10 +232,10 @@ static void read_field(zn_span line, head_fields *fields)
 /* Form of the fields: a blank before the value and CRLF behind it, or as short as possible. */
 typedef struct field_writer {
     const head_builder *b;
-    uint8_t *at; /* NULL: bytes are counted only */
+    uint8_t *at; /* NULL: bytes are only counted */
     size_t n;    /* bytes so far */
     bool wide;
-    bool blank; /* there is one more byte for the first field */
+    bool blank; /* true if there is one more byte for the first field */
 } field_writer;
 
 static void write_text(field_writer *w, const char *text, size_t n)
@@ -282,7 +282,7 @@ static void write_fields(field_writer *w, const head_fields *fields)
     }
 }
 
-/* Writes one field of n bytes, 2 or more, that replaces all others. */
+/* Writes one field of n bytes, 2 or more, which replaces all other fields. */
 static void write_padding(uint8_t *out, size_t n)
 {
     size_t named = padding_field.n + 2;
@@ -297,8 +297,8 @@ static void write_padding(uint8_t *out, size_t n)
     out[n - 2] = '\r';
 }
 
-/* Writes the fields into the bytes that all fields had. The result depends on nothing but those
- * fields and the number of bytes. */
+/* Writes the fields into the bytes that all fields had. The result depends only on these fields and
+ * on the number of bytes. */
 static void put_fields(const head_builder *b, const head_fields *fields)
 {
     field_writer w = {.b = b, .wide = true};
@@ -309,7 +309,7 @@ static void put_fields(const head_builder *b, const head_fields *fields)
         w = (field_writer){.b = b};
         write_fields(&w, fields);
     }
-    if (w.n > room) /* never: each field was there, with as many bytes */
+    if (w.n > room) /* never: the head had each field with at least as many bytes */
         return;
     w = (field_writer){.b = b, .at = out, .wide = w.wide, .blank = w.n + 1 == room};
     write_fields(&w, fields);
@@ -319,7 +319,7 @@ static void put_fields(const head_builder *b, const head_fields *fields)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Takes a line, and writes its end; false when that is not there. */
+/* Takes a line and writes its end. Returns false if the line has no end. */
 static bool take_line(const head_builder *b, zn_cursor *c, zn_span *line)
 {
     zn_span rest, end;
@@ -332,7 +332,7 @@ static bool take_line(const head_builder *b, zn_cursor *c, zn_span *line)
     return true;
 }
 
-/* Reads the fields up to the empty line, whose end is written, or to the last whole line. */
+/* Reads the fields up to the empty line, whose end it writes, or up to the last whole line. */
 static head_fields take_fields(const head_builder *b, zn_cursor *c)
 {
     head_fields fields = {.host = {b->head.p, 0}, .length = {b->head.p, 0}};
@@ -352,7 +352,7 @@ static head_fields take_fields(const head_builder *b, zn_cursor *c)
     }
 }
 
-/* The span without blanks at its end. */
+/* Returns the span without blanks at its end. */
 static zn_span trim_end(zn_span s)
 {
     while (s.n != 0 && zn_ascii_is_blank(zn_ascii_first(zn_span_after(s, s.n - 1))))
@@ -360,14 +360,14 @@ static zn_span trim_end(zn_span s)
     return s;
 }
 
-/* A path, or a query without one. */
+/* Writes a path, or a query without a path. */
 static void put_path(const head_builder *b, zn_span path)
 {
     put_byte(b, path, 'x');
     put_byte(b, zn_span_first(path, 1), '/');
 }
 
-/* The target, which has the request's host in it or not. */
+/* Writes the target, with or without the request's host in it. */
 static void put_target(const head_builder *b, zn_span target)
 {
     size_t at = zn_span_offset(target, b->host);
@@ -377,7 +377,7 @@ static void put_target(const head_builder *b, zn_span target)
         return;
     }
     start = zn_span_first(target, at);
-    if (at != 0) { /* what is neither a scheme nor an authority is user information */
+    if (at != 0) { /* text that is neither scheme nor authority is user information */
         size_t colon = zn_span_find(start, ':');
         zn_cursor c = zn_cursor_over_span(zn_span_after(start, colon), true);
         zn_span separator = zn_cursor_take(&c, 3), scheme = zn_span_first(start, colon);
@@ -395,7 +395,7 @@ static void put_target(const head_builder *b, zn_span target)
     put_path(b, zn_span_after(target, at + b->host.n));
 }
 
-/* A request line, as proto/http.c has split it. */
+/* Writes a request line that proto/http.c has split. */
 static void put_request_line(const head_builder *b, zn_span line)
 {
     zn_span all = trim_end(line), before, target;
@@ -412,7 +412,7 @@ static void put_request_line(const head_builder *b, zn_span line)
     put_target(b, target);
 }
 
-/* Returns whether the request's host may be written: a name, with or without a port. */
+/* Returns true if the request's host may be written: a name, with or without a port. */
 static bool is_name(zn_span host)
 {
     size_t colon = zn_span_find(host, ':');
@@ -427,7 +427,7 @@ static bool is_name(zn_span host)
     return zn_build_name_allowed(zn_span_first(host, colon));
 }
 
-/* Returns whether a whole line is there that is not empty. */
+/* Returns true if there is a whole line that is not empty. */
 static bool has_line(zn_span head)
 {
     zn_cursor c = zn_cursor_over_span(head, false);
@@ -438,8 +438,8 @@ static bool has_line(zn_span head)
     return false;
 }
 
-/* Sets the fields by what proto/http.c read of the request, so that it reads the same body again.
- * An unknown length is written as an empty value. */
+/* Sets the fields after the request that proto/http.c read, so that proto/http.c reads the same
+ * body again. An unknown length is written as an empty value. */
 static void set_body(const zn_http_request *request, head_fields *fields)
 {
     fields->is_chunked = request->chunked;
@@ -477,7 +477,7 @@ bool zn_build_http_request(zn_span head, const zn_build_choice *choice, uint8_t 
 
 /* ---- responses ------------------------------------------------------------------------------- */
 
-/* The status line (RFC 9112 4); false when the line is none. */
+/* Writes the status line (RFC 9112 4). Returns false if the line is malformed. */
 static bool put_status_line(const head_builder *b, zn_span line)
 {
     zn_cursor c = zn_cursor_over_span(line, true);

@@ -5,12 +5,12 @@
 #include "util/checksum.h"
 
 #define TCP_HEADER_BYTES 20
-#define TCP_HEADER_WORDS 0x50 /* the header's length, without options */
-/* Bytes after these are zeros in every message. */
+#define TCP_HEADER_WORDS 0x50 /* length of the header without options */
+/* Bytes behind these are zeros in every message. */
 #define BUILT_MAX (ZN_ICMP_HEADER_BYTES + ZN_ICMP_V6_HEADER + TCP_HEADER_BYTES)
 
 enum { CHECKSUM_V4 = 10, CHECKSUM_ICMP = 2, CHECKSUM_UDP = 6, CHECKSUM_TCP = 16 };
-enum { FRAGMENT_DONT = 0x40, FRAGMENT_MORE = 0x20 }; /* of the first byte */
+enum { FRAGMENT_DONT = 0x40, FRAGMENT_MORE = 0x20 }; /* flags in the first byte */
 
 static void put_be16(uint8_t *out, uint16_t value)
 {
@@ -24,7 +24,7 @@ static void put_be32(uint8_t *out, uint32_t value)
     memcpy(out, &value, sizeof value);
 }
 
-/* The bytes of an address in its IP version. */
+/* Returns the bytes of an address in its IP version. */
 static zn_span addr_bytes(const zn_addr *addr, bool v6)
 {
     return zn_span_after(zn_addr_span(addr), v6 ? 0 : 12);
@@ -36,7 +36,7 @@ static void put_addr(uint8_t *out, const zn_addr *addr, bool v6)
     memcpy(out, bytes.p, bytes.n);
 }
 
-/* The sum of a pseudo-header (RFC 9293 3.1, RFC 8200 8.1). n: bytes of the message. */
+/* Returns the sum of a pseudo-header (RFC 9293 3.1, RFC 8200 8.1) for a message of n bytes. */
 static uint64_t pseudo_header(const zn_addr *src, const zn_addr *dst, bool v6, uint32_t n,
                               uint8_t protocol)
 {
@@ -72,7 +72,7 @@ static void put_header_v6(const zn_icmp_quote *in, const zn_build_icmp_quote *as
     put_addr(out + 24, &as->dst, true);
 }
 
-/* Builds `n` bytes of a transport, at least ZN_ICMP_QUOTED_BYTES. */
+/* Builds n bytes of a transport header, ZN_ICMP_QUOTED_BYTES or more. */
 static void put_transport(const zn_icmp_quote *in, const zn_build_icmp_quote *as, size_t n, bool v6,
                           uint8_t *out)
 {

@@ -9,12 +9,13 @@
 #define V4_VERSION_AND_LENGTH 0x45u
 #define V4_DONT_FRAGMENT 0x4000u
 #define V4_MORE_FRAGMENTS 0x2000u
-#define V6_FRAGMENT 44u /* an extension header, RFC 8200 4.5 */
+#define V6_FRAGMENT 44u /* extension header, RFC 8200 4.5 */
 #define V6_MORE_FRAGMENTS 1u
-#define V4_ADDRESS 12u /* where the bytes of an IPv4 address start in a zn_addr */
+#define V4_ADDRESS 12u /* offset of an IPv4 address in a zn_addr */
 
-/* Where the next field goes, and the sum of 16-bit words since the last checksum began. Values are
- * summed as they are written: to read fields back from memory so soon makes the processor wait. */
+/* Place of the next field, and the sum of 16-bit words since the last checksum began. Values are
+ * summed as they are written, because the processor would wait for bytes that it reads back so
+ * soon. */
 typedef struct writer {
     uint8_t *at;
     uint64_t sum;
@@ -33,10 +34,10 @@ static void put_be32(writer *w, uint32_t value)
     uint32_t big = htobe32(value);
     memcpy(w->at, &big, sizeof big);
     w->at += sizeof big;
-    w->sum += value; /* fold adds its halves */
+    w->sum += value; /* fold adds the halves of the sum */
 }
 
-/* Writes an even number of bytes that no checksum is over, or that are in the sum already. */
+/* Writes an even number of bytes that no checksum covers, or that are in the sum already. */
 static void put_bytes(writer *w, const uint8_t *bytes, size_t n)
 {
     memcpy(w->at, bytes, n);
@@ -50,8 +51,8 @@ static uint32_t fold(uint64_t sum)
     return (uint32_t)sum;
 }
 
-/* The sum does not depend on the order of the bytes in a word, which is swapped in the end (RFC
- * 1071 2). Carries of 32-bit words add up above. */
+/* The sum does not depend on the order of the bytes in a word, which is swapped at the end (RFC
+ * 1071 2). Carries of 32-bit words are summed in the upper half. */
 uint32_t zn_build_sum(uint32_t sum, const uint8_t *p, size_t n)
 {
     uint64_t total = 0;
@@ -79,7 +80,7 @@ static void set_checksum(uint8_t *at, uint16_t value)
     memcpy(at, &value, sizeof value);
 }
 
-/* Writes an IPv4 header; addresses: the sum of both. */
+/* Writes an IPv4 header. addresses is the sum of both addresses. */
 static void put_v4(writer *w, const zn_build_headers *h, uint32_t bytes, uint32_t addresses)
 {
     uint8_t *checksum;
@@ -111,7 +112,7 @@ static void put_v6(writer *w, const zn_build_headers *h, uint32_t bytes)
     put_be32(w, h->fragment_id);
 }
 
-/* The sum of both addresses. */
+/* Returns the sum of both addresses. */
 static uint32_t addresses_sum(const zn_build_headers *h)
 {
     size_t from = zn_addr_is_v4(&h->src) ? V4_ADDRESS : 0;
@@ -119,14 +120,14 @@ static uint32_t addresses_sum(const zn_build_headers *h)
     return zn_build_sum(sum, h->dst.byte + from, sizeof h->dst.byte - from);
 }
 
-/* Writes a TCP or UDP header of `bytes` with all that follows; w->sum is that of the rest, and of
- * both addresses. */
+/* Writes a TCP or UDP header of a segment of `bytes` bytes. w->sum is the sum of both addresses and
+ * of the payload. */
 static void put_transport(writer *w, const zn_build_headers *h, uint32_t bytes)
 {
     bool tcp = h->proto == ZN_PROTO_TCP;
     uint8_t *checksum;
     uint16_t value;
-    w->sum += h->proto + bytes; /* the pseudo header (RFC 9293 3.1, RFC 8200 8.1) */
+    w->sum += h->proto + bytes; /* pseudo-header (RFC 9293 3.1, RFC 8200 8.1) */
     put_be16(w, h->src_port);
     put_be16(w, h->dst_port);
     if (tcp) {
@@ -146,7 +147,7 @@ static void put_transport(writer *w, const zn_build_headers *h, uint32_t bytes)
         put_bytes(w, h->options, h->option_bytes);
     }
     value = (uint16_t)~fold(w->sum);
-    set_checksum(checksum, value == 0 && !tcp ? 0xffff : value); /* 0: there is none (RFC 768) */
+    set_checksum(checksum, value == 0 && !tcp ? 0xffff : value); /* 0 means no checksum (RFC 768) */
 }
 
 uint8_t *zn_build_headers_put(const zn_build_headers *h, uint32_t sum, uint8_t *out)

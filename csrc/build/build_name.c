@@ -8,7 +8,7 @@
 #define LABEL_MAX 63u
 #define NAME_MAX_BYTES 253u
 
-/* Names that are addresses (RFC 1035 3.5, RFC 3596 2.5) or homes (RFC 6762 3, RFC 8375). */
+/* Names of addresses (RFC 1035 3.5, RFC 3596 2.5) or of home networks (RFC 6762 3, RFC 8375). */
 static const struct {
     const char *text;
     size_t n;
@@ -38,8 +38,8 @@ static bool is_label(zn_span label)
     return byte != '-';
 }
 
-/* Returns whether a last label makes the host an IPv4 address, or an invalid one: decimal digits,
- * or 0x and hexadecimal ones (WHATWG URL 3.5). */
+/* Returns true if the last label makes the host an IPv4 address, valid or not: decimal digits, or
+ * 0x and hexadecimal digits (WHATWG URL 3.5). */
 static bool is_number(zn_span label)
 {
     zn_cursor c = zn_cursor_over_span(label, true);

@@ -18,9 +18,9 @@ enum {
 enum {
     /* version, random, empty session ID, one cipher suite, one compression method */
     FIXED = 2 + RANDOM_BYTES + 1 + 4 + 2,
-    LIST_LENGTH = 2, /* of the extensions */
+    LIST_LENGTH = 2, /* length of the extensions */
     EXTENSION_HEADER = 4,
-    NAME_HEADERS = 9 /* of server_name, in front of the name */
+    NAME_HEADERS = 9 /* bytes of server_name in front of the name */
 };
 
 static uint8_t *put_be16(uint8_t *out, size_t value)
@@ -40,7 +40,7 @@ static void put_extensions(zn_span name, bool disclosed, size_t n, uint8_t *out)
         out = put_be16(out, SERVER_NAME);
         out = put_be16(out, name.n + 5);
         out = put_be16(out, name.n + 3);
-        out = put_be16(out + 1, name.n); /* behind the type of name, host_name, which is 0 */
+        out = put_be16(out + 1, name.n); /* behind the name type host_name, which is 0 */
         zn_build_host_name(name, disclosed, out);
         out += name.n;
     }
@@ -65,7 +65,7 @@ bool zn_build_plain_hello(zn_span name, bool disclosed, bool datagram, size_t n,
     out += RANDOM_BYTES + (datagram ? 2 : 1); /* session ID and cookie are empty */
     out = put_be16(out, 2);
     out = put_be16(out, GREASE_SUITE);
-    *out = (uint8_t)(1 + rest - listed); /* methods, each 0 */
+    *out = (uint8_t)(1 + rest - listed); /* compression methods, each 0 */
     out += 2 + rest - listed;
     if (listed != 0)
         put_extensions(name, disclosed, listed, out);

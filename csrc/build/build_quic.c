@@ -3,10 +3,10 @@
 #include "build/build_quic.h"
 
 enum {
-    OPEN_LONG = 0xf0,        /* the bits of a long header's first byte that are not protected */
-    OPEN_SHORT = 0xe0,       /* of a short header's */
-    OPEN_NEGOTIATION = 0xc0, /* of Version Negotiation's: those that mean something */
-    RESERVED = 0x0c          /* bits of an Initial's first byte that have to be zeros */
+    OPEN_LONG = 0xf0,        /* unprotected bits of a long header's first byte */
+    OPEN_SHORT = 0xe0,       /* unprotected bits of a short header's first byte */
+    OPEN_NEGOTIATION = 0xc0, /* defined bits of Version Negotiation's first byte */
+    RESERVED = 0x0c          /* bits of an Initial's first byte that must be zeros */
 };
 
 static void put(uint8_t *out, zn_span bytes)
@@ -17,7 +17,7 @@ static void put(uint8_t *out, zn_span bytes)
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-/* Copies a variable-length integer, as it is encoded. Returns its value. */
+/* Copies a variable-length integer in its encoding. Returns its value. */
 static uint64_t copy_varint(zn_cursor *from, uint8_t **out)
 {
     zn_cursor after = *from;
@@ -33,7 +33,7 @@ static uint8_t open_bits(const zn_quic_packet *packet, uint8_t first)
     return first & (packet->type == ZN_QUIC_NEGOTIATION ? OPEN_NEGOTIATION : OPEN_LONG);
 }
 
-/* Builds the header up to the packet number, from the packet's bytes. */
+/* Builds the header up to the packet number from the packet's bytes. */
 static void put_header(const zn_quic_packet *packet, zn_cursor from, uint8_t *out)
 {
     bool is_read = packet->type != ZN_QUIC_NEGOTIATION && packet->type != ZN_QUIC_FOREIGN;
@@ -51,7 +51,7 @@ static void put_header(const zn_quic_packet *packet, zn_cursor from, uint8_t *ou
     if (!is_read || packet->type == ZN_QUIC_RETRY)
         return;
     if (packet->type == ZN_QUIC_INITIAL) {
-        size_t token = (size_t)copy_varint(&from, &out); /* it was read: it is in the packet */
+        size_t token = (size_t)copy_varint(&from, &out); /* the parser has found it in the packet */
         zn_cursor_skip(&from, token);
         out += token;
     }
@@ -74,8 +74,8 @@ static void put_frame(const zn_quic_frame *frame, zn_span crypto, uint8_t *out)
     }
 }
 
-/* Builds the frames of an Initial's plaintext. One that it must not hold, or that is malformed,
- * makes all of them PADDING. */
+/* Builds the frames of an Initial's plaintext. If a frame is malformed or must not be in an
+ * Initial, all frames become PADDING. */
 static void put_frames(zn_span plain, zn_span crypto, uint8_t *out)
 {
     zn_cursor c = zn_cursor_over_span(plain, true);
@@ -94,8 +94,8 @@ static void put_frames(zn_span plain, zn_span crypto, uint8_t *out)
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
-/* Opens an Initial, builds its frames after its header in `out`, and seals it. Returns whether it
- * opened; if not, `out` is as it was. */
+/* Opens an Initial, builds its frames after its header in `out`, and seals it. Returns false,
+ * without a change of `out`, if it does not open. */
 static bool reseal(zn_quic *q, const zn_quic_packet *packet, const zn_build_quic_choice *choice,
                    uint8_t *out)
 {
@@ -113,7 +113,7 @@ static bool reseal(zn_quic *q, const zn_quic_packet *packet, const zn_build_quic
     front = zn_quic_front(q);
     c = zn_cursor_over_span(front, true);
     out[0] = zn_cursor_u8(&c) & (uint8_t)~RESERVED;
-    put(out + packet->header.n, zn_span_after(front, packet->header.n)); /* the packet number */
+    put(out + packet->header.n, zn_span_after(front, packet->header.n)); /* packet number */
     put_frames(plain, choice->crypto, out + front.n);
     if (zn_quic_seal(q, &keys, out, packet->header.n, front.n + plain.n))
         return true;

@@ -1,22 +1,24 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * QUIC datagrams (RFC 9000 17, RFC 9001 5, RFC 8999), each packet in its place:
+ * QUIC datagrams (RFC 9000 17, RFC 9001 5, RFC 8999), with each packet at its place:
  *
- *   Initial that opens   First byte but its reserved bits, version, both connection IDs, packet
+ *   Initial that opens   First byte without its reserved bits, version, both connection IDs, packet
  *                        number, all lengths. Frames: PADDING, PING, ACK; CRYPTO with the bytes of
- *                        the stream that the caller gives; CONNECTION_CLOSE without its reason.
- *                        Sealed again, so that it authenticates. The token is zeros.
+ *                        the stream that the caller gives; CONNECTION_CLOSE without its reason. The
+ *                        packet is sealed again, so that it authenticates. The token is zeros.
  *   Initial that does not open, 0-RTT, Handshake
- *                        The unprotected bits of the first byte, version, both connection IDs, all
+ *                        Unprotected bits of the first byte, version, both connection IDs, all
  *                        lengths.
- *   Retry                Likewise; then a token of zeros, and the tag of what was built.
- *   Version Negotiation, a version that is not read
- *                        Likewise, without IDs that are longer than QUIC's.
- *   short header         The unprotected bits of the first byte: form, fixed and spin bit.
+ *   Retry                Unprotected bits of the first byte, version, both connection IDs, a token
+ *                        of zeros, and the tag of the built packet.
+ *   Version Negotiation, unknown version
+ *                        Unprotected bits of the first byte, version, and connection IDs of at most
+ *                        the length of a QUIC connection ID.
+ *   short header         Unprotected bits of the first byte: form, fixed and spin bit.
  *
- * Bits that are protected, of a packet that is not opened, depend on all of its sealed bytes, so
- * they are not copied.
+ * The protected bits of a packet that does not open depend on all of its sealed bytes. So they are
+ * not copied.
  */
 #ifndef ZN_BUILD_BUILD_QUIC_H
 #define ZN_BUILD_BUILD_QUIC_H
@@ -25,21 +27,22 @@
 #include "proto/quic_crypto.h"
 #include "util/cursor.h"
 
-/* What a side's datagram is built from. */
+/* Input for the datagram of a side. */
 typedef struct zn_build_quic_choice {
     zn_quic_side sender;
-    const zn_span *key_id; /* the connection's keys come from it: the client's first Destination
-                              Connection ID, or after a Retry, the Retry's Source Connection ID.
-                              NULL: each packet of a client is tried with its own, and the server's
-                              are not opened */
-    zn_span crypto; /* the sender's handshake stream from offset 0, as it may leave; zeros stand for
-                       bytes after its end, and PADDING for frames that begin there */
+    /* Connection ID from which the connection's keys are derived: the client's first Destination
+     * Connection ID, or after a Retry, the Retry's Source Connection ID. NULL: each packet of a
+     * client is tried with its own ID, and packets of the server are not opened. */
+    const zn_span *key_id;
+    /* Handshake stream with which the sender leaves, from offset 0. Zeros replace bytes behind its
+     * end, and PADDING replaces frames that begin there. */
+    zn_span crypto;
 } zn_build_quic_choice;
 
 /*
- * Builds a datagram of one side. whole: no byte of it is missing from the capture. `out` has
- * datagram.n bytes, all zeros. Where bytes are not QUIC, or the capture cut a header, they stay
- * zeros to the end. Returns how many Initials were sealed again.
+ * Builds a datagram of one side. With `whole`, the capture has all of its bytes. `out` has
+ * datagram.n bytes, all zeros. From bytes that are not QUIC, or a header that the capture cut, the
+ * rest stays zeros. Returns the number of Initials that were sealed again.
  */
 unsigned zn_build_quic_datagram(zn_quic *q, zn_span datagram, bool whole,
                                 const zn_build_quic_choice *choice, uint8_t *out);

@@ -14,7 +14,7 @@ enum {
     OPTION_TIMESTAMPS = 8
 };
 
-#define HEADER_BYTES 2u /* of an option: kind and length */
+#define HEADER_BYTES 2u /* kind and length of an option */
 #define SACK_BLOCK_BYTES 8u
 
 static void put_be32(uint8_t *at, uint32_t value)
@@ -23,8 +23,8 @@ static void put_be32(uint8_t *at, uint32_t value)
     memcpy(at, &value, sizeof value);
 }
 
-/* Writes an option of this kind, whose value is `value`, behind its kind and length; false where
- * nothing of it is written. */
+/* Writes the value of an option of this kind behind its kind and length. Returns false if it writes
+ * nothing. */
 static bool put_value(uint8_t kind, zn_span value, const zn_build_tcp_options *how, uint8_t *out)
 {
     zn_cursor c = zn_cursor_over_span(value, true);
@@ -83,7 +83,7 @@ bool zn_build_tcp_options_put(zn_span options, const zn_build_tcp_options *how, 
     return written;
 }
 
-/* Changes the blocks of a SACK option, whose value is `value`, at `option`. */
+/* Changes the blocks of the SACK option at `option`, whose value is `value`. */
 static void map_blocks(zn_span value, uint8_t *option, zn_build_sack_map map, const void *context)
 {
     zn_cursor c = zn_cursor_over_span(value, true);
@@ -98,7 +98,7 @@ static void map_blocks(zn_span value, uint8_t *option, zn_build_sack_map map, co
         kept += SACK_BLOCK_BYTES;
     }
     option[1] = (uint8_t)kept;
-    if (kept == HEADER_BYTES) /* an option without blocks is none */
+    if (kept == HEADER_BYTES) /* no block is left of the option */
         kept = 0;
     memset(option + kept, OPTION_NOP, HEADER_BYTES + value.n - kept);
 }

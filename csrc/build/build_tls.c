@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A message is read as RFC 8446 prints it, and what is taken from it is written at the same offset
- * of the output, if at all. Whatever is written and is neither a length nor a name goes into the
- * fingerprint by the same call, so that nothing is disclosed that the fingerprint does not have.
+ * A message is read in the order of RFC 8446, and each disclosed field is written at the same
+ * offset of the output. Every written field that is neither a length nor a name enters the
+ * fingerprint by the same call. So the output discloses nothing that the fingerprint lacks.
  *
- * A message in several records is built in one run, and then divided among them.
+ * A message in several records is built as a whole, and then divided among the records.
  */
 #include "build/build_tls.h"
 
@@ -30,23 +30,23 @@ enum {
 
 enum { EXTENSION_SERVER_NAME = 0, NAME_TYPE_HOST = 0, NAME_TYPE_OTHER = 255 };
 
-/* What the data of an extension consist of. */
+/* Shape of the data of an extension. */
 typedef enum shape {
-    ZEROS,       /* nothing of them is disclosed */
+    ZEROS,       /* nothing is disclosed */
     LIST_8_16,   /* a length of one byte, and values of two */
     LIST_16_16,  /* a length of two bytes, and values of two */
     LIST_8_8,    /* a length of one byte, and values of one */
-    MODES,       /* the same, of PSKs (RFC 8446 4.2.9) */
+    MODES,       /* PSK modes in the form of LIST_8_8 (RFC 8446 4.2.9) */
     VALUE_8,     /* one byte */
     VALUE_16,    /* two bytes */
     PROTOCOLS,   /* a length of two bytes, and names */
     NAMES,       /* names */
     KEY_SHARES,  /* RFC 8446 4.2.8 */
-    KEY_SHARE,   /* the server's, or only the group that it asks for */
+    KEY_SHARE,   /* key share of the server, or only the group that it requests */
     IDENTITIES,  /* RFC 8446 4.2.11 */
     OPAQUE_8,    /* a length of one byte, and data */
     OPAQUE_16,   /* a length of two bytes, and data */
-    ITEMS_16,    /* a length of two bytes, and such data */
+    ITEMS_16,    /* a length of two bytes, and items of OPAQUE_16 */
     SRTP,        /* RFC 5764 4.1.1 */
     STATUS,      /* RFC 6066 8 */
     STATUS_LIST, /* RFC 6961 2.2 */
@@ -91,26 +91,26 @@ static const extension extensions[] = {
     {0xffa5, PARAMETERS, ZEROS},  /* transport parameters before RFC 9001 */
 };
 
-/* A message that is read, and its output. */
+/* Message that is read, and its output. */
 typedef struct build {
     zn_span message;
-    uint8_t *out; /* what stands for it; NULL where only the fingerprint is wanted */
+    uint8_t *out; /* replacement of the message; NULL if only the fingerprint is wanted */
     zn_build_choice choice;
     bool client;
     zn_build_fingerprint *print; /* NULL: not wanted */
-    bool print_full;             /* it did not have the space */
+    bool print_full;             /* the fingerprint did not fit */
     unsigned grease;             /* values of the pattern used in the current list */
 } build;
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* The output in the place of a part of the message; NULL where there is none. */
+/* Returns the output at the place of a part of the message, or NULL without output. */
 static uint8_t *place_of(const build *b, zn_span part)
 {
     return b->out == NULL || part.n == 0 ? NULL : b->out + zn_span_offset(b->message, part);
 }
 
-/* Writes bytes that stand for those at `at`, which are as many. */
+/* Writes the replacement of the bytes at `at`, which has the same length. */
 static void put(const build *b, zn_span at, const uint8_t *bytes)
 {
     uint8_t *out = place_of(b, at);
@@ -118,7 +118,7 @@ static void put(const build *b, zn_span at, const uint8_t *bytes)
         memcpy(out, bytes, at.n);
 }
 
-/* Takes back what was written of a part. */
+/* Clears the written bytes of a part. */
 static void clear(const build *b, zn_span part)
 {
     uint8_t *out = place_of(b, part);
@@ -139,7 +139,7 @@ static void note(build *b, const uint8_t *bytes, size_t n)
     print->n += n;
 }
 
-/* Begins a part of the fingerprint, whose length will stand in front of it. */
+/* Begins a part of the fingerprint, and reserves space for its length in front of it. */
 static size_t note_begin(build *b)
 {
     static const uint8_t length[2] = {0, 0};
@@ -193,13 +193,13 @@ static bool is_grease(uint8_t first, uint8_t second)
     return first == second && (first & 0x0f) == 0x0a;
 }
 
-/* The next value of the pattern: each of the sixteen in turn. */
+/* Returns the next of the sixteen values of the GREASE pattern. */
 static uint8_t next_grease(build *b)
 {
     return (uint8_t)(0x0a | (b->grease++ % GREASE_VALUES) << 4);
 }
 
-/* Discloses the next value of two bytes, unless it is GREASE. */
+/* Discloses the next value of two bytes, or a value of the pattern if it is GREASE. */
 static uint16_t value_16(build *b, zn_cursor *c)
 {
     zn_span at = zn_cursor_take(c, 2);
@@ -230,7 +230,8 @@ static void values_8(build *b, zn_cursor *c)
     note_end(b, begin);
 }
 
-/* Modes of PSKs have GREASE values of their own (RFC 8701 2): 0x0b, and so on in steps of 0x1f. */
+/* PSK modes have GREASE values of their own (RFC 8701 2): 0x0b and further values in steps of
+ * 0x1f. */
 static void modes(build *b, zn_cursor *c)
 {
     size_t begin = note_begin(b);
@@ -253,7 +254,7 @@ static void put_host(const build *b, zn_span name)
         zn_build_host_name(name, b->choice.name, out);
 }
 
-/* RFC 6066 3. False where it does not parse. */
+/* Writes server_name (RFC 6066 3). Returns false if it does not parse. */
 static bool server_name(const build *b, zn_cursor *c)
 {
     static const uint8_t other = NAME_TYPE_OTHER;
@@ -273,7 +274,7 @@ static bool server_name(const build *b, zn_cursor *c)
     return zn_cursor_ok(&list) && zn_cursor_ok(c) && zn_cursor_left(c) == 0;
 }
 
-/* The names that IANA has registered for ALPN. */
+/* Names that IANA has registered for ALPN. */
 #define PROTOCOL(text) {(const uint8_t *)(text), sizeof(text) - 1}
 static const zn_span protocols[] = {PROTOCOL("http/0.9"),
                                     PROTOCOL("http/1.0"),
@@ -321,7 +322,7 @@ static bool is_registered(zn_span name)
     return false;
 }
 
-/* Names of application protocols (RFC 7301 3.1), each after its length. */
+/* Writes names of application protocols (RFC 7301 3.1), each behind its length. */
 static void names(build *b, zn_cursor *c)
 {
     b->grease = 0;
@@ -345,7 +346,7 @@ static void names(build *b, zn_cursor *c)
 
 /* ---- extensions ------------------------------------------------------------------------------ */
 
-/* A group, and a key, which is zeros. */
+/* Writes a key share: its group, and zeros in place of the key. */
 static void key_share(build *b, zn_cursor *c)
 {
     zn_cursor key;
@@ -362,7 +363,7 @@ static void key_shares(build *b, zn_cursor *c)
     note_end(b, begin);
 }
 
-/* Identities, each with the age of its ticket, and binders. */
+/* Writes the lengths of identities and binders. Identities, ticket ages and binders are zeros. */
 static void identities(const build *b, zn_cursor *c)
 {
     zn_cursor list, content;
@@ -387,7 +388,7 @@ static void items_16(const build *b, zn_cursor *c)
         keep_length_16(b, c, &content);
 }
 
-/* Protection profiles, and an identifier, which is zeros. */
+/* Writes SRTP protection profiles, and zeros in place of the identifier. */
 static void srtp(build *b, zn_cursor *c)
 {
     zn_cursor content;
@@ -398,14 +399,14 @@ static void srtp(build *b, zn_cursor *c)
     keep_length_8(b, c, &content);
 }
 
-/* The type of status; what follows it, after its length where it has one, is zeros. */
+/* Writes the type of a status request, and lengths. The other data are zeros. */
 static void status(build *b, zn_cursor *c)
 {
     zn_span type = zn_cursor_take(c, 1);
     zn_cursor content;
     disclose(b, type, type.p);
-    keep_length_16(b, c, &content); /* of responders */
-    keep_length_16(b, c, &content); /* of extensions */
+    keep_length_16(b, c, &content); /* length of the responders */
+    keep_length_16(b, c, &content); /* length of the extensions */
 }
 
 static void status_list(build *b, zn_cursor *c)
@@ -424,7 +425,7 @@ static void status_list(build *b, zn_cursor *c)
     note_end(b, begin);
 }
 
-/* A number of 1, 2, 4 or 8 bytes (RFC 9000 16), with the bytes that it takes in *at. */
+/* Reads a number of 1, 2, 4 or 8 bytes (RFC 9000 16), and sets *at to its bytes. */
 static uint64_t varint(zn_cursor *c, zn_span *at)
 {
     zn_cursor first = *c;
@@ -439,7 +440,8 @@ static uint64_t varint(zn_cursor *c, zn_span *at)
     return value;
 }
 
-/* The id of a parameter; of those reserved as GREASE (RFC 9000 18.1), 27 in as many bytes. */
+/* Writes the id of a parameter. 27, in the same number of bytes, replaces an id that is reserved as
+ * GREASE (RFC 9000 18.1). */
 static bool parameter_id(build *b, zn_cursor *c)
 {
     zn_span at;
@@ -458,7 +460,8 @@ static bool parameter_id(build *b, zn_cursor *c)
     return true;
 }
 
-/* Ids and lengths of transport parameters. The length of one that is GREASE is random. */
+/* Writes ids and lengths of transport parameters. A GREASE parameter has a random length, which
+ * does not enter the fingerprint. */
 static void parameters(build *b, zn_cursor *c)
 {
     size_t begin = note_begin(b);
@@ -474,7 +477,7 @@ static void parameters(build *b, zn_cursor *c)
     note_end(b, begin);
 }
 
-/* What follows the length in front of data. */
+/* Writes data behind a length. */
 static void build_content(build *b, shape s, zn_cursor *c)
 {
     if (s == LIST_8_16 || s == LIST_16_16)
@@ -495,7 +498,7 @@ static void build_content(build *b, shape s, zn_cursor *c)
         (void)zn_cursor_rest(c);
 }
 
-/* Data of a shape that begin with a length: that of the rest. */
+/* Writes data of a shape that begins with the length of the rest. */
 static void build_vector(build *b, shape s, zn_cursor *c)
 {
     zn_cursor content;
@@ -558,7 +561,7 @@ static shape shape_of(const build *b, uint16_t type)
     return ZEROS;
 }
 
-/* The data of an extension other than server_name. Data that do not parse are zeros. */
+/* Writes the data of an extension other than server_name. Data that do not parse are zeros. */
 static void build_extension(build *b, uint16_t type, zn_cursor *data)
 {
     zn_span all = {data->p, zn_cursor_left(data)};
@@ -594,7 +597,7 @@ static bool build_extensions(build *b, zn_cursor *c)
 
 /* ---- a client's hello ------------------------------------------------------------------------ */
 
-/* From the version to the end of the extensions. */
+/* Writes a hello from the version to the end of the extensions. */
 static bool build_client_body(build *b, zn_cursor *c, bool datagram)
 {
     zn_span version = zn_cursor_take(c, 2), methods;
@@ -620,7 +623,7 @@ static bool build_client_body(build *b, zn_cursor *c, bool datagram)
     return zn_cursor_ok(c) && zn_cursor_left(c) == 0 && build_extensions(b, &content);
 }
 
-/* A hello that was read whole. Returns false, and leaves zeros, where it cannot be built. */
+/* Builds a hello that was read whole. Returns false, and leaves zeros, if it cannot be built. */
 static bool build_client(build *b, zn_span message, bool datagram)
 {
     zn_cursor c = zn_cursor_over_span(message, true), body;
@@ -639,7 +642,8 @@ static bool build_client(build *b, zn_span message, bool datagram)
     return done;
 }
 
-/* The ClientHello's message among records; empty where there is none. *part: its records. */
+/* Returns the message of the ClientHello in records, or an empty span. Sets *part to its
+ * records. */
 static zn_span message_of(zn_span records, zn_tls_scratch *scratch, zn_span *part)
 {
     zn_tls_hello hello;
@@ -711,7 +715,7 @@ bool zn_build_tls_fingerprint(zn_span records, zn_tls_scratch *scratch, zn_build
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* The next record, whose content may be cut. False where there is none. */
+/* Takes the next record, whose content may be cut. Returns false at the end of the records. */
 static bool next_record(zn_cursor *c, zn_span *header, zn_span *content)
 {
     size_t length;
@@ -727,7 +731,7 @@ static bool next_record(zn_cursor *c, zn_span *header, zn_span *content)
     return true;
 }
 
-/* Writes the headers of records, the messages' n bytes behind those of handshake records, and
+/* Writes the headers of records, the n bytes of the messages into handshake records, and
  * ChangeCipherSpecs. `out` is all zeros. */
 static void put_records(zn_span records, const uint8_t *messages, size_t n, uint8_t *out)
 {
@@ -748,7 +752,7 @@ static void put_records(zn_span records, const uint8_t *messages, size_t n, uint
     }
 }
 
-/* Divides n bytes of messages, which are at the start of `out`, among the records. */
+/* Divides n bytes of messages at the start of `out` among the records. */
 static void divide(zn_span records, size_t n, zn_tls_scratch *scratch, uint8_t *out)
 {
     if (n != 0) {
@@ -770,7 +774,7 @@ bool zn_build_client_hello(zn_span records, const zn_build_choice *choice, zn_tl
 
 /* ---- a server's flight ----------------------------------------------------------------------- */
 
-/* RFC 8446 4.1.3; RFC 5246 7.4.1.3. */
+/* Writes a ServerHello (RFC 8446 4.1.3, RFC 5246 7.4.1.3). */
 static void build_server_hello(build *b, zn_cursor *c, bool retry)
 {
     zn_span all = {c->p, zn_cursor_left(c)}, value = zn_cursor_take(c, 2);
@@ -791,7 +795,7 @@ static void build_server_hello(build *b, zn_cursor *c, bool retry)
         clear(b, all);
 }
 
-/* RFC 5246 7.4.2. The list may be cut. */
+/* Writes a Certificate message (RFC 5246 7.4.2), whose list may be cut. */
 static void build_certificates(const build *b, zn_cursor *c, zn_span common_name,
                                zn_build_certificates *made)
 {
@@ -814,7 +818,7 @@ static void build_certificates(const build *b, zn_cursor *c, zn_span common_name
     }
 }
 
-/* The messages that a server sends in the clear (RFC 5246 7.4, RFC 8446 B.3). */
+/* Writes the messages that a server sends in the clear (RFC 5246 7.4, RFC 8446 B.3). */
 static bool is_message_type(uint8_t type)
 {
     return type == 0 || (type >= 2 && type <= 4) || type == 6 || type == 8 ||
@@ -850,8 +854,8 @@ static void build_messages(build *b, zn_span messages, zn_span common_name,
     }
 }
 
-/* True when the messages are a whole HelloRetryRequest and nothing else: the ChangeCipherSpec
- * behind it is there for middleboxes (RFC 8446 D.4). */
+/* Returns true if the messages are one whole HelloRetryRequest. The ChangeCipherSpec behind it is
+ * for middleboxes only (RFC 8446 D.4). */
 static bool awaits_hello(zn_span messages)
 {
     zn_cursor c = zn_cursor_over_span(messages, false);

@@ -1,27 +1,27 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands in anonymized packets for the handshakes of TLS (RFC 8446, RFC 5246), DTLS and QUIC.
+ * Handshakes of TLS (RFC 8446, RFC 5246), DTLS and QUIC in anonymized packets.
  *
- * Written of a ClientHello:
- *   always       headers of records; the handshake message's type and length; server_name with its
- *                name: in lower case, where choice->name says so and zn_build_name_allowed, or else
- *                masked.
+ * A ClientHello has these fields:
+ *   always       headers of records; type and length of the handshake message; server_name with its
+ *                name in lower case if choice->name is true and zn_build_name_allowed returns true,
+ *                or else with its mask.
  *   fingerprint  legacy_version, cipher suites, compression methods, types of extensions; supported
  *                groups, signature algorithms (also of certificates and delegated credentials),
  *                supported versions, point formats, PSK modes, certificate types and compression,
  *                record and fragment sizes, heartbeat mode, SRTP profiles, ALPN, ALPS and NPN,
  *                types of status requests, groups of key shares, ids and lengths of QUIC transport
  *                parameters; and all lengths: of the session ID, the cookie (DTLS), lists and
- *                extensions, and inside these. A name of server_name that is of another type than
- *                host_name is zeros of type 255. A name of ALPN that IANA has not registered is as
- *                many 'x'. GREASE values become the values of a fixed pattern, because a
- *                client draws them.
+ *                extensions, and inside lists and extensions. If the type of a name in server_name
+ *                is not host_name, zeros of type 255 replace the name. An ALPN name that IANA has
+ *                not registered becomes 'x' of the same length. GREASE values become the values of
+ *                a fixed pattern, because a client draws them at random.
  *   without it   a plain hello (build/build_plain_hello.h) with server_name and one padding
- *                extension. Two hellos of one length and one name become the same.
- * So the random, session IDs, key shares, tickets, identities, binders, cookies, ECH, values of
- * transport parameters, padding and data of extensions that are not listed are zeros. So are the
- * data of a listed extension that does not parse.
+ *                extension. Two hellos with the same length and the same name become equal.
+ * All other fields are zeros: the random, session IDs, key shares, tickets, identities, binders,
+ * cookies, ECH, values of transport parameters, padding, and data of extensions that are not
+ * listed. The data of a listed extension that does not parse are zeros, too.
  */
 #ifndef ZN_BUILD_BUILD_TLS_H
 #define ZN_BUILD_BUILD_TLS_H
@@ -31,54 +31,54 @@
 
 /*
  * Builds the ClientHello in the records at the start of a client's stream, which
- * zn_tls_client_hello reads; bytes behind it stay zero. out[records.n] is all zeros. Returns false,
- * and writes nothing, where there is no whole ClientHello.
+ * zn_tls_client_hello reads, into out[records.n], which is all zeros. Bytes behind the hello stay
+ * zeros. Returns false, and writes nothing, if there is no whole ClientHello.
  */
 bool zn_build_client_hello(zn_span records, const zn_build_choice *choice, zn_tls_scratch *scratch,
                            uint8_t *out);
-/* The same for handshake messages without records, as QUIC's CRYPTO stream has them. */
+/* Builds the ClientHello in handshake messages without records, as in a CRYPTO stream of QUIC. */
 bool zn_build_client_hello_message(zn_span message, const zn_build_choice *choice, uint8_t *out);
-/* The same for the whole body of a DTLS ClientHello, put together from its fragments. */
+/* Builds the body of a DTLS ClientHello that was reassembled from its fragments. */
 bool zn_build_client_hello_datagram(zn_span body, const zn_build_choice *choice, uint8_t *out);
 
-#define ZN_BUILD_FINGERPRINT_MAX 1024 /* those of browsers have some 200 bytes */
+#define ZN_BUILD_FINGERPRINT_MAX 1024 /* fingerprints of browsers have about 200 bytes */
 
 /*
- * The bytes that identify a fingerprint: all that choice->fingerprint discloses, in the order in
- * which it was sent. Two hellos that have the same differ, when they are built with it, in lengths
- * and names only.
+ * Bytes that identify a fingerprint: everything that choice->fingerprint discloses, in the order in
+ * which it was sent. Two built hellos with the same fingerprint differ only in lengths and names.
  */
 typedef struct zn_build_fingerprint {
     size_t n;
     uint8_t bytes[ZN_BUILD_FINGERPRINT_MAX];
 } zn_build_fingerprint;
 
-/* Reads the fingerprint of a ClientHello, in each of the three forms. Returns false where there is
- * no whole ClientHello, and where its fingerprint is too long: then it must not be disclosed. */
+/* Reads the fingerprint of a ClientHello in one of the three forms. Returns false if there is no
+ * whole ClientHello, or if its fingerprint is too long and must not be disclosed. */
 bool zn_build_tls_fingerprint(zn_span records, zn_tls_scratch *scratch, zn_build_fingerprint *out);
 bool zn_build_tls_fingerprint_message(zn_span message, zn_build_fingerprint *out);
 bool zn_build_tls_fingerprint_datagram(zn_span body, zn_build_fingerprint *out);
 
-/* Synthetic certificates that were built, with the name that was given and without one. */
+/* Numbers of synthetic certificates that were built, with the given name and without a name. */
 typedef struct zn_build_certificates {
     uint32_t named, unnamed;
 } zn_build_certificates;
 
 /*
- * Builds the records at the start of a server's stream, and sets *made. Written are:
- *   headers of records, as far as they are there: the rest behind something else stays zero;
- *   in handshake records before the first ChangeCipherSpec, and behind it where it follows a
- *   HelloRetryRequest, up to ZN_TLS_HELLO_MAX bytes: the types and lengths of messages;
- *   of a ServerHello: version, cipher suite, compression, the lengths, types of extensions, the
- *   selected version, group, ALPN (as above) and point formats, sizes, and lengths of key shares,
- *   cookies, certificate timestamps and renegotiation_info; the random of a HelloRetryRequest,
- *   which is a constant;
- *   of a Certificate (up to TLS 1.2; later ones are encrypted): lengths, and in the place of each
- *   certificate a synthetic one (build/build_x509.h), the first with `common_name`, unless that is
- *   empty, or too long for it;
- *   the constant byte of a ChangeCipherSpec.
- * A ServerHello or a certificate that is not whole is zeros. out[records.n] is all zeros. Returns
- * false, and writes nothing, where no header of a record is there.
+ * Builds the records at the start of a server's stream into out[records.n], which is all zeros, and
+ * sets *made. The stream has these fields:
+ *   - headers of records, up to the first bytes that are not a record;
+ *   - types and lengths of messages, in handshake records before the first ChangeCipherSpec, or
+ *     behind it if it follows a HelloRetryRequest, in up to ZN_TLS_HELLO_MAX bytes;
+ *   - ServerHello: version, cipher suite, compression, lengths, types of extensions, the selected
+ *     version, group, ALPN (as in a ClientHello) and point formats, sizes, and lengths of key
+ *     shares, cookies, certificate timestamps and renegotiation_info; the random of a
+ *     HelloRetryRequest, which is a constant;
+ *   - Certificate (up to TLS 1.2, as later versions encrypt it): lengths, and a synthetic
+ *     certificate (build/build_x509.h) in place of each certificate. The first of them has
+ *     `common_name`, unless the name is empty or too long for it;
+ *   - the constant byte of a ChangeCipherSpec.
+ * A ServerHello or a certificate that is not whole is zeros. Returns false, and writes nothing, if
+ * there is no header of a record.
  */
 bool zn_build_server_flight(zn_span records, zn_span common_name, zn_tls_scratch *scratch,
                             uint8_t *out, zn_build_certificates *made);

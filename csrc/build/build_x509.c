@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filler in the extension makes up for the length. It lies in five elements, each of whose
- * length fields grows with it, so that some lengths cannot be reached by it alone; then the
- * signature, which lies in the outermost one only, takes some bytes of it.
+ * A filler in the extension gives the certificate its length. The filler lies in five elements,
+ * whose length fields grow with it. So the filler alone cannot reach some lengths. Then the
+ * signature, which lies in the outermost element only, takes some bytes from the filler.
  */
 #include "build/build_x509.h"
 
-#define SIGNATURE_BYTES 65u /* number of unused bits, and 64 bytes (RFC 8410 6) */
-#define SPARE_MAX 7u        /* bytes that the signature may be longer: one for each inner element */
+#define SIGNATURE_BYTES 65u /* the number of unused bits, and 64 bytes (RFC 8410 6) */
+#define SPARE_MAX 7u        /* most bytes that the signature takes from the filler */
 
 enum {
     TAG_BIT_STRING = 0x03,
@@ -19,7 +19,7 @@ enum {
     TAG_EXTENSIONS = 0xa3
 };
 
-/* Up to the subject: version, serial number, algorithm, issuer and validity. */
+/* Fields in front of the subject: version, serial number, algorithm, issuer and validity. */
 static const uint8_t front[] = {
     0xa0, 0x03, 0x02, 0x01, 0x02,                                     /* v3 */
     0x02, 0x01, 0x01,                                                 /* serial number 1 */
@@ -30,7 +30,7 @@ static const uint8_t front[] = {
     0x17, 0x0d, '0',  '0',  '0',  '1',  '0',  '1',  '0',  '0',  '0',  '0', '0', '0', 'Z',
     0x17, 0x0d, '4',  '9',  '1',  '2',  '3',  '1',  '2',  '3',  '5',  '9', '5', '9', 'Z'};
 
-/* The public key's algorithm, and how its 32 bytes begin. */
+/* Algorithm of the public key, and the start of its 32 bytes. */
 static const uint8_t key_front[] = {0x30, 0x2a, 0x30, 0x05, 0x06, 0x03,
                                     0x2b, 0x65, 0x70, 0x03, 0x21, 0x00};
 #define KEY_BYTES (sizeof key_front + 32)
@@ -39,13 +39,13 @@ static const uint8_t extension_type[] = {0x06, 0x03, 0x88, 0x37, 0x01};        /
 static const uint8_t algorithm[] = {0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70}; /* Ed25519 */
 static const uint8_t common_name_type[] = {0x06, 0x03, 0x55, 0x04, 0x03};      /* 2.5.4.3 */
 
-/* How many bytes each element contains. */
+/* Bytes that each element contains. */
 typedef struct plan {
     size_t certificate, to_be_signed, extensions, list, extension, filler, signature;
     size_t subject, set, attribute, name;
 } plan;
 
-/* Bytes of a length field (X.690 10.1). */
+/* Returns the bytes of a length field (X.690 10.1). */
 static size_t length_bytes(size_t content)
 {
     if (content < 0x80)
@@ -58,7 +58,8 @@ static size_t element_bytes(size_t content)
     return 1 + length_bytes(content) + content;
 }
 
-/* Finds what an element of `total` bytes contains. False where none is that long. */
+/* Finds the bytes that an element of `total` bytes contains. Returns false if no element has this
+ * length. */
 static bool content_of(size_t total, size_t *content)
 {
     for (size_t header = 2; header <= 6 && header <= total; header++) {
@@ -69,7 +70,8 @@ static bool content_of(size_t total, size_t *content)
     return false;
 }
 
-/* The same, after `others` bytes in front of the element. */
+/* Finds the content of an element. The element and `others` bytes in front of it take `total`
+ * bytes. */
 static bool content_after(size_t total, size_t others, size_t *content)
 {
     return total >= others && content_of(total - others, content);
@@ -83,7 +85,7 @@ static void plan_subject(plan *p, size_t name)
     p->subject = name == 0 ? 0 : element_bytes(p->set);
 }
 
-/* Plans a certificate of n bytes with a signature of so many. */
+/* Plans a certificate of n bytes with a signature of the given length. */
 static bool plan_certificate(plan *p, size_t n, size_t signature)
 {
     size_t fixed = sizeof front + element_bytes(p->subject) + KEY_BYTES;

@@ -126,7 +126,8 @@ static inline zn_delayed *zn_delay_line_at(const zn_delay_line *line, uint32_t p
 /* Adds outer headers to the newest entry, for which there is room. */
 void zn_delay_line_add_outer(zn_delay_line *line, zn_delayed *p,
                              const zn_build_encapsulation *outer);
-/* Writes the outer headers of an entry to *out. Writes an empty list if there are none. */
+/* Writes the outer headers of an entry to *out. The list is empty if the entry has no outer
+ * headers. */
 void zn_delay_line_outer(const zn_delay_line *line, const zn_delayed *p,
                          zn_build_encapsulation *out);
 

@@ -16,7 +16,7 @@ void zn_chain_fragment(zn_packet_output *of, const zn_fragment_frame *frame, zn_
 }
 
 /* Returns the earliest due time of the fragments of the datagram that the last fragment completed.
- * Returns -1 if one of them has left or is already due. */
+ * Returns -1 if a fragment has left or is already due. */
 static int64_t earliest_due(const zn_packet_output *of)
 {
     uint32_t place = of->last_fragment[of->fragment.datagram];

@@ -60,7 +60,7 @@ static uint32_t id_of(const outer *o, zn_packet_id_kind kind, uint32_t id)
     return out;
 }
 
-/* Makes the pseudonym of an address. Returns false if the address has none. */
+/* Makes the pseudonym of an address. Returns false if that fails. */
 static bool make_address(const outer *o, const zn_addr *real, zn_addr *out)
 {
     const zn_packet_gate *g = &o->of->gate;

@@ -4,12 +4,12 @@
 
 #include "util/arena.h"
 
-#define PORTIONS 8u /* that are being filled or written, at most */
+#define PORTIONS 8u /* most portions that are being filled or written */
 #define PORTION_FRAMES 256u
-#define FRAMES_AHEAD 8u /* places between the prefetch of a frame and its use */
+#define FRAMES_AHEAD 8u /* frames between the prefetch of a frame and its use */
 
 struct zn_frame_portion {
-    zn_job job; /* of one task: to write the frames */
+    zn_job job; /* job of one task, which writes the frames */
     uint32_t n;
     zn_planned_frame frames[PORTION_FRAMES];
 };
@@ -17,7 +17,7 @@ struct zn_frame_portion {
 static const uint8_t zero_mac[ZN_BUILD_MAC_BYTES];
 static const uint8_t role_macs[2][ZN_BUILD_MAC_BYTES] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 
-/* Writes the MAC address of an end: `address` is its IP address in the packet. */
+/* Writes the MAC address of an end whose IP address in the packet is `address`. */
 static void make_mac(zn_packet_macs macs, bool inside, const zn_addr *address,
                      uint8_t out[ZN_BUILD_MAC_BYTES])
 {
@@ -25,7 +25,7 @@ static void make_mac(zn_packet_macs macs, bool inside, const zn_addr *address,
     case ZN_PACKET_MACS_ROLE:
         memcpy(out, role_macs[inside ? 0 : 1], ZN_BUILD_MAC_BYTES);
         break;
-    case ZN_PACKET_MACS_PSEUDONYM: /* of a locally administered address, what the packet says */
+    case ZN_PACKET_MACS_PSEUDONYM: /* locally administered address with bits of the IP address */
         out[0] = 2;
         out[1] = inside ? 1 : 2;
         memcpy(out + 2, address->byte + sizeof address->byte - 4, 4);
@@ -36,7 +36,7 @@ static void make_mac(zn_packet_macs macs, bool inside, const zn_addr *address,
     }
 }
 
-/* Writes zeros around the part of a payload that is shown. Returns the sum of all of it. */
+/* Writes zeros around the shown part of a payload. Returns the sum of the whole payload. */
 static uint32_t write_payload(const zn_planned_frame *f, uint8_t *payload, uint32_t bytes)
 {
     uint32_t from = f->written_from, end = f->written_end;
@@ -46,7 +46,7 @@ static uint32_t write_payload(const zn_planned_frame *f, uint8_t *payload, uint3
     }
     memset(payload, 0, from);
     memset(payload + end, 0, bytes - end);
-    from -= from % 2; /* the sum is of words of two bytes */
+    from -= from % 2; /* the sum adds words of two bytes */
     return zn_build_sum(0, payload + from, end - from);
 }
 
@@ -102,7 +102,7 @@ size_t zn_frame_builder_memory(const zn_frame_builder *b)
     return b->ring == NULL ? 0 : PORTIONS * sizeof *b->ring;
 }
 
-/* Has a thread write the current portion, and begins the next. */
+/* Lets a thread write the current portion, and begins the next portion. */
 static void start_portion(zn_frame_builder *b)
 {
     zn_pool_start(b->pool, &b->ring[b->current].job, 1, true);
@@ -117,7 +117,7 @@ zn_planned_frame *zn_frame_builder_next(zn_frame_builder *b, bool async)
     if (!async)
         return &b->frame;
     portion = &b->ring[b->current];
-    /* another processor has it in its cache */
+    /* the frame is in the cache of another processor */
     if (portion->n + FRAMES_AHEAD < PORTION_FRAMES) {
         ZN_PREFETCH_WRITE(&portion->frames[portion->n + FRAMES_AHEAD].headers);
         ZN_PREFETCH_WRITE(&portion->frames[portion->n + FRAMES_AHEAD].t_ns);

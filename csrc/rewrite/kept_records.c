@@ -11,12 +11,12 @@
 #define SAMPLE_LEAST 8u
 #define SAMPLE_MOST 32u
 
-/* A segment and the place of its kept bytes. */
+/* Segment, and the place of its kept bytes. */
 typedef struct segment {
     uint32_t seq;
     zn_span payload;
     uint8_t *out;
-    bool kept; /* some byte is */
+    bool kept; /* true if a byte is kept */
 } segment;
 
 /* Returns the part of the segment with the n bytes from sequence number `from` on. */
@@ -94,7 +94,7 @@ static void keep_header(const zn_kept_records *k, const zn_kept_side *side, segm
         keep(s, side->next, n);
 }
 
-/* Takes note of a record that is not kept, whose content begins with `content`. */
+/* Notes a record that is not kept, whose content begins with `content`. */
 static void take_other(zn_kept_records *k, zn_kept_side *side, bool server, zn_span content,
                        uint32_t n)
 {

@@ -22,8 +22,8 @@ uint32_t zn_packet_config_outputs(const zn_engine_config *config);
 /* Returns the set of outputs, as bits, of an output of packets: 0 is the main output, and view i is
  * output i + 1. */
 uint32_t zn_packet_config_outputs_of(const zn_engine_config *config, unsigned output);
-/* Returns the settings of an output of packets as those of a view. The z of the main output is 1,
- * because the gate tests its z. */
+/* Returns the settings of an output of packets in the form of a view. The z of the main output is
+ * 1, because the gate tests its z. */
 zn_packet_view zn_packet_config_view(const zn_engine_config *config, unsigned output);
 
 #endif

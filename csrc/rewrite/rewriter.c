@@ -224,8 +224,8 @@ const zn_gate_tap *zn_rewriter_tap(const zn_rewriter *r)
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
-/* With z = 1, asks whether the server's address may be shown even if no vote for it is cast: a
- * client's address may not. */
+/* With z = 1, asks the gate whether the server's address may be shown, because no vote for the
+ * address may come. The address of a client may not be shown. */
 static void peek_server(zn_rewriter *r, const zn_tuple *tuple, uint32_t flow, int64_t t_ns)
 {
     const zn_roles *roles = r->policy->roles;

@@ -60,15 +60,15 @@ void zn_rewriter_flow_opened(zn_rewriter *r, uint32_t flow);
 void zn_rewriter_client_changed(zn_rewriter *r, uint32_t flow, int64_t t_ns);
 /* Notes the names of a flow after analyzers have looked at one of its packets. */
 void zn_rewriter_names_read(zn_rewriter *r, uint32_t flow, const zn_flow *f);
-/* Takes note that a flow closed and that its record is written. Returns true if packets of the flow
- * wait: the rewriter then calls zn_forget_flow when the last of them has left. Otherwise the
+/* Notes that a flow closed and that its record is written. Returns true if packets of the flow
+ * wait. Then the rewriter calls zn_forget_flow when the last packet has left. Otherwise the
  * rewriter has forgotten the flow. */
 bool zn_rewriter_flow_closed(zn_rewriter *r, uint32_t flow);
 
 /* ---- packets that come ---- */
 
-/* Makes room for n packets in the delay lines. Returns false if there is none:
- * zn_rewriter_emit_early makes room after all votes are decided. */
+/* Makes room for n packets in the delay lines. Returns false if the lines are full. Then
+ * zn_rewriter_emit_early makes room, after all votes are decided. */
 bool zn_rewriter_reserve(zn_rewriter *r, uint32_t n);
 /* Prefetches the memory that zn_rewriter_take_packet needs. flow: the probable flow. */
 void zn_rewriter_fetch(const zn_rewriter *r, const zn_packet *p, uint32_t flow);
