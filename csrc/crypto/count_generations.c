@@ -4,8 +4,8 @@
 
 #include "util/arena.h"
 
-/* Places for keys. At one time at most the keys of the previous, the current and the next generation
- * are needed. */
+/* Places for keys. At one time at most the keys of the previous, the current and the next
+ * generation are needed. */
 #define HELD_MOST 4u
 
 typedef struct held_key {

@@ -118,8 +118,8 @@ void zn_group_tally_encode(zn_groups *g, const zn_group_rows *rows);
 void zn_group_tally_begin(zn_groups *g);
 void zn_group_tally_add(zn_groups *g, uint32_t row);
 void zn_group_tally_add_list(zn_groups *g, uint32_t first);
-/* Return the number of values that the rows lack: the sum over the sensitive columns, and the number
- * in the worst column. */
+/* Return the number of values that the rows lack: the sum over the sensitive columns, and the
+ * number in the worst column. */
 uint32_t zn_group_tally_missing(const zn_groups *g);
 uint32_t zn_group_tally_urgency(const zn_groups *g);
 /* Returns true if the rows could be released together. */
