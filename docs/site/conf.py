@@ -56,6 +56,7 @@ nitpick_ignore = [
     for name in (
         "_core.TableRows",
         "_core.Taxonomy",
+        "microdata.partition.Partition",
         "microdata.plan.Recoding",
         "model.fitting.Draw",
         "pipeline.totals.Totals",

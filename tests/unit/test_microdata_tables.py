@@ -26,7 +26,8 @@ from support.microdata import WORDS
 from zanon_net import microdata as md
 from zanon_net.errors import ConfigError, FormatError, OutputError, ZanonError
 from zanon_net.microdata.arrow import as_table, empty_as_missing
-from zanon_net.microdata.tables import as_released, read_table, table_bytes, write_files
+from zanon_net.microdata.tables import as_released, read_table, table_bytes
+from zanon_net.output.new_file import write_files
 
 
 @pytest.fixture

@@ -76,7 +76,8 @@ def table_anonymize(
     """
     from zanon_net.microdata.anonymizing import anonymize_rows
     from zanon_net.microdata.settings import plan_of
-    from zanon_net.microdata.tables import form_of_path, name_of, read_table, write_files
+    from zanon_net.microdata.tables import form_of_path, name_of, read_table
+    from zanon_net.output.new_file import write_files
 
     began = time.monotonic()
     target = Path(out) if out not in (None, STDIN) else None
@@ -156,7 +157,8 @@ def _files(
 
 
 def _to_stdout(form: str, settings: Mapping[str, Any], table: Any) -> None:
-    from zanon_net.microdata.tables import table_bytes, write_stdout
+    from zanon_net.microdata.tables import table_bytes
+    from zanon_net.output.stdout import write_stdout
 
     write_stdout(table_bytes(table, form, delimiter=settings["delimiter"], quote=settings["quote"]))
 

@@ -40,7 +40,8 @@ def table_hierarchy(file: str, **options: Any) -> int:
     FILE is CSV, JSON Lines or Parquet, or - for standard input. The hierarchy goes to standard
     output, all of it or nothing. To group values otherwise, edit it, or write one by hand.
     """
-    from zanon_net.microdata.tables import read_table, write_stdout
+    from zanon_net.microdata.tables import read_table
+    from zanon_net.output.stdout import write_stdout
 
     with naming_options({row.name: row.options[0] for row in rows_of(COMMAND)}):
         settings = table_settings(COMMAND, None, chosen(options))

@@ -7,9 +7,8 @@ import importlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from zanon_net.config.parse import did_you_mean, is_harmless
+from zanon_net.config.parse import did_you_mean, is_harmless, shown
 from zanon_net.errors import ConfigError, MissingExtraError
-from zanon_net.microdata.plan import missing_column
 
 NULLS_LAST = "at_end"
 
@@ -79,7 +78,7 @@ def check_names(present: Sequence[str], wanted: Iterable[str], name: str) -> Non
         count = present.count(column)
         if count == 0:
             close = did_you_mean(column, filter(is_harmless, present))
-            raise ConfigError(f"{missing_column(column, name)}{close}")
+            raise ConfigError(f"{name}: there is no column {shown(column)}{close}")
         if count > 1:
             raise ConfigError(f"{name}: there are {count} columns {column!r}")
 

@@ -23,6 +23,8 @@ import numpy.typing as npt
 from zanon_net._core import Taxonomy, intervals
 from zanon_net.config.parse import as_int, reject, shown
 from zanon_net.errors import ConfigError
+from zanon_net.microdata.arrow import arrow, encoded, texts
+from zanon_net.output.new_file import write_files
 from zanon_net.rows.hierarchy_file import read_taxonomy
 
 ROOT = "*"
@@ -148,8 +150,6 @@ class Hierarchy:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a new file, which appears when it is whole. Raises ConfigError if the name is
         taken, OutputError if the system refuses."""
-        from zanon_net.microdata.tables import write_files  # late: most hierarchies are only read
-
         write_files({Path(path): self.to_bytes()})
 
 
@@ -168,16 +168,14 @@ def _dictionary(values: Any) -> tuple[Codes, list[str]]:
         return _arrow_dictionary(values)
     found: dict[str | None, int] = {None: -1, "": -1}
     listed = values.tolist() if isinstance(values, np.ndarray) else values
-    texts = [_text_of(value) for value in listed]
-    for text in texts:
+    written = [_text_of(value) for value in listed]
+    for text in written:
         found.setdefault(text, len(found) - 2)
-    indices = np.fromiter((found[text] for text in texts), np.int32, len(texts))
+    indices = np.fromiter((found[text] for text in written), np.int32, len(written))
     return indices, [text for text in found if text]
 
 
 def _arrow_dictionary(values: Any) -> tuple[Codes, list[str]]:
-    from zanon_net.microdata.arrow import arrow, encoded, texts
-
     pa = arrow()
     column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
     if pa.types.is_dictionary(column.type):
@@ -282,9 +280,9 @@ class _Step:
             return f"{self.edge(first)}-{end * self.units - 1}"
         return f"[{self.edge(first)},{self.edge(end)})"
 
-    def of(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    def of(self, words: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Returns the interval of each text, and true if the text is a number with an interval."""
-        return intervals([text.encode() for text in texts], self.width, self.whole)
+        return intervals([word.encode() for word in words], self.width, self.whole)
 
 
 def _step(name: str, width: object) -> _Step:

@@ -3,6 +3,7 @@
 """Parts of a stream that can be released independently: rows that are near each other."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,6 @@ from zanon_net.config.parse import reject, whole
 from zanon_net.errors import ConfigError
 from zanon_net.microdata.arrow import as_table, encoded
 from zanon_net.microdata.hierarchy import Hierarchy
-from zanon_net.microdata.plan import Plan
 
 PARTS_MAX = 1 << 16
 CELLS_MAX = 1 << 62  # numbers of combinations
@@ -48,27 +48,30 @@ class Partition:
         return np.maximum(parts, 0).astype(np.int32)
 
 
-def partition_of(plan: Plan, table: Any, parts: int) -> Partition:
+def partition_of(
+    table: Any, recodings: Mapping[str, Any], *, user: str | None, k: int, parts: int
+) -> Partition:
     """Returns at most `parts` parts of about as many rows, each with at least k users of `table`.
 
-    table: rows like the rows of the stream. Raises ConfigError if even one part has fewer.
+    table: rows like the rows of the stream. recodings: the generalization of each quasi-identifier.
+    user: the column of a row's user; None: each row is a user of its own. Raises ConfigError if
+    even one part has fewer.
     """
     parts = whole("parts", parts, 1, PARTS_MAX)
-    names = plan.quasi_columns
+    names = tuple(recodings)
     hierarchies = []
-    for name, recoding in plan.recodings.items():
+    for name, recoding in recodings.items():
         if recoding is None:
             reject("quasi", f"{name!r} needs a Hierarchy, or a Round with both ends")
         hierarchies.append(recoding.hierarchy(None))
-    user = () if plan.user is None else (plan.user,)
-    rows = as_table(table, (*names, *user))
-    users = np.arange(rows.num_rows) if plan.user is None else _codes(rows.column(plan.user))
-    if len(np.unique(users)) < plan.k:
-        raise ConfigError(f"k: the table has fewer than {plan.k} users")
+    rows = as_table(table, names if user is None else (*names, user))
+    users = np.arange(rows.num_rows) if user is None else _codes(rows.column(user))
+    if len(np.unique(users)) < k:
+        raise ConfigError(f"k: the table has fewer than {k} users")
     levels = _levels(rows, names, hierarchies, CELLS * parts)
     cells = _cells(rows, names, hierarchies, levels)
-    starts = _starts(cells, users, plan.k, parts)
-    return Partition(tuple(names), tuple(hierarchies), levels, starts)
+    starts = _starts(cells, users, k, parts)
+    return Partition(names, tuple(hierarchies), levels, starts)
 
 
 def _codes(column: Any) -> Ints:

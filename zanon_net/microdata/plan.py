@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from zanon_net.config.parse import column_name, reject, shown, whole
-from zanon_net.errors import ConfigError
+from zanon_net.microdata.partition import Partition, partition_of
 
 QUASI_MAX = 16  # as ZN_GROUPS_COLUMNS_MAX
 SENSITIVE_MAX = 16  # as ZN_TUPLE_SENSITIVE_MAX
@@ -153,17 +153,15 @@ class Plan:
         recursive = KINDS[int(rule["kind"])] == "recursive"
         return rule["l"] > 1 or recursive or rule["max_share"] < 1 or rule["t"] < 1
 
-    def partition(self, table: Any, parts: int = 64) -> Any:
-        """Returns a Partition: parts of a stream that can be released independently, by keys.
+    def partition(self, table: Any, parts: int = 64) -> Partition:
+        """Returns parts of a stream that can be released independently, by keys.
 
         table: rows like the rows of the stream. parts: most parts, of about as many rows. Parts
         that would see fewer than k users of the table are joined.
 
         Raises ConfigError if even one part has fewer.
         """
-        from zanon_net.microdata.partition import partition_of  # late: it needs NumPy
-
-        return partition_of(self, table, parts)
+        return partition_of(table, self.recodings, user=self.user, k=self.k, parts=parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the plan as a manifest has it: names of columns and numbers."""
@@ -235,8 +233,3 @@ def _share(name: str, value: object, *, above: bool) -> None:
         reject(name, f"must be a number from 0 to 1, not {shown(value)}")
     if not 0 <= value <= 1 or (above and value == 0):
         reject(name, f"must be {'above 0' if above else 'from 0'} and at most 1")
-
-
-def missing_column(name: str, source: str) -> ConfigError:
-    """Returns the error about a column that a table lacks. source: the name of the table."""
-    return ConfigError(f"{source}: there is no column {shown(name)}")

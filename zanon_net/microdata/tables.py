@@ -14,7 +14,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,6 @@ from typing import Any
 from zanon_net.config import rules
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.microdata.arrow import arrow, check_names, compute, encoded, select, texts
-from zanon_net.output.files import PARTIAL
-from zanon_net.output.private_file import create_private
-from zanon_net.output.stdout import standard_output, write_whole
-from zanon_net.output.transaction import Transaction
-from zanon_net.system.durability import sync_folders
-from zanon_net.system.file_errors import explained
 from zanon_net.system.streams import STDIN, refuse_stdout
 
 FORMATS = ("csv", "jsonl", "parquet")
@@ -554,53 +548,3 @@ def _json_cell(value: Any) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         raise FormatError("a number is not finite, which JSON cannot say")
     return json.dumps(value, ensure_ascii=False).translate(_ESCAPED)
-
-
-def write_files(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None = None) -> None:
-    """Writes new files, all of them or none; each appears when all are whole on the disk.
-
-    modes: of files whose mode must differ from the umask's.
-
-    Raises ConfigError if a file exists already, and OutputError.
-    """
-    for path in contents:
-        if os.path.lexists(path):
-            raise ConfigError(f"{path} exists, and nothing is ever overwritten; choose another")
-    transaction = Transaction()
-    try:
-        for path, content in contents.items():
-            partial = path.with_name(path.name + PARTIAL)
-            with explained("write", path):
-                mode = (modes or {}).get(path)
-                with transaction.making([partial]):
-                    file = (
-                        partial.open("xb", buffering=0)
-                        if mode is None
-                        else create_private(partial, mode)
-                    )
-                with file:
-                    _write_all(file, content)
-                    os.fsync(file.fileno())
-        for path in contents:
-            with explained("write", path):
-                transaction.rename(path.with_name(path.name + PARTIAL), path)
-        sync_folders(path.parent for path in contents)
-    except BaseException:
-        transaction.remove()
-        raise
-    transaction.keep()
-
-
-def _write_all(file: io.RawIOBase, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[file.write(rest) :]
-
-
-def write_stdout(content: bytes) -> None:
-    """Writes to standard output. Raises ZanonError, also if it is closed, and OutputError."""
-    stream = standard_output()
-    with explained("write", "standard output"):
-        sys.stdout.flush()
-        write_whole(stream, content)
-        stream.flush()

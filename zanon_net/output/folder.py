@@ -24,9 +24,8 @@ from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.earlier_runs import MANIFEST, RESERVED, lock
 from zanon_net.output.files import PARTIAL, CaptureFile, LogFile, TextFile
+from zanon_net.output.new_file import create_private, refuse_existing
 from zanon_net.output.parquet import ParquetFile, Schema
-from zanon_net.output.popularity_file import refuse_existing
-from zanon_net.output.private_file import create_private
 from zanon_net.output.retention import Retention
 from zanon_net.output.room import Room
 from zanon_net.output.rotation import part_names

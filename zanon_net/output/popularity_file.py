@@ -10,19 +10,10 @@ from io import BufferedWriter
 from pathlib import Path
 
 from zanon_net._core import ClosedWindow
-from zanon_net.errors import ConfigError
 from zanon_net.output.files import PARTIAL
-from zanon_net.output.private_file import PRIVATE, create_private
+from zanon_net.output.new_file import PRIVATE, create_private, refuse_existing
 from zanon_net.popularity import WINDOWS_MAX, Popularity, PopularityWindow
 from zanon_net.system.file_errors import explained
-
-
-def refuse_existing(path: str | os.PathLike[str]) -> None:
-    """Raises ConfigError if the name is taken, OutputError if its folder does not exist."""
-    with explained("write", path):
-        Path(path).parent.stat()
-    if os.path.lexists(path):  # a link too, which the rename would replace
-        raise ConfigError(f"{path} exists, and nothing is ever overwritten; choose another file")
 
 
 class PopularityFile:

@@ -11,7 +11,7 @@ from typing import Any
 from zanon_net._core import FILE_NAMES, TABLES, TableRows
 from zanon_net.output.disk import DiskFacts, DiskRules
 from zanon_net.output.files import SUFFIXES
-from zanon_net.output.private_file import PRIVATE
+from zanon_net.output.new_file import PRIVATE
 
 Lines = tuple[bytes | memoryview, int]
 """Whole lines and their number."""

@@ -9,7 +9,7 @@ from io import BufferedWriter
 from pathlib import Path
 
 from zanon_net.output.files import PARTIAL
-from zanon_net.output.private_file import PRIVATE, create_private
+from zanon_net.output.new_file import PRIVATE, create_private
 from zanon_net.output.transaction import Transaction
 
 _log = logging.getLogger("zanon_net")

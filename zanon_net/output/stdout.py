@@ -36,6 +36,15 @@ def write_whole(stream: BinaryIO, data: bytes | memoryview) -> None:
         rest = rest[written:]
 
 
+def write_stdout(content: bytes) -> None:
+    """Writes to standard output. Raises ZanonError, also if it is closed, and OutputError."""
+    stream = standard_output()
+    with explained("write", "standard output"):
+        sys.stdout.flush()
+        write_whole(stream, content)
+        stream.flush()
+
+
 class StdoutSink(Sink):
     """One output to standard output. A reader that went away raises BrokenPipeError."""
 
