@@ -22,11 +22,11 @@ from support.small_disk import can_mount
 
 from zanon_net import Config, OutputError, run
 from zanon_net.keys import new_key
-from zanon_net.output import checkpoints, files, folder, parquet
-from zanon_net.output.checkpoints import Checkpoints
+from zanon_net.output import files, folder, parquet, whole_records
 from zanon_net.output.files import CaptureFile, TextFile
 from zanon_net.output.folder import FolderSink
 from zanon_net.output.sink import Plan
+from zanon_net.output.whole_records import Checkpoints
 from zanon_net.pipeline import runner
 from zanon_net.pipeline.manifest import CUT
 
@@ -337,7 +337,7 @@ def test_a_capture_is_cut_to_whole_packets(
 
 def test_places_near_the_end_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a file of any size; whatever is cut off, the search begins before that."""
-    monkeypatch.setattr(checkpoints, "NEAR_BYTES", 100)
+    monkeypatch.setattr(whole_records, "NEAR_BYTES", 100)
     places = Checkpoints(10)
     for n in range(1000):
         places.add(30, n + 1)

@@ -17,7 +17,7 @@ from support.wire import CLIENT, SERVER, UDP, dns_message, dns_name, ethernet, i
 from zanon_net import Config, ConfigError, FormatError, ZanonError, keys, run
 from zanon_net.output.choice import open_sink
 from zanon_net.output.folder import FolderSink, default_folder
-from zanon_net.output.rotation import tstat_folder
+from zanon_net.output.part_files import tstat_folder
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.output.stdout import StdoutSink
 from zanon_net.pipeline.observers import Observers

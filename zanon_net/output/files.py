@@ -11,9 +11,8 @@ from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Protocol
 
-from zanon_net.output.checkpoints import Checkpoints
 from zanon_net.output.room import PatientFile, Room
-from zanon_net.output.whole_packets import PCAPNG_MAGIC, whole_packets
+from zanon_net.output.whole_records import PCAPNG_MAGIC, Checkpoints, whole_packets
 from zanon_net.system.file_errors import explained
 
 PARTIAL = ".partial"

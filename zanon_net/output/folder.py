@@ -26,9 +26,9 @@ from zanon_net.output.earlier_runs import MANIFEST, RESERVED, lock
 from zanon_net.output.files import PARTIAL, CaptureFile, LogFile, TextFile
 from zanon_net.output.new_file import create_private, refuse_existing
 from zanon_net.output.parquet import ParquetFile, Schema
+from zanon_net.output.part_files import part_names
 from zanon_net.output.retention import Retention
 from zanon_net.output.room import Room
-from zanon_net.output.rotation import part_names
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.output.state_file import StateFile
 from zanon_net.output.transaction import Transaction

@@ -1,14 +1,40 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whole packets in the content of a capture written by zanon_net, which may end anywhere."""
+"""Whole records of a file that may end anywhere: where records begin, and packets of a capture."""
 
+from collections import deque
 from collections.abc import Iterable
 from struct import Struct
 
+NEAR_BYTES = 8 << 20  # before the end: more than any buffer holds
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 # Bytes of a record up to its length, and bytes that the length does not count.
 _PCAP_LENGTH, _PCAP_HEADER = Struct("=8xI"), 16
 _PCAPNG_LENGTH, _PCAPNG_BLOCK_MIN = Struct("=4xI"), 12
+
+
+class Checkpoints:
+    """The place after the header, and the places near the end, so that a large file is not read
+    whole.
+
+    length: bytes of the header.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._first = (length, 0)
+        self._near = deque([self._first])
+
+    def add(self, size: int, records: int) -> None:
+        """Notes that `size` more bytes were written. records: all records in the file."""
+        end = self._near[-1][0] + size
+        self._near.append((end, records))
+        while len(self._near) > 1 and self._near[1][0] <= end - NEAR_BYTES:
+            self._near.popleft()
+
+    def before(self, limit: int) -> tuple[int, int]:
+        """Returns (bytes, records) of the last place at or before `limit`, or of the first
+        place."""
+        return next((place for place in reversed(self._near) if place[0] <= limit), self._first)
 
 
 def whole_packets(pieces: Iterable[bytes], limit: int, *, is_blocks: bool) -> tuple[int, int]:
