@@ -19,13 +19,11 @@ Needs SciPy: `pip install 'zanon-net[model]'`.
 from zanon_net.model.bounds import Bounds
 from zanon_net.model.classes import k_anonymity_classes, publish_probs_classes
 from zanon_net.model.enumeration import k_anonymity_exact
-from zanon_net.model.exposure import exposure_probs, zipf_rates
+from zanon_net.model.exposure import exposure_probs, publish_probs, zipf_rates
 from zanon_net.model.fitting import Fit, fit
 from zanon_net.model.information import entropy, information_loss
-from zanon_net.model.pairwise import k_anonymity_pairwise
-from zanon_net.model.publishing import publish_probs
 from zanon_net.model.simulation import sample_iid, simulate
-from zanon_net.model.single import k_anonymity
+from zanon_net.model.single import k_anonymity, k_anonymity_pairwise
 from zanon_net.model.thresholds import smallest_z, z_by_window
 
 __all__ = [

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zanon_net.errors import ConfigError
 from zanon_net.model import checks
-from zanon_net.model.alike import tail_of_sum
+from zanon_net.model.binomial import tail_of_sum
 from zanon_net.model.bounds import Bounds, bounds_around
 from zanon_net.model.enumeration import ATTRIBUTES_MAX, realizations, undecided
 from zanon_net.model.montecarlo import Sampling

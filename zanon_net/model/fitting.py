@@ -28,8 +28,8 @@ from zanon_net.model.curve import (
     chance_of_at_least,
     exposures_of,
 )
+from zanon_net.model.exposure import not_negligible, publish_probs
 from zanon_net.model.observed import all_users
-from zanon_net.model.publishing import not_negligible, publish_probs
 from zanon_net.model.single import k_anonymity
 from zanon_net.model.special import Floats
 from zanon_net.model.stationarity import find_problems

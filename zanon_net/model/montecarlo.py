@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zanon_net.model.alike import tail_of_sum
+from zanon_net.model.binomial import tail_of_sum
 from zanon_net.model.bounds import Bounds, bounds_around
 from zanon_net.model.special import Floats
 

@@ -11,10 +11,9 @@ import numpy as np
 from zanon_net.config.parse import format_duration
 from zanon_net.model import checks
 from zanon_net.model.bounds import Bounds
-from zanon_net.model.exposure import exposure_probs, zipf_rates
+from zanon_net.model.exposure import exposure_probs, over_periods, publish_probs, zipf_rates
 from zanon_net.model.fitting import Estimate, Fit
 from zanon_net.model.information import entropy
-from zanon_net.model.publishing import over_periods, publish_probs
 from zanon_net.model.single import k_anonymity
 from zanon_net.model.special import Floats
 from zanon_net.model.thresholds import Mode, smallest_z

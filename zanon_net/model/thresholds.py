@@ -19,8 +19,7 @@ from zanon_net.errors import ConfigError
 from zanon_net.model import checks
 from zanon_net.model.binomial import pmf, tail
 from zanon_net.model.bounds import Bounds
-from zanon_net.model.exposure import exposure_probs
-from zanon_net.model.publishing import not_negligible, publish_probs
+from zanon_net.model.exposure import exposure_probs, not_negligible, publish_probs
 from zanon_net.model.single import k_anonymity
 from zanon_net.model.special import Floats
 
