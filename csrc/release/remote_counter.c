@@ -4,17 +4,17 @@
 
 #include "util/arena.h"
 
-#define MESSAGE_VOTES (UINT32_C(1) << 16) /* most in a message; then another one begins */
+#define MESSAGE_VOTES (UINT32_C(1) << 16) /* maximum per message; then a new message begins */
 #define LENGTH_BYTES 4
 #define ROW_LENGTH_BYTES 2
 #define LEASES_MOST (UINT32_C(1) << 18)
-#define MUTED_INTERVALS 10 /* between two messages while there is mostly nothing to say */
-#define SENT_MOST 4096u    /* unanswered messages of a shard that are known: those of an hour */
+#define MUTED_INTERVALS 10 /* intervals between two messages while muted */
+#define SENT_MOST 4096u    /* unanswered messages that are kept per shard: an hour of messages */
 
 struct zn_sent {
     zn_sent *after;
     uint64_t sequence;
-    uint64_t marks; /* of clients, with those of the messages before it that are not known */
+    uint64_t marks; /* client marks, with the marks of earlier messages that are not kept */
     uint32_t n;
     uint64_t step[];
 };
@@ -97,7 +97,7 @@ int zn_remote_counter_begin(zn_remote_counter *c, unsigned shards, zn_error *err
 
 /* ---- messages ---- */
 
-/* Notes of which step each vote of a message is. */
+/* Keeps the step of each vote of a message. */
 static bool note_sent(zn_remote_counter *c, zn_remote_shard *shard, uint32_t n)
 {
     zn_sent *sent = zn_heap_alloc(sizeof *sent + n * sizeof sent->step[0]);
@@ -118,7 +118,7 @@ static bool note_sent(zn_remote_counter *c, zn_remote_shard *shard, uint32_t n)
     return true;
 }
 
-/* Keeps the number of unanswered messages that are known small. */
+/* Bounds the number of unanswered messages that are kept. */
 static void bound_sent(zn_remote_shard *shard)
 {
     uint64_t marks;
@@ -129,7 +129,7 @@ static void bound_sent(zn_remote_shard *shard)
     shard->first->marks += marks;
 }
 
-/* Appends the rows of the message that was just made, in its order. */
+/* Appends the rows of the last message, in the order of its votes. */
 static void put_rows(zn_remote_counter *c, zn_remote_shard *shard, uint32_t votes)
 {
     size_t most = LENGTH_BYTES + votes * ROW_LENGTH_BYTES + shard->rows.n;
@@ -154,7 +154,7 @@ static void put_rows(zn_remote_counter *c, zn_remote_shard *shard, uint32_t vote
     shard->rows.n = 0;
 }
 
-/* Makes the message of a shard. Without memory for it, it is lost and the asker has failed. */
+/* Makes the message of a shard. If there is no memory, the message is lost and c->failed is set. */
 static void cut_shard(zn_remote_counter *c, unsigned number)
 {
     zn_remote_shard *shard = &c->shards[number];
@@ -174,7 +174,7 @@ static void cut_shard(zn_remote_counter *c, unsigned number)
         return;
     }
     header.marks_missing = c->renewed && shard->sequence == 1;
-    header.renewed = ends ? c->goes_on : header.marks_missing && shard->was_known;
+    header.renewed = ends ? c->continues : header.marks_missing && shard->was_known;
     n = zn_vote_writer_finish(&shard->writer, &header, at + LENGTH_BYTES, c->order);
     (void)zn_le_put(at, n, LENGTH_BYTES);
     c->ready.n += LENGTH_BYTES + n;
@@ -203,8 +203,8 @@ int zn_remote_counter_cut(zn_remote_counter *c, int64_t now_ns, int64_t watermar
     return !c->failed ? 0 : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message of votes");
 }
 
-/* Goes on under another number, to which messages of the one before mean nothing. */
-static void take_number(zn_remote_counter *c, uint64_t probe)
+/* Begins a new session, in which answers to earlier messages mean nothing. */
+static void begin_session(zn_remote_counter *c, uint64_t probe)
 {
     for (unsigned i = 0; i < c->shard_count; i++) {
         zn_remote_shard *shard = &c->shards[i];
@@ -221,17 +221,17 @@ static void take_number(zn_remote_counter *c, uint64_t probe)
 int zn_remote_counter_renew(zn_remote_counter *c, uint64_t probe, int64_t now_ns, zn_error *err)
 {
     int rc;
-    c->goes_on = true;
+    c->continues = true;
     rc = zn_remote_counter_cut(c, now_ns, ZN_VOTE_WATERMARK_END, err);
-    c->goes_on = false;
-    take_number(c, probe);
+    c->continues = false;
+    begin_session(c, probe);
     c->watermark_ns = 0;
     c->cut_ns = INT64_MIN;
     return rc;
 }
 
-/* Returns how many marks were sent to a shard that may not have counted them: it counts a message
- * after all before it. */
+/* Returns the number of client marks that a shard may not have counted. A shard counts messages in
+ * order. */
 static uint64_t marks_unanswered(const zn_remote_shard *shard)
 {
     uint64_t marks = 0;
@@ -247,13 +247,13 @@ int zn_remote_counter_abandon(zn_remote_counter *c, uint64_t probe, int64_t now_
     c->ready.n = 0;
     for (unsigned i = 0; i < c->shard_count; i++) {
         c->stats->n[ZN_STAT_MARKS_DROPPED] += marks_unanswered(&c->shards[i]);
-        c->shards[i].was_known = true; /* it may have counted what it did not answer */
+        c->shards[i].was_known = true; /* the shard may have counted messages without an answer */
     }
     if (c->watermark_ns == ZN_VOTE_WATERMARK_END)
         return 0;
-    take_number(c, probe);
+    begin_session(c, probe);
     if (now_ns > c->watermark_ns)
-        c->watermark_ns = now_ns; /* of the first message, even if leases fill it */
+        c->watermark_ns = now_ns; /* watermark of the first message, even if leases fill it */
     zn_own_votes_advance(&c->own, ZN_VOTE_WATERMARK_END);
     return zn_remote_counter_cut(c, now_ns, c->watermark_ns, err);
 }
@@ -265,7 +265,7 @@ static void add_vote(zn_remote_counter *c, const zn_counted_vote *vote, uint64_t
     zn_remote_shard *shard = &c->shards[number];
     if (shard->writer.votes == MESSAGE_VOTES)
         cut_shard(c, number);
-    if (c->failed) /* the message may be full still */
+    if (c->failed) /* the message may still be full */
         return;
     shard->steps[shard->writer.votes] = step;
     if (c->write_row != NULL) {
@@ -278,8 +278,8 @@ static void add_vote(zn_remote_counter *c, const zn_counted_vote *vote, uint64_t
     c->stats->n[ZN_STAT_QUESTIONS]++;
 }
 
-/* Tells the counter what needs no answer. */
-static void tell(void *to, const zn_counted_vote *vote)
+/* Sends a vote that needs no answer. */
+static void send_without_answer(void *to, const zn_counted_vote *vote)
 {
     zn_remote_counter *c = to;
     uint64_t step =
@@ -293,11 +293,12 @@ int zn_remote_counter_use_leases(zn_remote_counter *c, zn_ztable *table, uint32_
 {
     if (z > ZN_LEASE_Z_MAX)
         return 0;
-    c->own = (zn_own_votes){.table = table, .z = z, .window_ns = window_ns, .tell = tell, .to = c};
+    c->own = (zn_own_votes){
+        .table = table, .z = z, .window_ns = window_ns, .tell = send_without_answer, .to = c};
     return zn_own_votes_init(&c->own, LEASES_MOST, err);
 }
 
-/* Sets the answers to the votes of a message. Bits that there are none of are no. */
+/* Sets the answers to the votes of a message. Missing bits count as no. */
 static void take_bits(zn_remote_counter *c, const zn_sent *sent, zn_span bits)
 {
     for (uint32_t i = 0; i < sent->n; i++) {
@@ -318,7 +319,7 @@ static void take_bits(zn_remote_counter *c, const zn_sent *sent, zn_span bits)
     }
 }
 
-/* Removes and returns the message of that number; NULL: it is long forgotten. */
+/* Removes and returns the message with a sequence number, or NULL if it is no longer kept. */
 static zn_sent *take_sent(zn_remote_shard *shard, uint64_t sequence)
 {
     zn_sent *before = NULL, *sent = shard->first;
@@ -359,7 +360,7 @@ int zn_remote_counter_answer(zn_remote_counter *c, zn_span message, zn_error *er
     }
     if (header.votes == sent->n)
         take_bits(c, sent, bits);
-    else if (header.votes < sent->n) /* it did not count them */
+    else if (header.votes < sent->n) /* the shard did not count them */
         take_bits(c, sent, (zn_span){NULL, 0});
     else
         rc = zn_fail(err, ZN_ERR_FORMAT, 0, "the counter answers what this probe did not ask");
@@ -385,8 +386,8 @@ void zn_remote_counter_query(zn_remote_counter *c, zn_step step, zn_counted_kind
                              uint64_t user)
 {
     zn_counted_vote vote = {.t_ns = step.t_ns, .user = user, .id = id, .kind = (uint8_t)kind};
-    step.asked = c->shard_count != 0;
-    if (step.asked && !c->muted) {
+    step.queried = c->shard_count != 0;
+    if (step.queried && !c->muted) {
         add_vote(c, &vote, c->next);
     } else {
         step.answer = ZN_ANSWER_ABANDONED;
@@ -426,7 +427,7 @@ void zn_remote_counter_count(zn_remote_counter *c, zn_counted_kind kind, const z
         .t_ns = vote->t_ns, .user = vote->user, .id = vote->attribute, .kind = (uint8_t)kind};
     if (c->shard_count == 0)
         return;
-    /* leases count the votes of one identity after the other, whoever waits for them */
+    /* leases count votes of all identities, also if no step waits for them */
     if (kind == ZN_COUNTED_ONLY && c->own.table != NULL && zn_own_votes_observe(&c->own, vote))
         return;
     if (!c->muted)
@@ -440,10 +441,10 @@ void zn_remote_counter_mark(zn_remote_counter *c, int64_t t_ns, zn_id id)
         add_vote(c, &mark, ZN_STEP_OF_NONE);
 }
 
-/* Returns whether a step waits for its answer. */
+/* Returns true if a step waits for its answer. */
 static bool waits(const zn_step *step)
 {
-    return step->asked && step->answer == ZN_ANSWER_NONE;
+    return step->queried && step->answer == ZN_ANSWER_NONE;
 }
 
 const zn_step *zn_remote_counter_next(const zn_remote_counter *c)
