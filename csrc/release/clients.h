@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The addresses that were clients in this epoch of the pseudonyms' key or in the one before: a
- * server among them is a person's machine, whose address is not released. An address that carries
- * an IPv4 address counts as that one. Once a set is full, every address counts as a client.
+ * Addresses that were clients in this epoch of the pseudonyms' key or in the previous epoch. A
+ * server among them is a person's machine, so its address is not released. An address that carries
+ * an IPv4 address counts as the IPv4 address. When a set is full, every address counts as a client.
  */
 #ifndef ZN_RELEASE_CLIENTS_H
 #define ZN_RELEASE_CLIENTS_H
@@ -11,9 +11,10 @@
 #include "anonymity/addr_set.h"
 
 typedef struct zn_clients {
-    zn_addr_set set[2]; /* of this epoch and the one before; one hash for both */
+    zn_addr_set set[2]; /* this epoch and the previous epoch; both have one hash key */
     int64_t epoch;
-    /* The first epoch from which on all clients are in set[0], and in both sets together. */
+    /* First epoch since which all clients are in set[0], and first epoch since which all clients
+     * are in both sets together. */
     int64_t since[2];
 } zn_clients;
 
@@ -21,20 +22,20 @@ typedef struct zn_clients {
  * with *err filled. */
 int zn_clients_init(zn_clients *c, uint32_t max_clients, zn_error *err);
 void zn_clients_fini(zn_clients *c);
-/* Bytes of memory that the sets have touched, at most. */
+/* Returns the most bytes of memory that the sets have touched. */
 size_t zn_clients_memory(const zn_clients *c);
 
-/* Forgets the epoch before this one, and begins another. */
+/* Forgets the previous epoch, and begins another epoch. */
 void zn_clients_next_epoch(zn_clients *c, int64_t epoch);
-/* Moves to an epoch that may lie in the past: its clients count again or, where they are forgotten,
- * every address does. */
+/* Moves to an epoch that may lie in the past. The clients of that epoch count again. If they are
+ * forgotten, every address counts as a client. */
 void zn_clients_rebase(zn_clients *c, int64_t epoch);
 
-/* Moves to an epoch that may lie in the past, to which clients have to be added anew: those so far
- * count as of the epoch before it. */
+/* Moves to an epoch that may lie in the past, for which clients have to be added again. The clients
+ * so far count as clients of the epoch before it. */
 void zn_clients_begin_anew(zn_clients *c, int64_t epoch);
 
-/* The hash that the other functions take for an address. */
+/* Returns the hash of an address that the other functions take. */
 static inline uint64_t zn_clients_hash(const zn_clients *c, const zn_addr *a)
 {
     zn_addr carried = zn_addr_carried(a);
@@ -46,20 +47,20 @@ static inline void zn_clients_add(zn_clients *c, uint64_t hash)
     zn_addr_set_add_hash(&c->set[0], hash);
 }
 
-/* Returns whether a set is full. */
+/* Returns true if a set is full. */
 static inline bool zn_clients_incomplete(const zn_clients *c)
 {
     return c->set[0].full || c->set[1].full;
 }
 
-/* Returns whether the address was a client's, or a set is full. */
+/* Returns true if the address was a client, or a set is full. */
 static inline bool zn_clients_have(const zn_clients *c, uint64_t hash)
 {
     return zn_clients_incomplete(c) || zn_addr_set_has_hash(&c->set[0], hash) ||
            zn_addr_set_has_hash(&c->set[1], hash);
 }
 
-/* Does the same for the epoch before this one alone. */
+/* Returns true if the address was a client in the previous epoch, or that epoch's set is full. */
 static inline bool zn_clients_had_before(const zn_clients *c, uint64_t hash)
 {
     return c->set[1].full || zn_addr_set_has_hash(&c->set[1], hash);

@@ -32,7 +32,7 @@ void zn_coarse_note(zn_coarse_side side[2], unsigned sender, const zn_coarse_seg
     }
 }
 
-/* What stands for the number of a byte, or of what comes behind the FIN. */
+/* Returns the coarse number of a byte, or of a position after the FIN. */
 static uint32_t rounded(const zn_coarse_side *side, uint32_t number)
 {
     uint32_t fin = side->has_fin && zn_seq_ahead(number, side->fin) > 0 ? 1 : 0;

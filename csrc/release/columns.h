@@ -1,43 +1,44 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The columns of flow logs, a row each: the one place that says what a column is called, where its
- * value lies in a zn_record, how it is printed, and when it is withheld. release/disclosure.c reads
- * the classes, output/columns.c everything else: so the table lies here, where both may see it, and
- * release/record.h includes it. Headers, writers, the Arrow schema, zanon_net/output/schema.py and
- * docs/reference/columns.md are made of it.
+ * Table of the columns of flow logs. A row has the name of a column, its member of zn_record, its
+ * print form and its disclosure class. release/disclosure.c reads the classes, and output/columns.c
+ * reads everything else. release/record.h includes the table so that both folders see it. Headers,
+ * writers, the Arrow schema, zanon_net/output/schema.py and docs/reference/columns.md are made from
+ * this table.
  *
  *     X(name, kind, type, unit, missing, member, disclosure, description)
  *
- * name         in every format
- * kind         how the value is made of the member: ZN_COLUMN_* below
- * type         of the values in Arrow: ZN_FIELD_* of output/columns.h. TSTAT_ONLY: for Tstat's logs
- *              alone, as the other formats have the value under a name of their own
+ * name         name of the column in every format
+ * kind         rule by which the member becomes the value, ZN_COLUMN_* below
+ * type         type of the values in Arrow, ZN_FIELD_* of output/columns.h. TSTAT_ONLY: only the
+ *              logs of Tstat have the column, because other formats have the value under another
+ *              name
  * unit         "" for a plain number or a text
- * missing      what Tstat's logs say where there is no value; NULL: there always is one. Other
- *              formats leave it empty (null)
- * member       of a zn_record; a blank column is one whose member is zero
+ * missing      text of Tstat's logs for a missing value; NULL: the value is never missing. Other
+ *              formats leave a missing value empty (null)
+ * member       member of zn_record; a column is blank if its member is zero
  * disclosure   ALWAYS         in every record
- *              ROUNDED        in a coarse record: times down to the minute, all of them that of
- *                             closing without an end; numbers up to a power of the policy's base
+ *              ROUNDED        rounded in a coarse record: times down to the minute, or all times to
+ *                             the minute of closing; numbers up to a power of the policy's base
  *              EXACT          blank in a coarse record
  *              CLIENT         blank in a coarse record whose client is not disclosed
- *              RELEASED       blank beside any withheld name, also where measurements are exact
+ *              RELEASED       blank with any withheld name, also if measurements are exact
  *              OWN            filled only if the value itself was released
- *              COMPUTED(what) by disclosed_<what> of release/disclosure.c
+ *              COMPUTED(what) computed by disclosed_<what> of release/disclosure.c
  *              A row without one of these does not compile.
  *
- * A group is a macro; the place in a log is the order here. `c` and `side` are c and client, or s
- * and server.
+ * Each group is a macro. Logs have the columns in the order of this file. `c` and `side` are c and
+ * client, or s and server.
  */
 #ifndef ZN_RELEASE_COLUMNS_H
 #define ZN_RELEASE_COLUMNS_H
 
-/* The way in which a value is made of its member. Times and counts that are not exact are so by
- * it, too (release/disclosure.c). */
+/* Rule by which a member becomes a value. The rule also says how times and counts are made coarse
+ * (release/disclosure.c). */
 typedef enum zn_column_kind {
-    ZN_COLUMN_NUMBER,        /* how many: uint64_t */
-    ZN_COLUMN_CODE,          /* a whole number of 1, 2, 4 or 8 bytes that stands for something */
+    ZN_COLUMN_NUMBER,        /* count: uint64_t */
+    ZN_COLUMN_CODE,          /* code: a whole number of 1, 2, 4 or 8 bytes */
     ZN_COLUMN_NS,            /* int64_t ns since the Unix epoch, printed as it is */
     ZN_COLUMN_TIME,          /* the same, printed as ms */
     ZN_COLUMN_WHEN,          /* the same as TIME; 0: never */

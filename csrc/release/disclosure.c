@@ -123,7 +123,7 @@ static int64_t disclosed_epoch(const zn_disclosure_case *c, int64_t epoch)
 #define NAMED_OWN STAY,
 #define NAMED_COMPUTED(what) REPLACE, what
 
-/* Rules of what is made of *r in place. */
+/* Changes that are made to *r in place. */
 #define STAY(what, member)
 #define WIPE(what, member) memset(&r->member, 0, sizeof r->member);
 #define REPLACE(what, member) r->member = disclosed_##what(c, r->member);

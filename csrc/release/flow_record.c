@@ -21,7 +21,7 @@ static bool has_withheld(const zn_gate *g, const zn_flow *f)
     return f->names_dropped;
 }
 
-/* The flow's first name: the entry that decided it, which may be a later one of its list. */
+/* Returns the entry that decided the flow's first name, which may be a later entry of the list. */
 static uint32_t first_name(const zn_gate *g, const zn_flow *f)
 {
     const zn_name_entry *e;
@@ -64,13 +64,13 @@ static void fill_name(const zn_gate *g, const zn_flow *f, zn_record *r)
     }
 }
 
-/* The time from the flow's start to t_ns, in ns; 0 when that never came, as Tstat has it. */
+/* Returns the ns from the flow's start to t_ns, or 0 if t_ns never came, as Tstat does. */
 static int64_t since(const zn_flow *f, int64_t t_ns)
 {
     return t_ns > f->first_ns ? t_ns - f->first_ns : 0;
 }
 
-/* The type of a flow that an analyzer recognised; else each side's by its looks. */
+/* Returns the type of a flow that an analyzer recognised, or the type by the looks of a side. */
 static uint8_t udp_type_of(const zn_flow *f, const zn_quic_facts *quic, unsigned side)
 {
     if (quic != NULL && quic->both_ways)
@@ -104,13 +104,14 @@ static void fill_side(const zn_gate *g, const zn_flow *f, unsigned i, zn_record_
     r->first_ack_ns = since(f, side->first_ack_ns);
 }
 
-/* The address that an end's pseudonym stands for: in a tunnel, the user's is that of its end. */
+/* Returns the address that an end's pseudonym replaces. The user of a tunnel has the address of the
+ * tunnel's end. */
 static const zn_addr *known_as(const zn_gate *g, const zn_flow *f, unsigned end)
 {
     return f->user == end ? zn_flow_user(g->flows, f) : &f->tuple.addr[end];
 }
 
-/* Sets the pseudonym of an end; special addresses have none. */
+/* Sets the pseudonym of an end. Special addresses have no pseudonym. */
 static void set_pseudonym(const zn_gate *g, const zn_flow *f, unsigned end, zn_record_side *r)
 {
     zn_addr pseudonym = zn_flow_pseudonym(g->flows, f, end);
@@ -210,7 +211,7 @@ static void fill_layer7_side(const zn_flow *f, const zn_flow_layer7 *l, unsigned
     }
 }
 
-/* The status as Tstat prints it: the digits there are, "000" when there are none. */
+/* Returns the status as Tstat prints it: its digits, or "000" without digits. */
 static zn_span status_of(const zn_flow_layer7 *l)
 {
     static const uint8_t none[] = {'0', '0', '0'};
@@ -274,7 +275,7 @@ static void set_resolver(const zn_gate *g, const zn_resolution *from, zn_record 
     if (zn_addr_is_special(&from->resolver))
         return;
     if (from->resolver_internal) {
-        if (from->epoch != r->epoch || /* it has another pseudonym by now */
+        if (from->epoch != r->epoch || /* the resolver has another pseudonym now */
             zn_addr_is_unset(&from->resolver_pseudonym))
             return;
         r->resolver = from->resolver_pseudonym;
@@ -313,7 +314,7 @@ void zn_flow_record_prefetch_name(const zn_gate *g, const zn_flow *f)
         zn_name_store_prefetch_text(g->name_store, ZN_FACTS(f)->names);
 }
 
-/* Zeroes what the last record filled. */
+/* Clears the members that the last record filled. */
 static void clear(zn_record *r)
 {
     size_t filled = ZN_RECORD_CORE + r->filled_after_core;
@@ -327,7 +328,7 @@ static zn_flag flag(bool is)
     return is ? ZN_FLAG_YES : ZN_FLAG_NO;
 }
 
-/* Fills what every flow has. */
+/* Fills the members that every flow has. */
 static void fill_flow(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
 {
     r->proto = (uint8_t)f->tuple.proto;

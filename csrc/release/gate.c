@@ -82,7 +82,7 @@ static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
     return zn_addr_set_hash(&g->users, &user);
 }
 
-/* Adds the flow's client, whose address has this hash, to the clients of this epoch. */
+/* Adds the flow's client to the clients of this epoch. address: hash of the client's address. */
 static void add_client(zn_gate *g, const zn_flow *f, uint64_t address)
 {
     zn_clients_add(&g->clients, address);
@@ -97,8 +97,9 @@ void zn_gate_flow_closed(zn_gate *g, const zn_flow *f)
         add_client(g, f, zn_clients_hash(&g->clients, &f->tuple.addr[f->client]));
 }
 
-/* Withholds the server of a flow that is older than this epoch, if it was a client in the epoch
- * before, whose clients are about to be forgotten: no later record of the flow may disclose it. */
+/* Withholds the server of a flow that is older than this epoch if the server was a client in the
+ * previous epoch. The clients of that epoch are about to be forgotten, and no later record of the
+ * flow may disclose the server. */
 static void withhold_server(zn_gate *g, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(g->flows, flow);
@@ -110,13 +111,13 @@ static void withhold_server(zn_gate *g, uint32_t flow)
     if (g->tap != NULL && ZN_FACTS(f)->server_was_client)
         g->tap->server_was_client(g->tap->of, flow,
                                   (g->clients.epoch + 1) * g->policy->roles->rotate_ns);
-    /* A pending vote stays so: names wait for it, too. */
+    /* A pending vote stays pending, because names wait for it as well. */
     if (ZN_FACTS(f)->server_was_client && ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING)
         ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
 }
 
-/* Begins another epoch. The client of a flow that is older than the epoch that ends, and went on
- * into it, was a client in it, too, and may go on. */
+/* Begins another epoch. The client of a flow that is older than the ending epoch and had packets in
+ * it was a client in the ending epoch as well, and may still be a client. */
 static void begin_epoch(zn_gate *g, int64_t epoch)
 {
     for (uint32_t n = zn_flow_after(g->flows, 0); n != 0; n = zn_flow_after(g->flows, n)) {
@@ -145,14 +146,14 @@ static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
 void zn_gate_rebase(zn_gate *g, int64_t epoch)
 {
     g->decider->rebase_clients(&g->clients, epoch);
-    g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
+    g->z_since_ns = INT64_MIN; /* no vote of the old time can come now */
 }
 
-/* Fills in the hashes of all votes, and prefetches where they will be looked for. A flow's votes
- * are some packets apart, and its last one has its user's hash already. */
+/* Fills in the hashes of all votes, and prefetches the memory of their look-ups. A later vote of a
+ * flow takes the user's hash from the flow's previous vote. */
 static void hash_votes(zn_gate *g)
 {
-    uint32_t last[ZN_LAST_VOTES] = {0}; /* by the flow's number: which vote, from 1 on; 0: none */
+    uint32_t last[ZN_LAST_VOTES] = {0}; /* by flow: index of the last vote + 1, or 0 */
     for (size_t i = 0; i < g->votes->n; i++) {
         zn_vote *v = &g->votes->at[i];
         const zn_flow *f = zn_flow_at(g->flows, v->flow);
@@ -188,7 +189,7 @@ bool zn_gate_addr_is_public(const zn_gate *g, const zn_flow *f)
            !zn_nets_contain(roles->internal, roles->internal_count, &carried);
 }
 
-/* Returns whether the server's address may be an attribute. */
+/* Returns true if the server's address may be an attribute. */
 static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
     if (!zn_gate_addr_is_public(g, f))
@@ -198,8 +199,8 @@ static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
     return !ZN_FACTS(f)->server_was_client && !zn_clients_have(&g->clients, v->address);
 }
 
-/* The identity of the name or the text that the vote is for. A peek is at what votes of other
- * protocols are for. */
+/* Returns the identity of the name or text that the vote is for. A peek takes the identity that
+ * votes of other protocols have. */
 static zn_id text_id(const zn_gate *g, const zn_vote *v)
 {
     bool instead = zn_gate_is_peek(g, v) && g->policy->roles->dns_votes == ZN_DNS_VOTES_NO;
@@ -211,7 +212,7 @@ static zn_id text_id(const zn_gate *g, const zn_vote *v)
     return zn_name_store_at(g->name_store, v->entry)->id;
 }
 
-/* What the vote is for. */
+/* Returns the attribute that the vote is for. */
 static zn_id attribute_of(const zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
     bool dns = v->kind == ZN_VOTE_DNS_ADDR || v->kind == ZN_VOTE_DNS_ADDR_PEEK;
@@ -239,7 +240,7 @@ void zn_gate_refuse_addr(zn_gate *g, const zn_vote *v, zn_flow *f)
 }
 
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
-static size_t ask(zn_gate *g)
+static size_t make_observations(zn_gate *g)
 {
     size_t n = 0;
     hash_votes(g);
@@ -278,7 +279,7 @@ static zn_stat reason_of(zn_decision decision)
     return ZN_STAT_SUPPRESSED_BELOW_Z;
 }
 
-/* Reports the answer to a question of packet output, which alone casts such votes. */
+/* Reports the answer to a peek to packet output, which alone casts votes of this kind. */
 static void finish_peek(const zn_gate *g, const zn_vote *v, uint8_t shared_in)
 {
     if (g->tap != NULL)
@@ -289,7 +290,8 @@ static void finish_peek(const zn_gate *g, const zn_vote *v, uint8_t shared_in)
 static void finish_addr(zn_gate *g, const zn_vote *v, zn_flow *f, bool release, uint8_t released_in)
 {
     report_addr(g, v, released_in);
-    release &= ZN_STATE(f)->addr_vote == ZN_ADDR_VOTED; /* unless withhold_server came between */
+    release &=
+        ZN_STATE(f)->addr_vote == ZN_ADDR_VOTED; /* unless withhold_server ran since the vote */
     ZN_STATE(f)->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
     g->stats->n[ZN_STAT_ADDR_OBSERVATIONS]++;
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
@@ -368,24 +370,24 @@ int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
     return 0;
 }
 
-/* Answers a question about what others share. */
-static void ask_peek(zn_gate *g, size_t at, uint32_t z)
+/* Decides a peek by the number of users that share its attribute. */
+static void look_up_peek(zn_gate *g, size_t at, uint32_t z)
 {
     const zn_observation *o = &g->batch.observation[at];
     uint64_t users = zn_ztable_count_at(g->table, o->attribute, o->t_ns);
     g->batch.answer[at] = users >= z ? ZN_RELEASE : ZN_BELOW_Z;
 }
 
-/* Asks the table as ask_part does, and counts the users after each observation: some outputs need
- * more users than z. */
-static void ask_and_count(zn_gate *g, size_t at, size_t end, uint32_t z)
+/* Decides as observe_part does, and counts the users after each observation, because some outputs
+ * need more users than z. */
+static void observe_and_count(zn_gate *g, size_t at, size_t end, uint32_t z)
 {
     zn_gate_batch *batch = &g->batch;
     for (; at < end; at++) {
         const zn_observation *o = &batch->observation[at];
         batch->released_in[at] = 0;
         if (zn_gate_is_peek(g, &g->votes->at[batch->vote[at]]))
-            ask_peek(g, at, z);
+            look_up_peek(g, at, z);
         else
             batch->answer[at] = (uint8_t)zn_ztable_observe(g->table, o);
         if (batch->answer[at] == ZN_RELEASE)
@@ -394,19 +396,19 @@ static void ask_and_count(zn_gate *g, size_t at, size_t end, uint32_t z)
     }
 }
 
-/* Returns true if outputs of packets differ in the number of users that they need. */
+/* Returns true if packet outputs differ in the number of users that they need. */
 static bool outputs_differ(const zn_gate *g)
 {
     return g->tap != NULL && g->tap->outputs_of_release != NULL;
 }
 
-/* Asks the table, whose z is `z`, about the observations from `at` to `end`. */
-static void ask_part(zn_gate *g, size_t at, size_t end, uint32_t z)
+/* Decides the observations from `at` to `end` by the table, whose z is `z`. */
+static void observe_part(zn_gate *g, size_t at, size_t end, uint32_t z)
 {
     zn_gate_batch *batch = &g->batch;
     bool peeks = g->policy->roles->dns_votes == ZN_DNS_VOTES_NO || g->tap != NULL;
     if (outputs_differ(g)) {
-        ask_and_count(g, at, end, z);
+        observe_and_count(g, at, end, z);
         return;
     }
     while (at < end) {
@@ -415,23 +417,23 @@ static void ask_part(zn_gate *g, size_t at, size_t end, uint32_t z)
             stop++;
         zn_ztable_observe_batch(g->table, batch->observation + at, stop - at, batch->answer + at);
         if (stop < end)
-            ask_peek(g, stop, z);
+            look_up_peek(g, stop, z);
         at = stop + 1;
     }
 }
 
-/* Asks the table about n observations in time order. */
-static void ask_table(zn_gate *g, size_t n)
+/* Decides n observations, which are in time order, by the table. */
+static void observe_all(zn_gate *g, size_t n)
 {
     size_t early = 0;
     while (early < n && g->batch.observation[early].t_ns < g->z_since_ns)
         early++;
     if (ZN_UNLIKELY(early != 0)) {
-        (void)zn_ztable_set_z(g->table, g->z_highest, NULL); /* at most what it keeps */
-        ask_part(g, 0, early, g->z_highest);
+        (void)zn_ztable_set_z(g->table, g->z_highest, NULL); /* at most `keep` of the table */
+        observe_part(g, 0, early, g->z_highest);
         (void)zn_ztable_set_z(g->table, g->policy->z, NULL);
     }
-    ask_part(g, early, n, g->policy->z);
+    observe_part(g, early, n, g->policy->z);
 }
 
 void zn_gate_decide(zn_gate *g)
@@ -440,11 +442,11 @@ void zn_gate_decide(zn_gate *g)
     size_t n;
     g->released.n = 0;
     zn_votes_sort(g->votes);
-    n = ask(g);
-    ask_table(g, n);
+    n = make_observations(g);
+    observe_all(g, n);
     for (size_t i = 0; i < n; i++) {
         const zn_vote *v = &g->votes->at[batch->vote[i]];
-        /* release_all releases also votes that the table could not place. */
+        /* release_all also releases votes that the table could not place. */
         bool released = g->policy->roles->release_all && !zn_gate_is_peek(g, v);
         zn_decision decision = released ? ZN_RELEASE : (zn_decision)batch->answer[i];
         uint8_t outputs = decision != ZN_RELEASE ? 0

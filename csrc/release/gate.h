@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate: the one place that lets a name or a real address out.
+ * Gate that alone discloses names and real addresses.
  *
- * A batch's votes (this user exposed this name, reached this server, is a client) are put in time
- * order, and the z-table is asked about each. The answer is kept with the flow, and the text of a
- * name that is not released is wiped at once. Records and observations leave in the form of
- * release/record.h, filled here and nowhere else.
+ * The votes of a batch (a user exposed a name, reached a server, is a client) are put in time
+ * order. The z-table decides each vote. The decision is kept with the flow, and the text of a
+ * suppressed name is wiped at once. Records and observations leave as the structs of
+ * release/record.h. Only this folder fills these structs.
  */
 #ifndef ZN_RELEASE_GATE_H
 #define ZN_RELEASE_GATE_H
@@ -25,7 +25,7 @@
 #include "util/stats.h"
 #include "zanon/ztable.h"
 
-/* Where a released observation comes from: no writer sees it. */
+/* Origin of a released observation, which no writer sees. */
 typedef struct zn_release_origin {
     int64_t t_ns;
     uint32_t flow;
@@ -78,65 +78,62 @@ typedef struct zn_gate_released {
 struct zn_gate {
     /* The pointers down to popularity are borrowed from the engine. */
     const zn_policy *policy;
-    const zn_clock *clock; /* of packets: the z-table's own moves with votes only */
+    const zn_clock *clock; /* clock of packets; votes alone move the clock of the z-table */
     zn_flow_table *flows;
     zn_name_store *name_store;
     const zn_dn_hunter *dn_hunter;
     zn_stats *stats;
-    zn_popularity *popularity; /* counts the names that are decided */
+    zn_popularity *popularity; /* counts of the decided names */
     zn_ztable *table;
-    int64_t z_since_ns; /* when z last changed; INT64_MIN: never */
-    uint32_t z_highest; /* the highest z so far */
+    int64_t z_since_ns; /* time of the last change of z; INT64_MIN: never */
+    uint32_t z_highest; /* highest z so far */
     zn_clients clients;
-    /* The users of the whole run, for the summary only; its hashes are the z-table's users. */
+    /* Users of the whole run, for the summary only. The z-table has the same hashes of users. */
     zn_addr_set users;
     zn_votes *votes; /* borrowed from the engine */
     const zn_gate_decider *decider;
     zn_gate_queries remote; /* state of zn_gate_remote */
-    const zn_gate_tap *tap; /* borrowed from packet output; NULL if there is none */
+    const zn_gate_tap *tap; /* borrowed from packet output; NULL without packet output */
     zn_gate_batch batch;
     zn_gate_released released;
 };
 
 typedef struct zn_gate_limits {
     uint32_t max_tuples, max_attributes, max_clients;
-    uint32_t keep; /* most recent users kept per attribute: the largest z there will be, of views
-                      too */
+    uint32_t keep; /* most recent users kept per attribute: the largest z, of views as well */
 } zn_gate_limits;
 
-/* Makes the rest of *g, of which policy, clock, flows, name_store, dn_hunter, stats, popularity and
- * votes are set. Returns 0, or a negative zn_err with *err filled. */
+/* Opens a gate whose policy, clock, flows, name_store, dn_hunter, stats, popularity and votes are
+ * set. Returns 0, or a negative zn_err with *err filled. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);
-/* Bytes of memory that the z-table and the sets of clients have touched. */
+/* Returns the bytes of memory that the z-table and the sets of clients have touched. */
 size_t zn_gate_memory(const zn_gate *g);
 
-/* Returns whether at least z users exposed the attribute in the window that ends now; with
- * release_all always. */
+/* Returns true if at least z users exposed the attribute in the window that ends now, or with
+ * release_all. */
 bool zn_gate_is_shared(const zn_gate *g, zn_id attribute);
-/* Decides every vote cast since the last call. */
+/* Decides by the z-table every vote cast since the last call. */
 void zn_gate_decide(zn_gate *g);
-/* The observations that the last zn_gate_decide released, *count of them, in time order; valid
- * until the next. */
+/* Returns the observations that the last decision released, in time order, and sets *count. They
+ * are valid until the next decision. */
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
-/* Where the i-th of them comes from; its flow is not freed yet. */
+/* Returns the origin of released observation i. The flow is not freed yet. */
 static inline zn_release_origin zn_gate_release_origin(const zn_gate *g, size_t i)
 {
     return g->released.origin[i];
 }
 
-/* Counts the client of a closed flow, whose record is about to be made, as one until now. */
+/* Adds the client of a closed flow to the clients of this epoch, before its record is made. */
 void zn_gate_flow_closed(zn_gate *g, const zn_flow *f);
 
-/*
- * Has names and addresses need z users from since_ns on, in packet time; the policy's owner sets
- * policy->z. Older votes that are decided later, because a flow had to close first, need the
- * highest z so far. Returns 0, or -ZN_ERR_CONFIG above limits.keep.
- */
+/* Sets the number of users that names and addresses need from since_ns of packet time. The owner of
+ * the policy sets policy->z. Older votes that are decided later, because a flow had to close first,
+ * need the highest z so far. Returns 0, or -ZN_ERR_CONFIG if z is above limits.keep. */
 int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err);
 
-/* Follows the packet clock to an epoch that may lie in the past: its clients count again or, where
- * they are forgotten, every address does. No flow is open. */
+/* Follows the packet clock to an epoch that may lie in the past. The clients of that epoch count
+ * again. If they are forgotten, every address counts as a client. No flow is open. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);
 
 #endif

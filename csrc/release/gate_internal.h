@@ -1,14 +1,13 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the gate's files share: gate.c asks the table of this process, gate_ask.c the counter of all
- * probes. */
+/* Functions that gate.c (z-table of this process) and gate_remote.c (remote counter) share. */
 #ifndef ZN_RELEASE_GATE_INTERNAL_H
 #define ZN_RELEASE_GATE_INTERNAL_H
 
 #include "release/gate.h"
 
 #define ZN_ALL_OUTPUTS UINT8_MAX
-#define ZN_LAST_VOTES 512u /* flows whose last vote is at hand while a batch is hashed */
+#define ZN_LAST_VOTES 512u /* slots for the last vote of a flow while a batch is hashed */
 
 static inline bool zn_vote_is_addr_peek(const zn_vote *v)
 {
@@ -20,13 +19,14 @@ static inline bool zn_vote_is_addr(const zn_vote *v)
     return v->kind == ZN_VOTE_ADDR || v->kind == ZN_VOTE_DNS_ADDR || zn_vote_is_addr_peek(v);
 }
 
-/* Returns whether the vote asks for packets what others share. */
+/* Returns true if packet output cast the vote to learn whether users share its attribute. */
 static inline bool zn_vote_is_packet_peek(const zn_vote *v)
 {
     return v->kind == ZN_VOTE_PEEK || zn_vote_is_addr_peek(v);
 }
 
-/* Returns whether the vote only asks how many others there are: also where DNS casts none. */
+/* Returns true if the vote is only decided and not counted, for packet output or for DNS flows with
+ * ZN_DNS_VOTES_NO. */
 static inline bool zn_gate_is_peek(const zn_gate *g, const zn_vote *v)
 {
     if (zn_vote_is_packet_peek(v))
@@ -35,17 +35,18 @@ static inline bool zn_gate_is_peek(const zn_gate *g, const zn_vote *v)
            (v->kind == ZN_VOTE_DNS_ADDR || v->kind == ZN_VOTE_DNS_NAME);
 }
 
-/* The flow's user: its address cut to the user's prefix, all special addresses as one. */
+/* Returns the flow's user: the address cut to the user's prefix. All special addresses are one
+ * user. */
 zn_addr zn_gate_user(const zn_gate *g, const zn_flow *f);
-/* Returns whether the server's address could be an attribute, clients aside. */
+/* Returns true if the server's address may be an attribute, provided that it was no client. */
 bool zn_gate_addr_is_public(const zn_gate *g, const zn_flow *f);
 
-/* Fills in the release that the vote for a name is, or would be. */
+/* Fills in the release that results if the vote for a name is released. */
 void zn_gate_fill_release(const zn_gate *g, const zn_vote *v, zn_release *out);
 /* Keeps the decision on a vote. `why` counts a name that is not released; outputs: of packets, as
  * bits, in which it is released or shared. */
 void zn_gate_finish(zn_gate *g, const zn_vote *v, bool release, zn_stat why, uint8_t outputs);
-/* Suppresses the server's address of a flow, which is no attribute. */
+/* Suppresses the server's address of a flow, because the address is no attribute. */
 void zn_gate_refuse_addr(zn_gate *g, const zn_vote *v, zn_flow *f);
 
 #endif

@@ -5,12 +5,13 @@
 #include "flow/wheel.h"
 #include "release/gate_internal.h"
 
-/* Steps that votes leave room for: of records, periods and minutes. */
+/* Steps that votes leave free for records, periods and minutes. */
 #define STEPS_KEPT 1024u
 
-/* ---- hashes, each of a generation ---- */
+/* ---- hashes of a generation ---- */
 
-/* The hash of an address as a client's or a server's: one that carries an IPv4 address is that. */
+/* Returns the hash of an address of a client or server. An address that carries an IPv4 address has
+ * the hash of the IPv4 address. */
 static zn_id addr_id(const zn_gate *g, uint64_t generation, const zn_addr *address)
 {
     zn_addr carried = zn_addr_carried(address);
@@ -34,7 +35,8 @@ static zn_id text_id(const zn_gate *g, uint64_t generation, zn_vote_kind kind, z
                                    text);
 }
 
-/* What a vote is for. A peek is at what votes of other protocols are for. */
+/* Returns the attribute that a vote is for. A peek takes the identity that votes of other protocols
+ * have. */
 static zn_id attribute_of(const zn_gate *g, uint64_t generation, const zn_vote *v)
 {
     const zn_flow *f = zn_flow_at(g->flows, v->flow);
@@ -44,7 +46,7 @@ static zn_id attribute_of(const zn_gate *g, uint64_t generation, const zn_vote *
                    zn_name_store_text(g->name_store, v->entry));
 }
 
-/* The generations of a vote at t_ns. */
+/* Returns the generations in which a vote at t_ns counts. */
 static zn_count_range generations_at(const zn_gate *g, int64_t t_ns)
 {
     return zn_count_generations_of_vote(zn_count_generations_periods(g->remote.generations), t_ns);
@@ -57,8 +59,8 @@ static int64_t epoch_begins(const zn_gate *g, int64_t epoch)
     return epoch * g->policy->roles->rotate_ns;
 }
 
-/* Tells of an address that was a client's at t_ns. */
-static void tell_address(zn_gate *g, int64_t t_ns, const zn_addr *address)
+/* Reports an address that was a client at t_ns. */
+static void report_address(zn_gate *g, int64_t t_ns, const zn_addr *address)
 {
     const zn_count_periods *periods = zn_count_generations_periods(g->remote.generations);
     zn_count_range of = zn_count_generations_of_client(periods, t_ns);
@@ -66,17 +68,17 @@ static void tell_address(zn_gate *g, int64_t t_ns, const zn_addr *address)
         zn_remote_counter_mark(g->remote.counter, t_ns, addr_id(g, generation, address));
 }
 
-/* Does so once an epoch. */
+/* Reports an address once per epoch. */
 static void mark_address(zn_gate *g, int64_t t_ns, const zn_addr *address)
 {
     uint64_t known = zn_clients_hash(&g->clients, address);
     if (zn_addr_set_has_hash(&g->clients.set[0], known))
         return;
     zn_clients_add(&g->clients, known);
-    tell_address(g, t_ns, address);
+    report_address(g, t_ns, address);
 }
 
-/* Tells of the flow's client, as add_client in gate.c adds it here. */
+/* Reports the flow's client, in the cases in which add_client of gate.c adds it. */
 static void mark_client(zn_gate *g, int64_t t_ns, const zn_flow *f)
 {
     mark_address(g, t_ns, &f->tuple.addr[f->client]);
@@ -84,30 +86,31 @@ static void mark_client(zn_gate *g, int64_t t_ns, const zn_flow *f)
         mark_address(g, t_ns, zn_flow_user(g->flows, f));
 }
 
-/* Tells of the client of a flow at t_ns, in an epoch whose clients are not kept here. */
+/* Reports the client of a flow at t_ns, in an epoch whose clients this probe does not keep. */
 static void mark_elsewhen(zn_gate *g, int64_t t_ns, const zn_flow *f)
 {
-    tell_address(g, t_ns, &f->tuple.addr[f->client]);
+    report_address(g, t_ns, &f->tuple.addr[f->client]);
     if (f->user_outside && f->user == f->client)
-        tell_address(g, t_ns, zn_flow_user(g->flows, f));
+        report_address(g, t_ns, zn_flow_user(g->flows, f));
 }
 
-/* Returns whether an address was a client's at this probe in the epoch of t_ns or the one before.
- * The counter was told, and knows of more; but what is known here is no matter of trust. */
+/* Returns true if an address was a client at this probe in the epoch of t_ns or the previous epoch.
+ * The counter knows the clients of all probes, but the probe need not trust the counter here. */
 static bool was_client_here(const zn_gate *g, int64_t t_ns, const zn_addr *address)
 {
     const zn_clients *c = &g->clients;
     uint64_t hash = zn_clients_hash(c, address);
-    if (t_ns >= epoch_begins(g, c->epoch + 1)) /* of an epoch that has not begun here */
+    if (t_ns >= epoch_begins(g, c->epoch + 1)) /* the epoch has not begun at this probe */
         return false;
     return c->set[0].full || zn_addr_set_has_hash(&c->set[0], hash) ||
            (c->since[1] + 1 >= c->since[0] && zn_clients_had_before(c, hash));
 }
 
-/* Asks whether the server of a long flow was a client in the epoch that ends at t_ns or the one
- * before; without room for the question it was. `slept`: more epochs passed here than this answer
- * and the next tell of, and it was. */
-static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow, bool slept)
+/* Queries whether the server of a long flow was a client in the epoch that ends at t_ns or in the
+ * previous epoch. Without room for the query the server counts as a client. slept: true if more
+ * epochs passed without a packet than this answer and the next answer cover; the server then counts
+ * as a client. */
+static void query_server_before(zn_gate *g, int64_t t_ns, uint32_t flow, bool slept)
 {
     zn_flow *f = zn_flow_at(g->flows, flow);
     zn_step step = {.t_ns = t_ns, .flow = flow, .kind = ZN_STEP_SERVER_BEFORE};
@@ -124,8 +127,8 @@ static void ask_server_before(zn_gate *g, int64_t t_ns, uint32_t flow, bool slep
     zn_gate_take_answer(g, &step);
 }
 
-/* Tells of the client of a flow that was open, since the epoch `opened`, while epochs passed here
- * without a packet: all of them from this one to that before `epoch`. */
+/* Reports the client of a flow, open since the epoch `opened`, for the epochs before `epoch` that
+ * passed at this probe without a packet. */
 static void mark_passed(zn_gate *g, const zn_flow *f, int64_t opened, int64_t epoch)
 {
     int64_t first = opened > g->clients.epoch ? opened + 1 : g->clients.epoch + 1;
@@ -135,19 +138,19 @@ static void mark_passed(zn_gate *g, const zn_flow *f, int64_t opened, int64_t ep
         mark_elsewhen(g, epoch_begins(g, n + 1) - 1, f);
 }
 
-/* Begins another epoch. Clients of flows that went on into the one that ends were clients in it,
- * and in those that passed without a packet. */
+/* Begins another epoch. The client of a flow that had packets in the ending epoch was a client in
+ * that epoch and in the epochs that passed without a packet. */
 static void begin_epoch(zn_gate *g, int64_t epoch)
 {
     int64_t ends_ns = epoch_begins(g, g->clients.epoch + 1) - 1;
-    bool passed = epoch > g->clients.epoch + 1; /* epochs did, without a packet */
+    bool passed = epoch > g->clients.epoch + 1; /* epochs passed without a packet */
     for (uint32_t n = zn_flow_after(g->flows, 0); n != 0; n = zn_flow_after(g->flows, n)) {
         const zn_flow *f = zn_flow_at(g->flows, n);
         int64_t opened = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
         if (ZN_FACTS(f)->record_is_queried)
             continue;
         if (opened < g->clients.epoch + passed) {
-            ask_server_before(g, ends_ns, n, epoch > g->clients.epoch + 2);
+            query_server_before(g, ends_ns, n, epoch > g->clients.epoch + 2);
             if (ZN_FACTS(f)->client_marked &&
                 (f->end == ZN_FLOW_OPEN || f->last_ns >= epoch_begins(g, g->clients.epoch)))
                 mark_client(g, ends_ns, f);
@@ -174,7 +177,7 @@ static void take_client(zn_gate *g, const zn_vote *v)
         begin_epoch(g, epoch);
     begins_ns = epoch_begins(g, g->clients.epoch);
     mark_client(g, v->t_ns > begins_ns ? v->t_ns : begins_ns, f);
-    if (v->t_ns < begins_ns) /* late: it was one in that epoch, too */
+    if (v->t_ns < begins_ns) /* late: the address was a client in the earlier epoch as well */
         mark_elsewhen(g, v->t_ns, f);
     if (zn_flow_has_user(f)) {
         zn_addr user = zn_gate_user(g, f);
@@ -184,10 +187,10 @@ static void take_client(zn_gate *g, const zn_vote *v)
 
 /* ---- votes ---- */
 
-/* Fills in the users of all votes, each of which is mostly that of its flow's vote before. */
+/* Fills in the users of all votes. Most votes have the user of their flow's previous vote. */
 static void hash_users(zn_gate *g)
 {
-    uint32_t last[ZN_LAST_VOTES] = {0}; /* by the flow's number: which vote, from 1 on; 0: none */
+    uint32_t last[ZN_LAST_VOTES] = {0}; /* by flow: index of the last vote + 1, or 0 */
     for (size_t i = 0; i < g->votes->n; i++) {
         zn_vote *v = &g->votes->at[i], *before;
         uint32_t *slot = &last[v->flow % ZN_LAST_VOTES];
@@ -204,16 +207,15 @@ static void hash_users(zn_gate *g)
     }
 }
 
-/* Returns whether an address carries another one: it has the hash of that, and would count with
- * it. */
+/* Returns true if an address carries another address: both have one hash and count together. */
 static bool carries_another(const zn_addr *address)
 {
     zn_addr carried = zn_addr_carried(address);
     return memcmp(&carried, address, sizeof carried) != 0;
 }
 
-/* Returns whether the server's address may be asked about at t_ns. */
-static bool addr_may_be_asked(const zn_gate *g, const zn_flow *f, int64_t t_ns)
+/* Returns true if the server's address may be queried at t_ns. */
+static bool addr_may_be_queried(const zn_gate *g, const zn_flow *f, int64_t t_ns)
 {
     const zn_addr *server = &f->tuple.addr[1 - f->client];
     return zn_gate_addr_is_public(g, f) && !ZN_FACTS(f)->server_was_client &&
@@ -221,24 +223,24 @@ static bool addr_may_be_asked(const zn_gate *g, const zn_flow *f, int64_t t_ns)
            !was_client_here(g, t_ns, server);
 }
 
-/* The question that a vote is. */
-static zn_counted_kind question_of(const zn_gate *g, const zn_vote *v)
+/* Returns the kind of query that decides a vote. */
+static zn_counted_kind query_of(const zn_gate *g, const zn_vote *v)
 {
     bool peek = zn_gate_is_peek(g, v);
     if (!zn_vote_is_addr(v))
         return peek ? ZN_COUNTED_PEEK : ZN_COUNTED_NAME;
-    if (peek) /* DNS casts no votes: it is shown what others share */
+    if (peek) /* DNS flows cast no votes and may show shared addresses */
         return ZN_COUNTED_ADDR_PEEK;
     return v->kind == ZN_VOTE_DNS_ADDR ? ZN_COUNTED_DNS_ADDR : ZN_COUNTED_ADDR;
 }
 
-/* Returns whether the vote, where it is released, is an observation. */
+/* Returns true if the vote is an observation when it is released. */
 static bool is_name(const zn_vote *v)
 {
     return v->kind == ZN_VOTE_NAME || v->kind == ZN_VOTE_DNS_NAME;
 }
 
-/* Has a vote count in the generations that begin while it counts, too. */
+/* Sends a vote again for the generations that begin while the vote counts. */
 static void count_again(zn_gate *g, const zn_vote *v, zn_counted_kind kind)
 {
     const zn_flow *f = zn_flow_at(g->flows, v->flow);
@@ -252,7 +254,7 @@ static void count_again(zn_gate *g, const zn_vote *v, zn_counted_kind kind)
     }
 }
 
-static void ask_vote(zn_gate *g, const zn_vote *v)
+static void query_vote(zn_gate *g, const zn_vote *v)
 {
     zn_flow *f = zn_flow_at(g->flows, v->flow);
     zn_step step = {.t_ns = v->t_ns,
@@ -263,7 +265,7 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
     zn_counted_kind kind;
     zn_release row;
     zn_id id;
-    if (zn_vote_is_addr(v) && !addr_may_be_asked(g, f, v->t_ns)) {
+    if (zn_vote_is_addr(v) && !addr_may_be_queried(g, f, v->t_ns)) {
         zn_gate_refuse_addr(g, v, f);
         return;
     }
@@ -271,7 +273,7 @@ static void ask_vote(zn_gate *g, const zn_vote *v)
         zn_gate_finish(g, v, false, ZN_STAT_SUPPRESSED_UNANSWERED, 0);
         return;
     }
-    kind = question_of(g, v);
+    kind = query_of(g, v);
     id = attribute_of(g, generations_at(g, v->t_ns).first, v);
     if (g->remote.counter->write_row != NULL && kind == ZN_COUNTED_NAME && is_name(v)) {
         zn_gate_fill_release(g, v, &row);
@@ -298,7 +300,7 @@ void zn_gate_query_votes(zn_gate *g, int64_t until_ns)
         if (v->kind == ZN_VOTE_CLIENT)
             take_client(g, v);
         else
-            ask_vote(g, v);
+            query_vote(g, v);
     }
     zn_votes_drop(g->votes, n);
 }
@@ -321,8 +323,8 @@ void zn_gate_suppress_after(zn_gate *g, int64_t now_ns)
 
 /* ---- records ---- */
 
-/* Returns whether the flow's record shows its server's address if the counter knows no client by
- * it at t_ns. */
+/* Returns true if the flow's record shows its server's address, provided that the counter knows no
+ * client with this address at t_ns. */
 static bool may_show_server(const zn_gate *g, const zn_flow *f, int64_t t_ns)
 {
     uint8_t vote = ZN_STATE(f)->addr_vote;
@@ -330,8 +332,8 @@ static bool may_show_server(const zn_gate *g, const zn_flow *f, int64_t t_ns)
            !f->internal[1 - f->client] && !was_client_here(g, t_ns, &f->tuple.addr[1 - f->client]);
 }
 
-/* Asks about the name by which DNS gave the server's address, and about who gave it. */
-static void ask_resolution(zn_gate *g, const zn_flow *f, zn_step step)
+/* Queries the name by which DNS resolved the server's address, and the address of the resolver. */
+static void query_resolution(zn_gate *g, const zn_flow *f, zn_step step)
 {
     const zn_resolution *from = zn_dn_hunter_of(g->dn_hunter, f);
     int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
@@ -367,7 +369,7 @@ void zn_gate_query_record(zn_gate *g, uint32_t flow, int64_t now_ns)
             addr_id(g, generations_at(g, now_ns).first, &f->tuple.addr[1 - f->client]), 0);
     }
     if (zn_flow_has_user(f))
-        ask_resolution(g, f, step);
+        query_resolution(g, f, step);
     step.kind = ZN_STEP_RECORD;
     zn_remote_counter_put(g->remote.counter, step);
 }
@@ -385,7 +387,8 @@ static void answer_vote(zn_gate *g, const zn_step *step, bool yes)
     zn_gate_finish(g, &v, yes, why, yes ? ZN_ALL_OUTPUTS : 0);
 }
 
-/* Withholds the server of a flow, unless it was no client, as withhold_server in gate.c does. */
+/* Withholds the server of a flow, as withhold_server of gate.c does, unless the server was no
+ * client. */
 static void answer_server_before(zn_gate *g, uint32_t flow, bool yes)
 {
     zn_flow *f = zn_flow_at(g->flows, flow);

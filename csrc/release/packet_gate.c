@@ -42,8 +42,8 @@ static void make_shift(zn_packet_gate *g, const zn_flow *f, zn_packet_shift *out
     zn_packet_keys_shift(g->keys, words, out);
 }
 
-/* Makes what stands for the port of an end of the flow: of a client's, a permutation. A server's
- * tells the service, and in masked packets no more than a record with a withheld name does. */
+/* Makes the replacement for the port of an end of the flow. A client's port is permuted. A server's
+ * port shows the service; in masked packets it shows no more than a record with a withheld name. */
 static int make_port(zn_packet_gate *g, const zn_flow *f, unsigned end, const zn_addr *user,
                      zn_packet_plan *plan)
 {
@@ -61,9 +61,9 @@ static int make_port(zn_packet_gate *g, const zn_flow *f, unsigned end, const zn
     return rc;
 }
 
-/* Makes what stands for an outside end of the flow. A veil is the pair pseudonym of a pseudonym, as
- * no host has such an address: once for a view, and twice for coarse packets, so that neither says
- * which server the other is of. */
+/* Makes the replacement for an outside end of the flow. A veil is the pair pseudonym of a
+ * pseudonym, as no host has such an address: once for a view, and twice for coarse packets, so that
+ * neither says which server the other is of. */
 static int make_outside(zn_packet_gate *g, const zn_addr *real, const zn_addr *user,
                         zn_packet_plan *plan, unsigned end)
 {
@@ -95,7 +95,7 @@ bool zn_packet_address_is_internal(const zn_roles *roles, const zn_addr *a)
     return !zn_addr_is_group(a) && zn_nets_contain(roles->internal, roles->internal_count, a);
 }
 
-/* Makes what stands for an end of the flow. */
+/* Makes the replacement for an end of the flow. */
 static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packet_plan *plan)
 {
     const zn_roles *roles = g->policy->roles;
@@ -156,7 +156,7 @@ void zn_packet_gate_note(zn_packet_gate *g, uint32_t flow, int64_t t_ns, bool al
     if (all_read && nameless && plan->names_known_ns == INT64_MAX)
         plan->names_known_ns = t_ns;
     else if (plan->names_known_ns != INT64_MAX && !shows_all(g) && zn_unread(f))
-        zn_packet_gate_withhold(g, flow, t_ns); /* a message came that nobody can read */
+        zn_packet_gate_withhold(g, flow, t_ns); /* an unreadable message came */
     if ((f->names_dropped || ZN_FACTS(f)->missed) && plan->missed_ns == INT64_MAX)
         plan->missed_ns = t_ns;
 }

@@ -1,15 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate of packets: the one place that says whether a packet of a flow leaves, and with which
- * addresses.
+ * Gate of packets, which alone decides whether a packet of a flow leaves, and with which addresses.
  *
- * A packet is due hold_ns of packet time after it came. Its fate is what was decided of its flow's
- * names by then, in packet time, whenever this is asked: so neither batches nor threads matter.
- * What is not decided by then counts as withheld. A name whose own vote is still open passes where
- * enough others share it (a peek). A flow without names passes once it is known to have none.
+ * A packet is due hold_ns of packet time after it came. Its fate depends on the decisions about its
+ * flow's names up to that packet time, so neither batches nor threads matter. A name without a
+ * decision counts as withheld. A name whose own vote is pending passes if enough other users share
+ * it (a peek). A flow without names passes when it is known to have no name.
  *
- * Each flow has a plan, made when the flow opens, while the keys of its epoch are there.
+ * Each flow has a plan, which is made when the flow opens, while the keys of its epoch exist.
  */
 #ifndef ZN_RELEASE_PACKET_GATE_H
 #define ZN_RELEASE_PACKET_GATE_H
@@ -27,40 +26,41 @@ typedef enum zn_packet_server {
     ZN_PACKET_SERVER_OPEN, /* none of the flow's packets has left */
     ZN_PACKET_SERVER_RELEASED,
     ZN_PACKET_SERVER_PAIR,
-    ZN_PACKET_SERVER_VEILED /* of coarse packets; of a view, where the main output shows its own */
+    ZN_PACKET_SERVER_VEILED /* coarse packets; views of servers that the main output shows */
 } zn_packet_server;
 
 /*
- * What the packets of a flow leave with. Pairs are by tuple index.
+ * Addresses, ports and state of the packets of a flow. Pairs are by tuple index.
  *
- * Four cache lines, as each packet needs parts of the plan when it comes and when it leaves: what
- * both need, what those that leave need (and `shift`), what those that come need, and the rest.
+ * The plan has four cache lines: members for packets that come and leave, for packets that leave
+ * (and `shift`), for packets that come, and the rest.
  */
 typedef struct zn_packet_plan {
-    _Alignas(ZN_CACHE_LINE) int64_t names_known_ns; /* since when no more names can come */
-    int64_t missed_ns;  /* since when names may have been missed, or the server is withheld */
-    uint32_t held;      /* packets that wait */
-    uint32_t last_held; /* place of the newest of them */
-    /* rewrite/packet_images: what is shown of each side's stream; the end of what has left. */
+    _Alignas(ZN_CACHE_LINE) int64_t names_known_ns; /* time since which no more names can come */
+    int64_t missed_ns;  /* time since which names may be missed or the server is withheld */
+    uint32_t held;      /* packets in the delay line */
+    uint32_t last_held; /* place of the newest packet in the delay line */
+    /* rewrite/packet_images: bytes of each side's stream that are shown; end of the bytes that have
+     * left. */
     uint32_t image[2];
     uint32_t left_seq[2];
-    uint16_t port[2];        /* of the end as a client */
-    uint16_t hidden_port[2]; /* in its place where masked packets leave first */
-    uint16_t last_word; /* a zn_stat: what its names say once they are forgotten; 0: they are not */
-    uint8_t images[2];  /* how many there are */
+    uint16_t port[2];        /* port of the end as a client */
+    uint16_t hidden_port[2]; /* replaces `port` if masked packets leave first */
+    uint16_t last_word;      /* zn_stat that the forgotten names decided; 0: not forgotten */
+    uint8_t images[2];       /* number of images */
     bool has_left[2];
     uint8_t server;          /* zn_packet_server */
-    bool is_internal[2];     /* the end's own address is; a tunnel's does not count */
+    bool is_internal[2];     /* address of the end itself, not of its tunnel */
     bool addr_shared : 1;    /* z is 1, and the server was no client when the flow opened */
     bool addr_released : 1;  /* enough users share the server's address with the flow's vote */
     bool ready : 1;          /* addresses, ports and `shift` are set */
     bool left : 1;           /* some packet left */
-    bool passed : 1;         /* and not masked */
-    bool began_masked : 1;   /* the first one that left was, here or in the main output */
-    bool turned : 1;         /* and a later one did not because of a name */
+    bool passed : 1;         /* some packet left and was not masked */
+    bool began_masked : 1;   /* first packet left masked, here or in the main output */
+    bool turned : 1;         /* a later packet did not leave, because of a name */
     bool hides_client : 1;   /* coarse records do not show the client, and the flow is coarse */
-    bool coarse : 1;         /* what leaves has positions and lengths by `sides` */
-    bool record_written : 1; /* while packets wait */
+    bool coarse : 1;         /* packets have positions and lengths by `sides` */
+    bool record_written : 1; /* record was written while packets wait */
 
     _Alignas(ZN_CACHE_LINE) zn_addr client[2]; /* pseudonym as a client, or an internal host */
     /* Address that replaces a server in the flows of this user; the address that replaces any other
@@ -72,14 +72,14 @@ typedef struct zn_packet_plan {
     _Alignas(ZN_CACHE_LINE) zn_packet_shift shift;
     uint32_t record_seq[2], end_seq[2];
     bool reads_records[2], has_data[2], saw_data[2];
-    bool leapt[2]; /* the end of what has come is not known any more */
+    bool leapt[2]; /* end of the data so far is unknown */
 
-    _Alignas(ZN_CACHE_LINE) zn_addr veil; /* stands for the server with ZN_PACKET_SERVER_VEILED */
-    int64_t addr_ns;                      /* when the vote for the server's address was decided */
+    _Alignas(ZN_CACHE_LINE) zn_addr veil; /* server address with ZN_PACKET_SERVER_VEILED */
+    int64_t addr_ns;                      /* time of the decision on the server's address */
     zn_coarse_side sides[2];
-    uint32_t due_noted;   /* place of the newest packet that counts as one that has left */
-    uint32_t fingerprint; /* its name entry */
-    zn_nameless nameless; /* what its protocol says of names_known_ns */
+    uint32_t due_noted;   /* place of the newest packet that counts as left */
+    uint32_t fingerprint; /* name entry of the fingerprint */
+    zn_nameless nameless; /* protocol without names, for names_known_ns */
 } zn_packet_plan;
 _Static_assert(sizeof(zn_packet_plan) == 4 * ZN_CACHE_LINE, "a plan takes four cache lines");
 
@@ -94,14 +94,14 @@ typedef struct zn_packet_gate {
     zn_packet_keys *keys;
     int64_t hold_ns;
     zn_server_addresses server_addresses;
-    bool coarse;      /* flows of TCP whose names are withheld leave with coarse positions */
-    bool exact;       /* a withheld name is masked; false: its packets do not leave */
-    uint32_t least_z; /* users that a name or an address needs, also where z is lower */
-    uint8_t bit;      /* of this output in zn_name_times */
-    const struct zn_packet_gate *main; /* of a view: that of the main output; NULL: this is it */
+    bool coarse;      /* TCP flows with withheld names leave with coarse positions */
+    bool exact;       /* withheld names are masked; false: their packets do not leave */
+    uint32_t least_z; /* users that a name or an address needs, also if z is lower */
+    uint8_t bit;      /* bit of this output in zn_name_times */
+    const struct zn_packet_gate *main; /* gate of the main output; NULL: this is the main output */
 } zn_packet_gate;
 
-/* When a packet of t_ns is due. */
+/* Returns the due time of a packet of t_ns. */
 static inline int64_t zn_packet_gate_due_after(const zn_packet_gate *g, int64_t t_ns)
 {
     return t_ns > INT64_MAX - g->hold_ns ? INT64_MAX : t_ns + g->hold_ns;
@@ -112,8 +112,8 @@ static inline zn_packet_plan *zn_packet_gate_plan(const zn_packet_gate *g, uint3
     return &g->plans[flow];
 }
 
-/* Fetch what a packet that comes, or leaves, soon needs of its flow's plan. Always inline, as
- * zn_flow_probe. */
+/* Prefetch the parts of the flow's plan that a packet which comes, or leaves, soon needs. Always
+ * inline, like zn_flow_probe. */
 __attribute__((always_inline)) static inline void
 zn_packet_gate_fetch_to_hold(const zn_packet_gate *g, uint32_t flow)
 {
@@ -134,21 +134,21 @@ zn_packet_gate_fetch_to_leave(const zn_packet_gate *g, uint32_t flow)
  * or a negative zn_err with *err filled. */
 int zn_packet_gate_init(zn_packet_gate *g, uint32_t max_flows, zn_error *err);
 void zn_packet_gate_fini(zn_packet_gate *g);
-/* Bytes of memory in use. */
+/* Returns the bytes of memory in use. */
 size_t zn_packet_gate_memory(const zn_packet_gate *g);
 
-/* Make the plan of a flow that has opened, and anew when its client has changed, under the keys of
- * its epoch. Where that fails, or packets of the flow have left, no more of them leave. */
+/* Make the plan of a flow that has opened, and a new plan if its client has changed, with the keys
+ * of its epoch. If that fails, or if packets of the flow have left, no more packets leave. */
 void zn_packet_gate_open(zn_packet_gate *g, uint32_t flow, int64_t epoch);
 void zn_packet_gate_reopen(zn_packet_gate *g, uint32_t flow, int64_t epoch);
-/* Notes what is known of the flow's names at t_ns, after a packet of it was looked into. all_read:
- * no more names are expected. */
+/* Notes the state of the flow's names at t_ns, after analyzers have read a packet of the flow.
+ * all_read: no more names are expected. */
 void zn_packet_gate_note(zn_packet_gate *g, uint32_t flow, int64_t t_ns, bool all_read);
-/* Notes what is known of the names of a flow that closed: of an unread one, nothing. */
+/* Notes the state of the names of a flow that closed. Nothing is known of an unread flow. */
 void zn_packet_gate_close(zn_packet_gate *g, uint32_t flow);
 
-/* Has no packet of the flow leave that is due at t_ns or later: its server's address was released,
- * and is not any more. */
+/* Withholds packets of the flow that are due at t_ns or later, because its server's address may no
+ * longer be released. */
 static inline void zn_packet_gate_withhold(zn_packet_gate *g, uint32_t flow, int64_t t_ns)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
@@ -156,21 +156,23 @@ static inline void zn_packet_gate_withhold(zn_packet_gate *g, uint32_t flow, int
         plan->missed_ns = t_ns;
 }
 
-/* Keeps what the flow's names say before they are forgotten: packets may still come. */
+/* Keeps the decision on the flow's names before they are forgotten, because packets may still
+ * come. */
 void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow);
 
 /* Returns the fate of a packet of the flow that is due at due_ns: ZN_STAT_PACKETS_PASSED or
- * _MASKED, or the ZN_STAT_PACKETS_DROPPED_* counter that says why it does not leave. The first one
- * that leaves fixes the server's address. proto: the packet's own, as one of ICMP may be about the
- * flow. */
+ * _MASKED, or the ZN_STAT_PACKETS_DROPPED_* counter of the reason. The first packet that leaves
+ * fixes the server's address. proto: protocol of the packet itself, because an ICMP packet may be
+ * about the flow. */
 zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, int64_t due_ns);
 
-/* Returns whether the flow's names that were read by t_ns may be shown, as was decided by then. */
+/* Returns true if the flow's names that were read by t_ns may be shown by the decisions up to
+ * t_ns. */
 bool zn_packet_gate_shows_names(const zn_packet_gate *g, uint32_t flow, int64_t t_ns);
-/* Returns the same of a fingerprint's or certificate's entry. */
+/* Returns true if the entry of a fingerprint or certificate may be shown at t_ns. */
 bool zn_packet_gate_shows(const zn_packet_gate *g, uint32_t entry, int64_t t_ns);
 
-/* Returns the address that a packet which leaves has for an end of its flow. */
+/* Returns the address that leaving packets have for an end of their flow. */
 const zn_addr *zn_packet_gate_address(const zn_flow *f, const zn_packet_plan *plan, unsigned end);
 
 /* Returns true for an address that packets always show: a registered multicast group

@@ -17,13 +17,13 @@ typedef struct zn_policy {
     zn_coarse_steps coarse_steps;
     zn_coarse_client coarse_client;
     /* of all other records, and of observations */
-    int64_t times_ns; /* times are multiples of so many ns; 0: exact */
-    unsigned digits;  /* of counts above 99; 0: all */
+    int64_t times_ns; /* times are multiples of times_ns; 0: exact */
+    unsigned digits;  /* digits kept of counts above 99; 0: all */
 } zn_policy;
 
-#define ZN_PORT_DISCARD 9 /* of no server in use (RFC 863) */
+#define ZN_PORT_DISCARD 9 /* no server uses it (RFC 863) */
 
-/* Returns whether so many servers share the port that it says no more than the protocol. */
+/* Returns true if many servers share the port, so that it shows no more than the protocol. */
 static inline bool zn_port_is_common(uint16_t port)
 {
     return port == 53 || port == 80 || port == 443 || port == 853;

@@ -45,8 +45,8 @@ typedef struct zn_record_side {
     uint64_t bytes_all, bytes_unique, bytes_retransmitted;
     uint64_t packets, packets_data, packets_retransmitted, packets_out_of_order;
     uint64_t acks, acks_pure, rst, syn, fin;
-    int64_t first_data_ns, last_data_ns; /* TCP: payload; UDP: any datagram. 0 when never */
-    int64_t first_ack_ns;                /* without SYN; 0 when never */
+    int64_t first_data_ns, last_data_ns; /* TCP payload or any UDP datagram; 0: never */
+    int64_t first_ack_ns;                /* without SYN; 0: never */
     uint8_t udp_type;                    /* Tstat's c_type and s_type: ZN_UDP_* */
     uint32_t quic_version;               /* 0: none, or only one side spoke QUIC */
     /* LAYER7 */
@@ -92,9 +92,9 @@ typedef struct zn_record {
     uint64_t http_requests, http_responses;
     zn_span http_status;  /* digits, empty when there was no response */
     uint64_t tls_session; /* Tstat's tls_session_stat */
-    /* The name a DNS response gave the server's address, or, without the policy's dn_hunter, the
-     * one that a DNS query asks for; empty where it may not be disclosed, as are then the resolver
-     * and its times. */
+    /* Name by which a DNS response resolved the server's address. Without the policy's dn_hunter,
+     * the name that a DNS query asks for. If it may not be disclosed, it, the resolver and the
+     * resolver's times are empty. */
     zn_span fqdn;
     zn_addr resolver;
     zn_disclosure resolver_disclosure;

@@ -27,7 +27,7 @@ size_t zn_record_pack(const zn_record *r, uint8_t *to);
  * record, or zeros, before. */
 void zn_record_unpack(const uint8_t *from, zn_record *r);
 
-/* The same for a released name. */
+/* Pack and unpack a released name in the same way as a record. */
 size_t zn_release_pack(const zn_release *r, uint8_t *to);
 void zn_release_unpack(const uint8_t *from, zn_release *r);
 

@@ -6,7 +6,7 @@
  *
  * A step is a task that may need an answer: finish a vote, write a record, begin a period. Steps
  * are done in the order of the queue. A step is done when its own answer and the answers of all
- * earlier steps are there. A probe therefore does the same as a standalone engine, but later. The
+ * earlier steps are there. A probe therefore decides like a standalone engine, but later. The
  * answer of an abandoned step counts as no.
  *
  * A vote for a name needs no answer if the probe has enough users of its own (count/own_votes.h).
@@ -89,9 +89,9 @@ typedef struct zn_remote_counter {
     int64_t watermark_ns; /* watermark of the last messages; ZN_VOTE_WATERMARK_END: end of input */
     int64_t cut_ns;       /* time of the last messages; INT64_MIN: there were no messages */
     zn_text ready;        /* messages to send, each after its length in four bytes */
-    /* Appends a row as a line; NULL: no rows travel with votes. If it is set, `ready` has after each
-     * message a length in four bytes and the rows of the message's votes, in their order. Each row
-     * is u16 n and n bytes. */
+    /* Appends a row as a line; NULL: no rows travel with votes. If it is set, `ready` has after
+     * each message a length in four bytes and the rows of the message's votes, in their order. Each
+     * row is u16 n and n bytes. */
     void (*write_row)(zn_text *out, const zn_release *row);
     const zn_release *row; /* row of the next vote; NULL: the vote has no row */
     bool renewed;          /* true if this is not the first session of the run */

@@ -154,7 +154,7 @@ static int count_popularity(zn_row_gate *g, size_t n, zn_error *err)
     return rc;
 }
 
-/* Fills the attributes of a gated row as generalized, or as nothing, and what is passed on. */
+/* Fills the attributes of a gated row, generalized or empty, and the columns that are passed on. */
 static void generalize(zn_row_gate *g, const zn_row *row, size_t i, zn_gated_row *out)
 {
     static const zn_value nothing = {{NULL, 0}, ZN_VALUE_NONE};

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate of rows: the one place that lets an attribute of a row out, and that turns its user into
- * a pseudonym. The z-table is asked about rows in their order; those that may be written leave as
- * zn_gated_row, filled here and nowhere else.
+ * Gate of rows, which alone discloses an attribute of a row and replaces its user by a pseudonym.
+ * The z-table decides rows in their order. A row that may be written leaves as a zn_gated_row,
+ * which only this folder fills.
  */
 #ifndef ZN_RELEASE_ROW_GATE_H
 #define ZN_RELEASE_ROW_GATE_H
@@ -13,8 +13,8 @@
 #include "release/row_ladder.h"
 #include "zanon/ztable.h"
 
-/* Rows decided together: no more than the rejected times that set a clock back (util/clock.h), so
- * that all rows of a batch before such a step were rejected. */
+/* Rows decided together. No more than the rejected times that set a clock back (util/clock.h): all
+ * earlier rows of a batch were rejected when the clock is set back. */
 #define ZN_ROW_BATCH 256
 
 typedef struct zn_row_gate zn_row_gate;
@@ -28,26 +28,26 @@ typedef struct zn_row_gate_config {
     bool keep_suppressed; /* rows with a suppressed attribute leave without it */
     bool popularity;      /* users are counted by attribute and window; not with a ladder */
     zn_row_ladder_config
-        ladder;        /* with columns, rows have as many attributes, from ZN_ROW_ATTRIBUTE
-                                    on, and leave with each at the level of their step */
+        ladder;        /* with columns, rows have column_count attributes from ZN_ROW_ATTRIBUTE
+                                    on, and leave with each attribute at the level of their step */
     size_t pass_count; /* columns passed on */
 } zn_row_gate_config;
 
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
 int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_error *err);
-/* Wipes and frees; NULL is fine. */
+/* Wipes and frees a gate; NULL is fine. */
 void zn_row_gate_close(zn_row_gate *g);
 
-/* With a ladder: takes the values of row i of the next batch; false, with the column in *which,
- * where one is in no hierarchy and that is an error. */
+/* Takes the values of row i of the next batch, with a ladder. Returns false, with the column in
+ * *which, if a value is in no hierarchy and the config makes that an error. */
 bool zn_row_gate_find(zn_row_gate *g, size_t i, const zn_row *row, size_t *which);
 /*
- * Decides n <= ZN_ROW_BATCH rows; zn_row_gate_decided then returns those that may be written, in
- * their order. Returns 0, or a negative zn_err with *err filled and nothing to be written.
+ * Decides n <= ZN_ROW_BATCH rows. zn_row_gate_decided then returns the rows that may be written, in
+ * their order. Returns 0, or a negative zn_err with *err filled and no row to write.
  */
 int zn_row_gate_decide(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *err);
-/* The rows that may be written, *count of them, valid until the next batch; they borrow the rows
- * they were made of. */
+/* Returns the rows that may be written, and sets *count. They are valid until the next batch and
+ * borrow the rows from which they were made. */
 const zn_gated_row *zn_row_gate_decided(const zn_row_gate *g, size_t *count);
 
 /* Ends the input: the window of the last row is cut there. Returns 0, or -ZN_ERR_CAPACITY. */

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which generalization of a row may leave. A row's attribute columns have hierarchies; a step is a
- * level of each, and the steps come finest first. A row exposes all its generalizations at once,
- * one a step, and the finest that z users exposed in the window may be written. Nothing waits.
+ * Ladder that finds the finest generalization of a row that may leave. The attribute columns of a
+ * row have hierarchies. A step has one level per hierarchy, and the finest step comes first. A row
+ * exposes all its generalizations at once, one per step. The finest generalization that z users
+ * exposed in the window may be written. No row waits.
  *
- * A generalization is known to the table by the exclusive or of one random number a node: what is
- * the same nodes is the same generalization, from whatever step.
+ * The table knows a generalization by the exclusive or of one random number per node. Equal nodes
+ * are therefore one generalization, whatever the step.
  *
  * A ladder is a part of release/row_gate and belongs to its thread. The hierarchies are borrowed.
  */
@@ -21,10 +22,10 @@
 #define ZN_LADDER_STEPS_MAX 256
 #define ZN_LADDER_ROWS 256 /* decided together, as ZN_ROW_BATCH */
 
-/* What becomes of a row with a value that its hierarchy does not have. */
+/* Treatment of a row with a value that its hierarchy does not have. */
 typedef enum zn_unknown {
     ZN_UNKNOWN_ERROR,
-    ZN_UNKNOWN_SUPPRESS, /* it exposes nothing and is suppressed */
+    ZN_UNKNOWN_SUPPRESS, /* the row exposes nothing and is suppressed */
     ZN_UNKNOWN_TOP       /* the value is the hierarchy's root */
 } zn_unknown;
 
@@ -48,23 +49,24 @@ typedef struct zn_row_ladder zn_row_ladder;
 
 /* Returns 0, -ZN_ERR_CONFIG for steps or columns that do not fit, or -ZN_ERR_CAPACITY. */
 int zn_row_ladder_open(zn_row_ladder **out, const zn_row_ladder_config *config, zn_error *err);
-/* Wipes and frees; NULL is fine. */
+/* Wipes and frees a ladder; NULL is fine. */
 void zn_row_ladder_close(zn_row_ladder *l);
 
 /*
  * Finds the leaves of row i of the next batch, which has values[0 .. column_count) in its attribute
- * columns. False, with the column in *which, where one is in no hierarchy and that is an error.
+ * columns. Returns false, with the column in *which, if a value is in no hierarchy and the config
+ * makes that an error.
  */
 bool zn_row_ladder_find(zn_row_ladder *l, size_t i, const zn_value *values, size_t *which);
-/* Asks the table about n <= ZN_LADDER_ROWS rows, whose leaves were found, in their order. */
+/* Decides n <= ZN_LADDER_ROWS rows, whose leaves were found, by the table in their order. */
 void zn_row_ladder_decide(zn_row_ladder *l, zn_ztable *table, const zn_row *rows,
                           const zn_id *users, size_t n);
-/* Whether row i of the batch may leave, generalized. */
+/* Returns true if row i of the batch may leave, generalized. */
 bool zn_row_ladder_released(const zn_row_ladder *l, size_t i);
-/* What may be written in attribute column j of such a row. */
+/* Returns the value that may be written in attribute column j of a released row i. */
 zn_value zn_row_ladder_value(const zn_row_ladder *l, size_t i, size_t j);
 
-/* How many attribute columns and steps there are. */
+/* Return the numbers of attribute columns and of steps. */
 size_t zn_row_ladder_columns(const zn_row_ladder *l);
 size_t zn_row_ladder_steps(const zn_row_ladder *l);
 const zn_row_ladder_stats *zn_row_ladder_get_stats(const zn_row_ladder *l);

@@ -16,11 +16,11 @@ typedef struct room {
     size_t bytes;
 } room;
 
-/* A sensitive column. A cell is a value in a class; an entry's count is that of its users. */
+/* Sensitive column. A cell is a value in a class. The count of an entry is its number of users. */
 typedef struct column {
     zn_id_set cells;       /* owner: the class */
     zn_id_set holders;     /* owner: the cell; identities of its users */
-    zn_id_set values;      /* of what is left to be written, for distances; owner: 0 */
+    zn_id_set values;      /* values of the classes that are left, for distances; owner: 0 */
     zn_id_set whole_users; /* owner: the value */
     room first, next;      /* cells of each class as lists of numbers + 1 */
     room value;            /* of each cell */
@@ -30,7 +30,7 @@ typedef struct column {
 struct zn_tuple_gate {
     zn_class_rule rule;
     zn_hash_key key;
-    zn_id_set classes; /* owner: 0; an entry's count is that of its users */
+    zn_id_set classes; /* owner: 0; the count of an entry is its number of users */
     zn_id_set members; /* owner: the class; identities of its users */
     room class_of;     /* of each row */
     size_t rows;
@@ -247,7 +247,7 @@ static int count_whole(const zn_tuple_gate *g, column *c, zn_error *err)
     return rc;
 }
 
-/* Drops classes too far from what is left, until none is. */
+/* Drops classes that are too far from the rows left, until no class is too far. */
 static int judge_distances(zn_tuple_gate *g, zn_error *err)
 {
     int rc = 0;

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate of whole rows: counts each class anew from the very bytes that would be written, and
- * says which rows may leave. Whoever grouped the rows may have erred; then rows are lost, not
- * people.
+ * Gate of whole rows, which counts each class again from the bytes that will be written, and
+ * decides which rows may leave. If the grouping of the rows was wrong, rows are lost and nobody is
+ * exposed.
  *
- * A class is the rows whose quasi-identifiers are the same as written. Values are known here by
- * keyed hashes of 128 bits. With a largest distance (t) the whole is what would be written: classes
- * are dropped until all that are left hold.
+ * A class has the rows whose written quasi-identifiers are equal. The gate knows values by keyed
+ * hashes of 128 bits. With a largest distance (t), distances are measured to all rows that will be
+ * written: classes are dropped until every class that is left is close enough.
  */
 #ifndef ZN_RELEASE_TUPLE_GATE_H
 #define ZN_RELEASE_TUPLE_GATE_H
@@ -22,7 +22,7 @@ typedef struct zn_tuple_gate zn_tuple_gate;
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
 int zn_tuple_gate_open(zn_tuple_gate **out, const zn_class_rule *rule, size_t sensitive_count,
                        zn_error *err);
-/* Wipes and frees; NULL is fine. */
+/* Wipes and frees a gate; NULL is fine. */
 void zn_tuple_gate_close(zn_tuple_gate *g);
 
 /* The identity of a value as it is written. p NULL: a missing value. */

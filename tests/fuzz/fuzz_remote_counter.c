@@ -142,7 +142,7 @@ static void do_steps(harness *h)
     const zn_step *step;
     while ((step = zn_remote_counter_next(&h->asker)) != NULL) {
         require(step->answer != ZN_ANSWER_YES || h->yes[h->asker.first]);
-        require(!step->asked || step->answer != ZN_ANSWER_NONE);
+        require(!step->queried || step->answer != ZN_ANSWER_NONE);
         zn_remote_counter_done(&h->asker);
     }
 }
