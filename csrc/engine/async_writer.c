@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of records between one thread that fills them and one that writes. The writer is a job of
- * one task that ends when no record is left. A record that is not written yet takes at most
- * RECORD_BYTES; only when those could fill the outputs does zn_async_writer_full wait for the
- * writer.
+ * Ring of records between the thread that fills them and the thread that writes them. The writer is
+ * a job of one task that ends when no record is left. An unwritten record takes at most
+ * RECORD_BYTES. zn_async_writer_full waits for the writer only if these bytes could fill the
+ * outputs.
  */
 #include "engine/async_writer.h"
 
@@ -31,7 +31,7 @@ struct zn_async_writer {
     record_slot ring[RECORDS];
 };
 
-/* Publishes how much the outputs hold, while no other thread writes to them. */
+/* Publishes the fill of the outputs, while no other thread writes to them. */
 static void publish(zn_async_writer *w)
 {
     const zn_outputs *o = w->outputs;
@@ -57,7 +57,7 @@ static void write_records(void *of, uint32_t task)
         publish(w);
     }
     atomic_store(&w->writing, false);
-    zn_async_writer_start(w); /* a record may have come in between */
+    zn_async_writer_start(w); /* a record may have come in the meantime */
 }
 
 int zn_async_writer_open(zn_async_writer **out, zn_pool *pool, zn_outputs *outputs, zn_error *err)
@@ -126,7 +126,7 @@ void zn_async_writer_begin(zn_async_writer *w)
 
 bool zn_async_writer_full(zn_async_writer *w)
 {
-    /* read before `bytes`: rather too many than too few */
+    /* read before `bytes`, so that the sum is never too small */
     size_t left = atomic_load(&w->put) - atomic_load(&w->written);
     size_t bytes = atomic_load(&w->bytes) + left * RECORD_BYTES;
     if (bytes + zn_outputs_other_bytes(w->outputs) < ZN_OUTPUTS_BYTES &&

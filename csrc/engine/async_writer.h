@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes records behind the engine: the engine fills a record, and another thread turns it into
- * text and rows while the engine goes on. Records are written in their order.
+ * Writer of records on another thread. The engine fills a record, and the other thread turns the
+ * record into text and rows while the engine continues. Records are written in their order.
  *
- * Between zn_async_writer_put and zn_async_writer_wait nobody else may touch the memory that a
- * record is written to. zn_async_writer_full answers as if every record were written by then. One
- * thread calls these functions.
+ * Between zn_async_writer_put and zn_async_writer_wait only the writer may touch the outputs.
+ * zn_async_writer_full answers as if every record were written. One thread calls these functions.
  */
 #ifndef ZN_ENGINE_ASYNC_WRITER_H
 #define ZN_ENGINE_ASYNC_WRITER_H
@@ -23,19 +22,19 @@ int zn_async_writer_open(zn_async_writer **out, zn_pool *pool, zn_outputs *outpu
 /* Frees the writer, which has written every record. NULL is fine. */
 void zn_async_writer_close(zn_async_writer *w);
 
-/* Takes note of how full the outputs are, after the caller has emptied them. Comes before the other
+/* Notes the fill of the outputs, after the caller has emptied them. Called before the other
  * functions. */
 void zn_async_writer_begin(zn_async_writer *w);
-/* Returns the place of the next record, for the caller to fill; waits until one is free. */
+/* Returns the memory of the next record, for the caller to fill. Waits until a record is free. */
 zn_record *zn_async_writer_next(zn_async_writer *w);
-/* Queues that record; copies the bytes that it borrows. */
+/* Queues the record and copies the bytes that it borrows. */
 void zn_async_writer_put(zn_async_writer *w);
-/* Has a thread write the queued records. */
+/* Starts a thread that writes the queued records. */
 void zn_async_writer_start(zn_async_writer *w);
 /* Waits until every record is written. */
 void zn_async_writer_wait(zn_async_writer *w);
-/* Returns what zn_outputs_full will return when every record is written. Waits for the records only
- * where their greatest possible length leaves the answer open. */
+/* Returns the result that zn_outputs_full will have when every record is written. Waits for the
+ * records only if the result depends on their length. */
 bool zn_async_writer_full(zn_async_writer *w);
 
 /* Returns the bytes of memory of a writer. */

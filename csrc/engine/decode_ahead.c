@@ -19,10 +19,10 @@ typedef struct place {
 struct zn_decode_ahead {
     zn_pool *pool;
     zn_source *source;
-    /* its zn_capture_number: another capture may come to lie at the same address */
+    /* zn_capture_number of the source; another capture may get the same address */
     uint64_t capture;
     zn_job reader;
-    int left; /* frames still to be read; only the reader changes it */
+    int left; /* frames that are still to be read; only the reader changes the number */
     _Atomic bool reading, ended;
     _Atomic uint32_t filled, used; /* portions filled and used so far; they wrap */
     place ring[ZN_DECODE_AHEAD_PORTIONS];
@@ -30,7 +30,7 @@ struct zn_decode_ahead {
 
 _Static_assert((ZN_DECODE_AHEAD_PORTIONS & (ZN_DECODE_AHEAD_PORTIONS - 1)) == 0, "counters wrap");
 
-/* The ring has room for one more portion, and the source has not ended. */
+/* Returns true if the ring has room for another portion and the source has not ended. */
 static bool may_read(const zn_decode_ahead *a)
 {
     return !atomic_load(&a->ended) &&
@@ -60,7 +60,7 @@ static void run_decoder(void *of, uint32_t task)
     zn_packet_decoder_decode(at->decoder, at->portion.frames, at->portion.n, &at->portion.decoded);
 }
 
-/* Starts the reader unless it runs or has nothing to do. The reader and the user both call this. */
+/* Starts the reader unless it runs or has nothing to do. The reader and its user call this. */
 static void start_reader(zn_decode_ahead *a)
 {
     while (may_read(a) && !atomic_exchange(&a->reading, true)) {
@@ -105,7 +105,7 @@ void zn_decode_ahead_close(zn_decode_ahead *a)
     zn_block_free(a, sizeof *a);
 }
 
-/* The portions in the ring were read from this source. */
+/* Returns true if the portions in the ring were read from this source. */
 static bool is_of(const zn_decode_ahead *a, const zn_source *source)
 {
     return a->source == source && a->capture == zn_capture_number(source->capture);
@@ -127,7 +127,7 @@ zn_portion *zn_decode_ahead_next(zn_decode_ahead *a)
     uint32_t used = atomic_load(&a->used);
     while (true) {
         uint32_t ended = zn_pool_ended(a->pool);
-        /* read before `filled`, which is final then */
+        /* read before `filled`, which is final afterwards */
         bool last = atomic_load(&a->ended) && zn_job_ended(&a->reader);
         bool read = atomic_load(&a->filled) != used;
         place *next = &a->ring[used % ZN_DECODE_AHEAD_PORTIONS];
@@ -142,7 +142,7 @@ zn_portion *zn_decode_ahead_next(zn_decode_ahead *a)
 void zn_decode_ahead_used(zn_decode_ahead *a)
 {
     uint32_t used = atomic_fetch_add(&a->used, 1) + 1;
-    /* Not after each portion: to wake a thread costs more than to read a portion. */
+    /* Not after each portion, because waking a thread costs more than reading a portion. */
     if (atomic_load(&a->filled) - used <= ZN_DECODE_AHEAD_PORTIONS * 3 / 4)
         start_reader(a);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads ahead: while an engine works on one portion of a file, other threads read, filter and
- * decode the next ones.
+ * Reader ahead of the engine: while an engine works on one portion of a file, other threads read,
+ * filter and decode the next portions.
  *
  * Portions come in their order, and the engine writes the same as if it read the frames itself.
  * Only mapped captures are read ahead (zn_capture_is_mapped). One thread calls these functions.
@@ -18,10 +18,10 @@
 
 /* Frames of a file, decoded. */
 typedef struct zn_portion {
-    /* what zn_source_read returned; 0: the end of the file; negative: `err` says why */
+    /* result of zn_source_read: 0 is the end of the file, and a negative value comes with `err` */
     int read;
-    size_t n, at; /* frames that passed the filter; how many of them were taken */
-    bool begun;   /* the engine has begun with it */
+    size_t n, at; /* frames that passed the filter, and number of these that were taken */
+    bool begun;   /* true if the engine has begun with the portion */
     zn_error err;
     zn_decoded decoded;
     zn_frame frames[ZN_DECODER_AHEAD];
@@ -29,30 +29,30 @@ typedef struct zn_portion {
 
 typedef struct zn_decode_ahead zn_decode_ahead;
 
-/* Opens one that decodes as *decoder does; pool and decoder must outlive it. Returns 0, or a
- * negative zn_err with *err filled. */
+/* Opens a reader that decodes like *decoder. The pool and the decoder must outlive the reader.
+ * Returns 0, or a negative zn_err with *err filled. */
 int zn_decode_ahead_open(zn_decode_ahead **out, zn_pool *pool, const zn_packet_decoder *decoder,
                          zn_error *err);
-/* Frees it. NULL is fine. */
+/* Frees a reader; NULL is fine. */
 void zn_decode_ahead_close(zn_decode_ahead *a);
 
-/* Begins to read up to max_frames of a mapped capture. Portions left of it from the call before
- * come first; those of another source are dropped. */
+/* Begins to read up to max_frames of a mapped capture. Its portions that an earlier call left come
+ * first. Portions of another source are dropped. */
 void zn_decode_ahead_begin(zn_decode_ahead *a, zn_source *source, int max_frames);
-/* Waits for the next portion and returns it, the same one until zn_decode_ahead_used; NULL when
- * none is left and none will come. */
+/* Waits for the next portion and returns it, until zn_decode_ahead_used drops it. Returns NULL if
+ * no portion is left and no portion will come. */
 zn_portion *zn_decode_ahead_next(zn_decode_ahead *a);
 /* Drops the portion that zn_decode_ahead_next returned. */
 void zn_decode_ahead_used(zn_decode_ahead *a);
-/* Stops reading: when this returns, no thread reads the source. */
+/* Stops reading. After the call no thread reads the source. */
 void zn_decode_ahead_stop(zn_decode_ahead *a);
-/* Returns whether portions of this source are left. */
+/* Returns true if portions of this source are left. */
 bool zn_decode_ahead_has(const zn_decode_ahead *a, const zn_source *source);
-/* Returns how many frames of this source were read and not taken. Only between zn_decode_ahead_stop
- * and zn_decode_ahead_begin. */
+/* Returns the number of frames of this source that were read and not taken. Called only between
+ * zn_decode_ahead_stop and zn_decode_ahead_begin. */
 int zn_decode_ahead_left(const zn_decode_ahead *a, const zn_source *source);
 
-/* Returns the bytes of memory that it takes. */
+/* Returns the bytes of memory of a reader. */
 size_t zn_decode_ahead_memory(void);
 
 #endif

@@ -4,8 +4,8 @@
 #include "engine/engine_state.h"
 #include "util/arena.h"
 
-#define MAX_CLIENTS (UINT32_C(1) << 20) /* most client addresses that are told apart in an epoch */
-#define MAX_FLOWS (UINT32_C(1) << 31)   /* as the settings limit it */
+#define MAX_CLIENTS (UINT32_C(1) << 20) /* most client addresses that are kept in an epoch */
+#define MAX_FLOWS (UINT32_C(1) << 31)   /* limit of the settings */
 
 /* Refuses settings that no later step checks. */
 static int check_config(const zn_engine_config *config, zn_error *err)
@@ -44,7 +44,7 @@ static int check_config(const zn_engine_config *config, zn_error *err)
     return 0;
 }
 
-/* Refuses what no record can say. */
+/* Validates the settings of records. */
 static int check_detail(const zn_engine_config *config, zn_error *err)
 {
     const unsigned exact_sets = ZN_SET_E2E | ZN_SET_OPTIONS;
@@ -78,7 +78,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     if (config->order == ZN_ORDER_MINUTE_ALL && policy->times_ns < ZN_MINUTE_NS)
         policy->times_ns = ZN_MINUTE_NS;
     policy->digits = config->digits;
-    /* a view needs votes of which each is somebody's */
+    /* a view needs votes that are tied to a user */
     roles->release_all = config->z == 1 && config->z_max <= 1 && config->view_count == 0;
     roles->rotate_ns = config->rotate_ns;
     roles->established = config->established;
@@ -160,7 +160,8 @@ static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
     return rc == 0 ? zn_async_writer_open(&e->writer, e->pool, &e->outputs, err) : rc;
 }
 
-/* The column sets whose data the flows have: packets need what TLS servers send. */
+/* Returns the column sets whose data the flows keep. Packet output needs the messages of TLS
+ * servers. */
 static unsigned measured_sets(const zn_engine_config *config)
 {
     return config->sets | (zn_packet_config_is_wanted(config) ? ZN_SET_LAYER7 : 0u);

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine's keys depend on beside the key file: the settings that decide which names are
- * released and what a pseudonym keeps. They enter the keys as the hash of a line of text:
+ * Settings on which an engine's keys depend, in addition to the key file. They decide which names
+ * are released and which bits a pseudonym keeps. A hash of one line of text enters the keys:
  *
  *     pseudonyms=networks user-prefix=32,56 evidence=established dns-votes=own networks=10.0.0.0/8
  *
- * The networks are the kept ones but /0, IPv4 first, by address and then length, with commas.
+ * The line lists the kept networks except /0, IPv4 first, by address and then length, with commas.
  */
 #include "engine/engine_state.h"
 #include "flow/flow_table.h"
@@ -17,7 +17,7 @@
 static void put_networks(zn_text *out, const zn_addr_scheme *scheme, bool *first)
 {
     char text[ZN_ADDR_TEXT_MAX];
-    for (uint32_t i = 1; i < scheme->kept.count; i++) { /* behind /0 */
+    for (uint32_t i = 1; i < scheme->kept.count; i++) { /* after /0 */
         const zn_kept_network *network = &scheme->kept.network[i];
         zn_addr address = zn_kept_network_address(network, scheme->width == V4_BITS);
         if (!*first)
@@ -139,7 +139,8 @@ int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned end, const zn_addr
     return e->roles.dn_hunter ? zn_engine_make_pseudonyms(e, err) : 0;
 }
 
-/* The key of the epoch in which the minute begins; without a key file, of the current one. */
+/* Finds the key of the epoch in which the minute begins, or of the current epoch without a key
+ * file. */
 static int find_order_key(zn_engine *e, int64_t minute)
 {
     zn_order_key *of = &e->queues.key;

@@ -10,7 +10,7 @@ int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int w
                        zn_error *err)
 {
     int taken = 0, before, n = 1, rc = 0;
-    if (e->pending.capture != 0) /* frames of a capture, which may be closed by now */
+    if (e->pending.capture != 0) /* frames of a capture that may be closed */
         e->pending.count = 0;
     e->pending.capture = 0;
     before = (int)e->pending.count;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes frames from a source to batches. The frames are read when they are needed, or ahead by
+/* Takes frames from a source into batches. The frames are read when they are needed, or ahead by
  * another thread. */
 #include "engine/decider.h"
 #include "engine/engine_state.h"
@@ -10,8 +10,8 @@
 
 #include <errno.h>
 
-/* The caller must have its turn before more is taken. Outputs stop a call only where a batch has
- * ended: what is written must not depend on the portions in which frames come. */
+/* Returns true if the caller must run before more frames are taken. Outputs stop a call only at the
+ * end of a batch, because the output must not depend on the portions in which frames come. */
 static bool must_stop(zn_engine *e)
 {
     if (e->decider->must_wait(e))
@@ -19,7 +19,7 @@ static bool must_stop(zn_engine *e)
     return e->popularity.due || (e->batched == 0 && (e->waiting || zn_engine_outputs_full(e)));
 }
 
-/* Makes the next frames of the source the pending ones; returns how many were read. */
+/* Reads the next frames of the source into the pending frames. Returns their number. */
 static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
 {
     int n;
@@ -32,7 +32,7 @@ static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
     return n;
 }
 
-/* The file has nothing to read for now: frames that it gives later belong to the same batch. */
+/* Returns true if the file has no frames for now. Later frames belong to the same batch. */
 static bool is_pause(const zn_source *source, int n, const zn_error *err)
 {
     return n < 0 && !zn_capture_may_wait(source->capture) && err != NULL && err->os_errno == EINTR;
@@ -43,7 +43,7 @@ static bool is_pause(const zn_source *source, int n, const zn_error *err)
 static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
     int taken = e->pending.interrupted + (int)e->pending.count, n = 1, rc = 0;
-    /* a stream has no more for now: its frames are decided before the batch is full */
+    /* a stream has no more frames for now: they are decided before the batch is full */
     bool drained = false;
     e->pending.interrupted = 0;
     while (rc == 0 && !(drained && e->pending.count == 0) &&
@@ -79,8 +79,7 @@ static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
     return rc == 0 && e->popularity.due ? zn_engine_flush_batch(e, true, err) : rc;
 }
 
-/* Returns how many frames it was busy with, 0 only at the end, or the zn_err for which reading
- * failed. */
+/* Returns the number of frames read, 0 only at the end, or the zn_err of a failed read. */
 static int take_portions(zn_engine *e, zn_error *err)
 {
     int taken = 0, rc = 0;
@@ -135,7 +134,7 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
                         (zn_decode_ahead_has(e->decode_ahead, source) ||
                          (max_frames > ZN_ENGINE_BATCH && zn_capture_is_mapped(source->capture)));
     int n, rc;
-    /* of a capture that may be closed by now */
+    /* frames of a capture that may be closed */
     if (e->pending.capture != zn_capture_number(source->capture)) {
         e->pending.count = 0;
         e->pending.interrupted = 0;

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The struct of an engine, for the files of this folder: engine.c opens it, engine_run.c and
- * engine_live.c take frames from a source, packet_loop.c takes the frames through the flows,
- * flush.c decides the votes, ask.c has a counter of all probes decide them, and records.c writes
- * the records. Each calls only those named after it.
+ * Struct of an engine, for the files of this folder. engine.c opens it. engine_run.c and
+ * engine_live.c take frames from a source. packet_loop.c takes the frames through the flows.
+ * rebase.c follows a clock that is set anew. decide_remote.c and decide_local.c decide the votes.
+ * flush.c ends a batch, and records.c writes the records. Each file calls only files that are named
+ * after it; the decider is called through its interface.
  */
 #ifndef ZN_ENGINE_ENGINE_STATE_H
 #define ZN_ENGINE_ENGINE_STATE_H
@@ -24,9 +25,9 @@
 #include "util/clock.h"
 
 #define ZN_ENGINE_BATCH 1024
-/* votes; more than real traffic casts in a batch */
+/* most votes of a batch; more than real traffic casts */
 #define ZN_ENGINE_BATCH_VOTES (4 * ZN_ENGINE_BATCH)
-/* ends of flows that a batch opens */
+/* most ends of flows that a batch opens */
 #define ZN_ENGINE_BATCH_ENDS (2 * ZN_ENGINE_BATCH)
 
 /* Addresses whose pseudonyms are made together, all with the key of one epoch. */
@@ -45,7 +46,7 @@ typedef struct zn_order_key {
     bool known;
 } zn_order_key;
 
-/* Queues of what waits for the end of its minute. */
+/* Queues of records and observations that wait for the end of their minute. */
 typedef struct zn_order_queues {
     zn_order order;
     zn_order_key key;
@@ -75,7 +76,7 @@ struct zn_engine {
     zn_net *internal;
     zn_clock clock;
     zn_addr_plan plan;
-    zn_text key_scope; /* the settings that keys depend on */
+    zn_text key_scope; /* text of the settings that keys depend on */
     zn_keys *keys;
     zn_pseudonym_batch unmapped;
     zn_flow_table *flows;
@@ -92,15 +93,15 @@ struct zn_engine {
     zn_boundaries boundaries;
     zn_order_queues queues;
     zn_rewriter *rewriter; /* packet output; NULL if no packets are wanted */
-    uint32_t taken;        /* flow of the packet that was taken last; 0: none */
+    uint32_t taken;        /* flow of the last packet; 0: no flow */
     uint32_t max_flows;
-    uint32_t batched; /* frames of the batch so far */
+    uint32_t batched; /* frames in the batch so far */
     bool waiting, ended;
     zn_profile_stage_mark profile;
     zn_packet_decoder decoder;
-    zn_pool *pool;                 /* NULL with one worker, as the next two */
-    zn_decode_ahead *decode_ahead; /* the same */
-    zn_async_writer *writer;       /* the same */
+    zn_pool *pool;                 /* NULL with one worker */
+    zn_decode_ahead *decode_ahead; /* NULL with one worker */
+    zn_async_writer *writer;       /* NULL with one worker */
     bool writes_async;
     zn_pending_frames pending;
 };
@@ -109,16 +110,16 @@ struct zn_engine {
  * filled. */
 int zn_engine_open_keys(zn_engine *e, const zn_engine_config *config, zn_error *err);
 
-/* Asks for the pseudonym of `real`, an end of a flow that was opened now, and sets the flow's
- * epoch. Returns 0 or a negative zn_err with *err filled. */
+/* Queues `real`, an end of a flow that has just opened, to be mapped to its pseudonym. Sets the
+ * epoch of the flow. Returns 0 or a negative zn_err with *err filled. */
 int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
                         zn_error *err);
-/* Makes the pseudonyms that were asked for and gives them to their flows: before anything of the
- * flows is written. Returns 0 or a negative zn_err with *err filled. */
+/* Maps the queued addresses and sets the pseudonyms in their flows, before a record of the flows is
+ * written. Returns 0 or a negative zn_err with *err filled. */
 int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err);
 
-/* Sets *rank, the place of what flow f left at t_ns among all that leaves with its minute: a PRF of
- * both ends and the time. Returns 0 or a negative zn_err with *err filled. */
+/* Sets *rank, the place of a record or observation of flow f at t_ns in the queue of its minute.
+ * The rank is a PRF of both ends and the time. Returns 0 or a negative zn_err with *err filled. */
 int zn_engine_rank(zn_engine *e, int64_t minute, const zn_flow *f, int64_t t_ns, uint64_t *rank,
                    zn_error *err);
 

@@ -18,7 +18,7 @@ void zn_minute_queue_fini(zn_minute_queue *q)
     memset(q, 0, sizeof *q);
 }
 
-/* Makes space for n entries in one of the hold's lists. */
+/* Makes space for n entries in a list of the queue. */
 static bool grow_list(zn_queued **list, uint32_t *cap, uint32_t n)
 {
     uint32_t more = *cap == 0 ? FIRST_ENTRIES : *cap;

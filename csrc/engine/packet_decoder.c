@@ -8,7 +8,7 @@
  * and a check sequence. */
 #define LONGEST_FRAME 9242u
 enum { LINK_ETHERNET = 1, LINK_RAW = 101, LINK_SLL = 113, LINK_SLL2 = 276 };
-#define NESTED_MAX 4 /* levels of fragments inside datagrams that were put together */
+#define NESTED_MAX 4 /* levels of fragments inside reassembled datagrams */
 
 int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err)
 {
@@ -44,9 +44,9 @@ void zn_packet_decoder_fini(zn_packet_decoder *decoder)
 }
 
 /*
- * The identity of a fragment's datagram: addresses, identification, for IPv4 the protocol, and the
- * tunnels that the fragment came in, so that nobody outside a tunnel completes a datagram inside
- * it.
+ * Returns the identity of a fragment's datagram: addresses, identification, the protocol of IPv4,
+ * and the tunnels of the fragment. A host outside a tunnel therefore cannot complete a datagram
+ * inside the tunnel.
  */
 static zn_id datagram_id(const zn_packet_decoder *decoder, const zn_fragment *f, const zn_packet *p)
 {
@@ -95,8 +95,8 @@ static zn_stat join_fragment(zn_packet_decoder *decoder, int64_t t_ns, zn_fragme
     return why == ZN_STAT_FRAGMENTS ? ZN_STAT_DROP_ENCAPSULATION_DEPTH : why;
 }
 
-/* Does the same, and tells the frame where no packet has its own headers: its datagram waits, or is
- * the packet. */
+/* Adds a fragment to its datagram as join_fragment does. Lists the frame of the fragment if no
+ * packet has the frame's own headers: the datagram is incomplete, or it is the packet. */
 static zn_stat take_fragment(zn_packet_decoder *decoder, int64_t t_ns, size_t before,
                              zn_fragment *f, zn_packet *p)
 {
@@ -127,7 +127,7 @@ static void count_encapsulations(zn_stats *stats, uint32_t seen)
 }
 
 /* Takes a frame of time t_ns that was decoded into *p, or into *fragment, after `before` packets of
- * its group. Returns true when it makes *p. */
+ * its group. Returns true if the frame makes *p. */
 static inline bool take_decoded(zn_packet_decoder *decoder, int64_t t_ns, size_t before,
                                 zn_stat why, zn_fragment *fragment, zn_packet *p)
 {
@@ -156,7 +156,7 @@ static inline zn_packet_input input_of(const zn_frame *frame)
     return (zn_packet_input){{frame->data, frame->captured}, frame->wire, frame->link_type};
 }
 
-/* Returns whether a frame was decoded without peeling. */
+/* Returns true if a frame was decoded without peeling. */
 static inline bool decode_fast(const zn_packet_decoder *decoder, const zn_packet_input *input,
                                zn_packet *p)
 {
@@ -177,8 +177,7 @@ static inline zn_stat decode(const zn_packet_decoder *decoder, const zn_frame *f
 static void count_frames(zn_packet_decoder *decoder, const zn_frame *frames, size_t n)
 {
     uint64_t captured = 0, wire = 0, cut = 0, timeless = 0;
-    uint64_t first_ns =
-        (uint64_t)decoder->first_ns; /* unsigned, -1 (no time) is the latest of all */
+    uint64_t first_ns = (uint64_t)decoder->first_ns; /* unsigned: -1 (no time) is the latest time */
     int64_t last_ns = decoder->last_ns;
     for (size_t i = 0; i < n; i++) {
         int64_t t_ns = frames[i].t_ns;
@@ -203,14 +202,14 @@ static void count_frames(zn_packet_decoder *decoder, const zn_frame *frames, siz
     decoder->last_ns = last_ns;
 }
 
-/* The sums of a group of frames. They are enough where each frame is whole and in order, as nearly
- * all are; end_tally counts other groups frame by frame. */
+/* Sums of a group of frames. They suffice if each frame is whole and in order, as nearly all frames
+ * are. end_tally counts other groups frame by frame. */
 typedef struct tally {
     uint64_t captured;
-    uint32_t sizes; /* the bits of all lengths on the wire */
-    uint32_t cut;   /* not 0: some frame was cut */
+    uint32_t sizes; /* bitwise or of all lengths on the wire */
+    uint32_t cut;   /* not 0 if a frame was cut */
     int64_t last_ns;
-    bool in_order; /* no frame of the group is older than the one before it */
+    bool in_order; /* true if the frames of the group are in order of time */
 } tally;
 
 static tally begin_tally(void)
@@ -218,7 +217,7 @@ static tally begin_tally(void)
     return (tally){0, 0, 0, 0, true};
 }
 
-/* Adds a frame; false when it has no time. */
+/* Adds a frame. Returns false if the frame has no time. */
 static inline bool tally_frame(tally *t, const zn_frame *frame)
 {
     t->captured += frame->captured;
@@ -259,7 +258,7 @@ static void end_tally(zn_packet_decoder *decoder, tally t, const zn_frame *frame
     decoder->last_ns = t.last_ns;
 }
 
-/* Decodes a frame that zn_packet_decode_fast leaves; true when it makes *p. */
+/* Decodes a frame that zn_packet_decode_fast leaves. Returns true if the frame makes *p. */
 __attribute__((noinline)) static bool peel_frame(zn_packet_decoder *decoder, const zn_frame *frame,
                                                  size_t before, zn_packet *p)
 {
@@ -316,7 +315,7 @@ void zn_packet_decoder_decode(const zn_packet_decoder *decoder, const zn_frame *
     out->fragments_taken = 0;
 }
 
-/* Fetches what the packets after the i-th will need: they lie in another processor's cache. */
+/* Prefetches the packets after packet i, which lie in the cache of another processor. */
 static inline void fetch_ahead(const zn_packet_decoder *decoder, const zn_decoded *d, size_t i)
 {
     const zn_packet *next = &d->packets[i] + ZN_DECODER_GROUP, *later = next + ZN_DECODER_GROUP;

@@ -26,7 +26,7 @@ _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
 _Static_assert(ZN_ENGINE_BATCH_VOTES - ZN_REMOTE_VOTES_MAX > GROUP_VOTES,
                "a group's votes always find room");
 
-/* Ends the period: the records so far belong to the one before. */
+/* Ends the period. All records so far belong to it. */
 static int begin_period(zn_engine *e, int64_t period, zn_error *err)
 {
     int rc = 0;
@@ -38,8 +38,8 @@ static int begin_period(zn_engine *e, int64_t period, zn_error *err)
     return rc != 0 ? rc : e->decider->begin_period(e, period * e->boundaries.split_ns, err);
 }
 
-/* Ends the minute in which calm_from_ns lies, and has its records leave. Flows whose idle time
- * ended in it belong to it, however late that is noticed. */
+/* Ends the minute in which calm_from_ns lies, and writes its queues. A flow whose idle time ended
+ * in the minute belongs to it, however late the flow is noticed. */
 static int end_minute(zn_engine *e, int64_t minute, zn_error *err)
 {
     int rc;
@@ -73,8 +73,8 @@ static int see_boundary(zn_engine *e, int64_t t_ns, zn_error *err)
     return rc;
 }
 
-/* Sets client and user of the flow that p opened, and its pseudonyms, while the key of its epoch is
- * still held. */
+/* Sets client and user of the flow that p opened, and queues its addresses for their pseudonyms
+ * while the key of its epoch exists. */
 static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error *err)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
@@ -89,7 +89,7 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
     for (unsigned i = 0; i < 2; i++) {
         if (i != f->client && !f->internal[i] && !either)
             continue;
-        /* of either end, as either may turn out to be the client */
+        /* of both ends, because each may turn out to be the client */
         rc = zn_engine_map_later(e, flow, i, &known_as[i], err);
         if (rc != 0)
             return rc;
@@ -146,7 +146,7 @@ static void look(zn_engine *e, uint32_t flow, zn_flow *f, const zn_packet *p)
 }
 
 #ifdef ZN_DEBUG
-/* Shows a packet to the analyzers that none of them wants, and asserts that this changes no more
+/* Shows an unwanted packet to the analyzers, and asserts that this changes no more
  * than zn_watch_skip does. */
 static void skip(zn_engine *e, uint32_t flow, zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
@@ -157,7 +157,7 @@ static void skip(zn_engine *e, uint32_t flow, zn_flow *f, zn_flow_layer7 *l, con
     const zn_message_sink *sink = e->names.sink;
     zn_flow looked;
     zn_flow_layer7 looked7;
-    e->names.sink = NULL; /* nor does anybody get its messages */
+    e->names.sink = NULL; /* the messages are not passed on either */
     look(e, flow, f, p);
     e->names.sink = sink;
     looked = *f;
@@ -182,7 +182,7 @@ static inline void skip(zn_engine *e, uint32_t flow, zn_flow *f, zn_flow_layer7 
 }
 #endif
 
-/* Takes a packet; `guess` is what zn_flow_probe returned for it. Not inline: this leaves more
+/* Takes a packet. guess: result of zn_flow_probe. Not inline, because this leaves more
  * registers to the loop in take_packets, which counts most packets without a call. */
 __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess,
                                                  zn_error *err)
@@ -256,8 +256,8 @@ static int evict_flows(zn_engine *e, zn_error *err)
     return zn_engine_flush_votes(e, true, err);
 }
 
-/* No packet of the group changes more by its time than the clock: none is older than the one before
- * it, and neither a second of the flow table nor a period ends before the last. */
+/* Returns true if the times of a group only move the clock: its packets are in order, and neither a
+ * second of the flow table nor a period ends before the last packet. */
 static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_t n)
 {
     int64_t last_ns = packet[n - 1]->t_ns;
@@ -268,7 +268,7 @@ static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_
             last_ns / e->boundaries.split_ns == e->boundaries.period);
 }
 
-/* take_unwanted for a flow that an analyzer still waits for something of. Not inline, as
+/* Takes an unwanted packet of a flow in which an analyzer still waits for packets. Not inline, like
  * take_packet. */
 __attribute__((noinline)) static bool take_watched(zn_engine *e, uint32_t flow, zn_flow *f,
                                                    zn_flow_layer7 *l, const zn_packet *p)
@@ -296,7 +296,7 @@ static inline bool take_unwanted(zn_engine *e, const zn_flow_places *places, con
     return true;
 }
 
-/* Finds and prefetches the flow that is probably the packet's. */
+/* Finds and prefetches the probable flow of a packet. */
 static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, const zn_packet *p)
 {
     uint32_t guess = zn_flow_probe(places, p);
@@ -305,10 +305,9 @@ static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, c
     return guess;
 }
 
-/* Takes packets in order. The flow of each is prefetched PROBE_AHEAD packets before its turn, and
- * not for all at once: memory drops prefetches beyond those it can have under way. In groups where
- * time_only_passes, packets that no analyzer wants take the short way, and the clock is set
- * once. */
+/* Takes packets in order. The flow of a packet is prefetched PROBE_AHEAD packets before its turn.
+ * Memory drops prefetches if too many are outstanding. In groups with time_only_passes, packets
+ * that no analyzer wants take the short way, and the clock is set once. */
 static int take_packets(zn_engine *e, zn_packet *const *packet, size_t n, zn_error *err)
 {
     const zn_flow_places places = zn_flow_places_of(e->flows);
@@ -332,9 +331,9 @@ static int take_packets(zn_engine *e, zn_packet *const *packet, size_t n, zn_err
     return rc;
 }
 
-/* Has the fragments wait that came before packet i, those before `next` wait already. Returns how
- * many do. */
-static size_t hold_fragments(zn_engine *e, size_t next, size_t i)
+/* Puts the fragments from `next` on that came before packet i into the delay line. Returns the
+ * number of the next fragment. */
+static size_t delay_fragments(zn_engine *e, size_t next, size_t i)
 {
     const zn_packet_decoder *decoder = &e->decoder;
     while (ZN_UNLIKELY(next < decoder->fragment_count) && decoder->fragments[next].before <= i)
@@ -342,8 +341,9 @@ static size_t hold_fragments(zn_engine *e, size_t next, size_t i)
     return next;
 }
 
-/* Does the same for packets that leave: each goes to its flow, and then waits. */
-static int take_and_hold(zn_engine *e, zn_packet *const *packet, size_t n, zn_error *err)
+/* Takes packets in order for packet output. Each packet goes to its flow, and then into the delay
+ * line. */
+static int take_and_delay(zn_engine *e, zn_packet *const *packet, size_t n, zn_error *err)
 {
     const zn_flow_places places = zn_flow_places_of(e->flows);
     uint32_t guess[GROUP];
@@ -351,7 +351,7 @@ static int take_and_hold(zn_engine *e, zn_packet *const *packet, size_t n, zn_er
     size_t fragments = 0;
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        fragments = hold_fragments(e, fragments, i);
+        fragments = delay_fragments(e, fragments, i);
         for (; probed < n && probed < i + PROBE_AHEAD; probed++) {
             guess[probed] = probe(e, &places, packet[probed]);
             zn_rewriter_fetch(e->rewriter, packet[probed], guess[probed]);
@@ -364,7 +364,7 @@ static int take_and_hold(zn_engine *e, zn_packet *const *packet, size_t n, zn_er
             zn_rewriter_take_packet(e->rewriter, packet[i], e->taken);
     }
     if (rc == 0)
-        (void)hold_fragments(e, fragments, n);
+        (void)delay_fragments(e, fragments, n);
     return rc;
 }
 
@@ -390,14 +390,14 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
                         : zn_packet_decoder_join(&e->decoder, frames, d, at, n, packet);
     rc = e->votes.n + GROUP_VOTES > e->votes.cap ? zn_engine_flush_votes(e, false, err) : 0;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
-    /* For a whole group, however small the portions are that it comes in. */
+    /* once per group, however small its portions are */
     if (rc == 0 && e->batched % GROUP == 0) {
         rc = evict_flows(e, err);
         if (rc == 0 && ZN_UNLIKELY(e->rewriter != NULL))
             rc = reserve_hold(e, err);
     }
     if (rc == 0 && ZN_UNLIKELY(e->rewriter != NULL))
-        rc = take_and_hold(e, packet, packets, err);
+        rc = take_and_delay(e, packet, packets, err);
     else if (rc == 0 && packets != 0)
         rc = take_packets(e, packet, packets, err);
     e->batched += (uint32_t)n;
@@ -410,7 +410,7 @@ int zn_engine_flush_batch(zn_engine *e, bool all, zn_error *err)
     e->batched = 0;
     zn_defrag_expire(e->decoder.defrag, e->clock.now_ns);
     rc = zn_engine_flush_votes(e, all, err);
-    /* flows that closed may have to be noted first */
+    /* packet output has to know the closed flows first */
     if (rc == 0 && !e->waiting)
         zn_engine_emit(e, e->clock.now_ns, false);
     return rc;
@@ -420,7 +420,7 @@ int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, s
                           zn_error *err)
 {
     int rc = 0;
-    e->ended = e->ended && n == 0; /* frames after an end of input need another one */
+    e->ended = e->ended && n == 0; /* frames after the end of input need another end */
     for (size_t end = at + n; at < end && rc == 0;) {
         size_t group = GROUP - e->batched % GROUP;
         if (group > end - at)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stage that an engine is at, for a sampler on another thread: a stage's share of the samples
- * is its share of the time. To enter a stage costs one store, so the samples measure the real run.
+ * Stage of an engine, for a sampler on another thread. The share of a stage in the samples is its
+ * share of the time. Entering a stage costs one store, so the samples measure the real run.
  */
 #ifndef ZN_ENGINE_PROFILE_STAGE_H
 #define ZN_ENGINE_PROFILE_STAGE_H

@@ -15,7 +15,7 @@ static int no_memory(zn_error *err)
     return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for what waits for the end of its minute");
 }
 
-/* The place of the next record, to fill and to put. */
+/* Returns the memory of the next record, to fill and to put. */
 static zn_record *next_record(zn_engine *e)
 {
     return e->writes_async ? zn_async_writer_next(e->writer) : &e->record;
@@ -29,7 +29,7 @@ static void put_record(zn_engine *e, const zn_record *record)
         zn_outputs_record(&e->outputs, record);
 }
 
-/* Writes the records that waited for the end of minutes before `before`. `early`: those have not
+/* Writes the queued records of minutes before `before`. early: true if these minutes have not
  * ended. */
 static int write_held_records(zn_engine *e, int64_t before, bool early, zn_error *err)
 {

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/remote_clock.h"
 
-#define GONE_ON_NS ZN_NS_PER_S /* confirm a step: a burst of wrong packets is shorter */
+#define CONFIRM_NS ZN_NS_PER_S /* confirms a jump; a burst of wrong times is shorter */
 
 void zn_remote_clock_init(zn_remote_clock *c, int64_t window_ns)
 {
@@ -14,17 +14,17 @@ void zn_remote_clock_jump(zn_remote_clock *c, int64_t from_ns, int64_t to_ns)
     if (from_ns < c->quiet_ns)
         from_ns = c->quiet_ns;
     if (to_ns - from_ns <= c->window_ns ||
-        (zn_remote_clock_doubts(c) && to_ns - c->step_ns < GONE_ON_NS))
+        (zn_remote_clock_doubts(c) && to_ns - c->jump_ns < CONFIRM_NS))
         return;
-    c->now_ns = from_ns; /* to which packets went on after a step before this one */
-    c->step_ns = to_ns;
+    c->now_ns = from_ns; /* packets confirmed an earlier jump up to here */
+    c->jump_ns = to_ns;
 }
 
 void zn_remote_clock_see(zn_remote_clock *c, int64_t packet_ns, bool sure)
 {
-    if (zn_remote_clock_doubts(c) && !sure && packet_ns - c->step_ns < GONE_ON_NS)
+    if (zn_remote_clock_doubts(c) && !sure && packet_ns - c->jump_ns < CONFIRM_NS)
         return;
-    c->step_ns = INT64_MIN;
+    c->jump_ns = INT64_MIN;
     c->now_ns = packet_ns > c->quiet_ns ? packet_ns : c->quiet_ns;
 }
 

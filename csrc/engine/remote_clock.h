@@ -1,13 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time by which a probe asks its counter.
+ * Clock of the queries of a probe.
  *
- * It is packet time, but for steps that packet time may yet take back: after a step by more than
- * the window, one packet with a wrong time sets the clock there, and all others are too late until
- * the clock is set back (util/clock.h). A watermark or a vote of such a time cannot be taken back:
- * the counter would refuse it, and all that follows, or believe it. So after such a step time
- * stands still here until packets go on from there.
+ * The clock follows packet time, except for jumps that packet time may take back. A packet with a
+ * wrong time may set packet time ahead by more than the window. All other packets are then too late
+ * until packet time is set back (util/clock.h). The counter cannot take back a watermark or a vote
+ * of such a time. After a jump this clock therefore stops until packets continue from the new time.
  */
 #ifndef ZN_ENGINE_REMOTE_CLOCK_H
 #define ZN_ENGINE_REMOTE_CLOCK_H
@@ -17,22 +16,22 @@
 typedef struct zn_remote_clock {
     int64_t window_ns;
     int64_t now_ns;   /* 0: nothing was seen */
-    int64_t quiet_ns; /* packet time that must have come, as nothing did; INT64_MIN: unknown */
-    int64_t step_ns;  /* where packet time stepped to, which is not sure; INT64_MIN: it is */
+    int64_t quiet_ns; /* packet time that has passed without a packet; INT64_MIN: unknown */
+    int64_t jump_ns;  /* target of an unconfirmed jump of packet time; INT64_MIN: no jump */
 } zn_remote_clock;
 
 /* Prepares a clock that has seen nothing. */
 void zn_remote_clock_init(zn_remote_clock *c, int64_t window_ns);
-/* Notes that the packet clock stepped forward by more than the window. */
+/* Notes that packet time jumped forward by more than the window. */
 void zn_remote_clock_jump(zn_remote_clock *c, int64_t from_ns, int64_t to_ns);
-/* Follows the packet clock. sure: also where it may be taken back. */
+/* Follows packet time. sure: true to follow an unconfirmed jump as well. */
 void zn_remote_clock_see(zn_remote_clock *c, int64_t packet_ns, bool sure);
-/* Begins anew at t_ns, to which the packet clock was set back. */
+/* Restarts at t_ns, to which packet time was set back. */
 void zn_remote_clock_set(zn_remote_clock *c, int64_t t_ns);
 
 static inline bool zn_remote_clock_doubts(const zn_remote_clock *c)
 {
-    return c->step_ns != INT64_MIN;
+    return c->jump_ns != INT64_MIN;
 }
 
 #endif

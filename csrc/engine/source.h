@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A capture and its filter, with a count of its frames by link type. */
+/* Capture and its filter, with the number of frames by link type. */
 #ifndef ZN_ENGINE_SOURCE_H
 #define ZN_ENGINE_SOURCE_H
 
@@ -17,8 +17,8 @@ typedef struct zn_source {
     uint32_t links;
 } zn_source;
 
-/* Reads up to `max` frames as zn_capture_next does, and returns what that returns. Only the *passed
- * frames that pass the filter are left in `frames`. */
+/* Reads up to `max` frames, and returns the result of zn_capture_next. Keeps in `frames` only the
+ * *passed frames that pass the filter. */
 int zn_source_read(zn_source *source, zn_frame *frames, int max, size_t *passed, zn_error *err);
 
 #endif
