@@ -72,7 +72,7 @@ def test_an_option_is_added_as_documented(tree: Path) -> None:
     command, day_ns = ("-m", "zanon_net"), 86_400 * 10**9
     python("scripts/make_settings.py")
     assert "| `retention` | no limit | 1ns to 3650d | for how long" in (tree / PAGE).read_text()
-    assert "--retention DURATION" in python(*command, "run", "--help")
+    assert "--retention DURATION" in python(*command, "run", "--help-all")
     assert '\n# retention = "90d"\n' in python(*command, "config")
     (tree / "zanon.toml").write_text('[output]\nretention = "30d"\n')
     run = (*command, "run", str(DEMO), "-q", "--config", "zanon.toml")

@@ -22,6 +22,7 @@ from support.waiting import PATIENCE_S, running
 
 import zanon_net
 from zanon_net.cli.commands import COMMANDS
+from zanon_net.cli.common import COMMON
 from zanon_net.cli.entry import cli
 from zanon_net.cli.options import run_options
 from zanon_net.config.schema import RUN, rows_of
@@ -45,8 +46,8 @@ def test_the_list_of_commands_is_whole(capsys: Captured) -> None:
     assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
 
 
-def test_help_of_run(capsys: Captured) -> None:
-    assert run_main("run", "--help") == 0
+def test_the_whole_help_of_run(capsys: Captured) -> None:
+    assert run_main("run", "--help-all") == 0
     text = capsys.readouterr().out
     titles = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
     groups = ["Anonymity", "Addresses", "Input and output", "Limits", "Interfaces", "Metrics"]
@@ -54,6 +55,43 @@ def test_help_of_run(capsys: Captured) -> None:
     assert text.count("zanon-net run") >= 3
     for shown in ("[default: 20]", "[default: 1h]", "[default: 32,56]", "[default: tstat]"):
         assert shown in " ".join(text.split())
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_help_fits_a_screen(
+    columns: int, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A terminal of 40 lines shows the help of each command."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lengths = {}
+    for path in COMMANDS:
+        assert run_main(*path.split(), "--help") == 0
+        lengths[path] = len(capsys.readouterr().out.splitlines())
+    assert {path: lines for path, lines in lengths.items() if lines > 40} == {}
+
+
+@pytest.mark.parametrize("path", COMMON)
+def test_the_whole_help_has_each_option_and_the_short_help_the_common_ones(
+    path: str, capsys: Captured
+) -> None:
+    command: click.Command = cli
+    for word in path.split():
+        assert isinstance(command, click.Group)
+        found = command.get_command(click.Context(command), word)
+        assert found is not None
+        command = found
+    options = {each.name: each for each in command.params if isinstance(each, click.Option)}
+    assert COMMON[path].keys() <= options.keys()
+    shown = {}
+    for flag in ("--help", "--help-all"):
+        assert run_main(*path.split(), flag) == 0
+        text = capsys.readouterr().out
+        shown[flag] = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
+    ends = {"--help", "--help-all"}
+    names = {name: next(o for o in each.opts if o[:2] == "--") for name, each in options.items()}
+    assert shown["--help"] == {names[name] for name in COMMON[path]} | ends
+    assert shown["--help-all"] == set(names.values()) | ends
+    assert len(COMMON[path]) <= 20 < len(shown["--help-all"]) + 8
 
 
 def test_commands_can_be_made_with_the_oldest_click() -> None:

@@ -509,7 +509,7 @@ def test_the_filter_has_no_presets(capsys: Captured) -> None:
 
 
 def test_help_says_what_it_does(capsys: Captured) -> None:
-    assert run_main("run", "--help") == 0
+    assert run_main("run", "--help-all") == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "--for [internal|partner|public] Reader of the output" in text
     assert "the summary and the manifest name the weaker options. [default: partner]" in text

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from zanon_net.cli.common import COMMON
 from zanon_net.cli.configure import chosen, naming_options
 from zanon_net.cli.messages import say, set_verbosity
 from zanon_net.cli.options import GroupedCommand, json_option, quiet_option, setting_options
@@ -39,7 +40,9 @@ def count_options() -> list[click.Parameter]:
     ]
 
 
-@click.command("count", cls=GroupedCommand, params=count_options(), epilog=EPILOG)
+@click.command(
+    "count", cls=GroupedCommand, common=COMMON["count"], params=count_options(), epilog=EPILOG
+)
 def count_command(source: str, as_json: bool, quiet: bool, **options: Any) -> int:
     """Decide for many probes what z users share.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from zanon_net.cli.common import COMMON
 from zanon_net.cli.configure import chosen, naming_options
 from zanon_net.cli.messages import conclude, warn
 from zanon_net.cli.options import FILTER_EPILOG, GroupedCommand, filter_options
@@ -15,7 +16,13 @@ from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import STDIN
 
 
-@click.command("filter", cls=GroupedCommand, params=filter_options(), epilog=FILTER_EPILOG)
+@click.command(
+    "filter",
+    cls=GroupedCommand,
+    common=COMMON["filter"],
+    params=filter_options(),
+    epilog=FILTER_EPILOG,
+)
 def filter_command(source: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> int:
     """Release the observations whose attribute at least z users share.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from zanon_net.cli.common import COMMON
 from zanon_net.cli.configure import naming_options, read_options
 from zanon_net.cli.messages import say
 from zanon_net.cli.options import GroupedCommand, GroupedOption, setting_options
@@ -21,7 +22,13 @@ Examples:
 """
 
 
-@click.command("job", cls=GroupedCommand, params=setting_options("flink"), epilog=EPILOG)
+@click.command(
+    "job",
+    cls=GroupedCommand,
+    common=COMMON["flink job"],
+    params=setting_options("flink"),
+    epilog=EPILOG,
+)
 def flink_job(**options: Any) -> int:
     """Run the counting job in a cluster of its own, within this process.
 
@@ -39,6 +46,7 @@ def flink_job(**options: Any) -> int:
 @click.command(
     "submit",
     cls=GroupedCommand,
+    common=COMMON["flink submit"],
     params=[
         GroupedOption(
             ["--cluster"],

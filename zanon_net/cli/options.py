@@ -5,7 +5,7 @@
 An option that sets something carries the name of the setting.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -15,6 +15,13 @@ from zanon_net.config.setting import Setting
 
 MESSAGES = "Messages"
 INPUT_AND_OUTPUT = "Input and output"
+HELP_ALL = "help_all"
+"""Name of the option `--help-all`, and the mark of a context that shows all options."""
+EXAMPLES = "Examples:\n"
+EXAMPLE_LINES = 3
+"""Lines of examples in the short help."""
+LINE = 44
+"""Longest line about an option on a terminal of 80 columns."""
 
 RUN_EPILOG = """\b
 DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d. SIZE is bytes: 500M, 20G.
@@ -50,7 +57,18 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command whose `--help` has its options under headings, in the order of definition."""
+    """A command whose help has its options under headings, in the order of definition.
+
+    common: names of the options that people need, each with a line about it. `--help` then lists
+    only these options, and `--help-all` lists all.
+    """
+
+    def __init__(self, *args: Any, common: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.context_settings.setdefault("max_content_width", 100)
+        self.common = common
+        if common:
+            self.params.append(_help_all())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """See click.Command; an error of the parser, too, knows its command."""
@@ -61,15 +79,65 @@ class GroupedCommand(click.Command):
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the options' part of `--help`."""
+        """Writes the part of the help with the options."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, click.Option):
-                groups.setdefault(getattr(parameter, "group", MESSAGES), []).append(record)
+            if record is None or not isinstance(parameter, click.Option):
+                continue
+            group = getattr(parameter, "group", MESSAGES)
+            if self._is_short(ctx):
+                record, group = self._short_record(parameter, record), "Common options"
+            if record:
+                groups.setdefault(group, []).append(record)
         for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the end of the help: in the short help only the first examples."""
+        if self._is_short(ctx) and self.epilog:
+            _notes, heading, examples = self.epilog.partition(EXAMPLES)
+            lines = [heading.rstrip(), *examples.splitlines()[:EXAMPLE_LINES]]
+            formatter.write_paragraph()
+            formatter.write_text("\b\n" + "\n".join(lines))
+        else:
+            super().format_epilog(ctx, formatter)
+
+    def _is_short(self, ctx: click.Context) -> bool:
+        return bool(self.common) and HELP_ALL not in ctx.meta
+
+    def _short_record(
+        self, option: click.Option, record: tuple[str, str]
+    ) -> tuple[str, str] | None:
+        """Returns the names and the line of a common option; None for other options."""
+        if option.is_eager:  # --help and --help-all
+            return record
+        line = (self.common or {}).get(option.name or "")
+        if not line:
+            return None
+        default = record[1].partition("[default: ")[2].rstrip("]").partition(";")[0]
+        fits = default and len(line) + len(default) + len(" []") <= LINE
+        return record[0], f"{line} [{default}]" if fits else line
+
+
+def _help_all() -> GroupedOption:
+    """Returns the option that shows the whole help."""
+
+    def show(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            ctx.meta[HELP_ALL] = True
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+
+    return GroupedOption(
+        ["--help-all", HELP_ALL],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
+        help="Show all options and exit.",
+    )
 
 
 def run_options() -> list[click.Parameter]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from zanon_net.cli.common import COMMON
 from zanon_net.cli.configure import configure, naming_origins
 from zanon_net.cli.messages import finish_run, say, say_memory, set_verbosity
 from zanon_net.cli.options import (
@@ -87,7 +88,9 @@ def packets_options() -> list[click.Parameter]:
     ]
 
 
-@click.command("packets", cls=GroupedCommand, params=packets_options(), epilog=EPILOG)
+@click.command(
+    "packets", cls=GroupedCommand, common=COMMON["packets"], params=packets_options(), epilog=EPILOG
+)
 def packets_command(
     paths: tuple[str, ...],
     config_file: str | None,
@@ -100,12 +103,10 @@ def packets_command(
 ) -> int:
     """Turn captures or live traffic into a capture that may be shared.
 
-    Packets are built anew: names that fewer than z users share are in none of them, addresses are
-    pseudonyms, payload is zeros. SOURCE is what `zanon-net run` reads: captures, folders of them, -
-    for standard input, or network interfaces, read until SIGINT or SIGTERM. OUT is a new file that
-    ends in .pcap or .pcapng, also with .gz or .zst behind that, or - for standard output. Beside
-    the file its manifest appears, OUT.manifest.json. With --to the packets leave through an
-    interface instead.
+    Packets are built anew: no packet has a name that fewer than z users share, addresses are
+    pseudonyms, and payload is zeros. SOURCE is as for `zanon-net run`. OUT is a new file that ends
+    in .pcap or .pcapng, also with .gz or .zst after that, or - for standard output. The manifest
+    OUT.manifest.json appears next to the file. With --to there is no OUT.
     """
     set_verbosity(quiet=quiet, verbose=verbose)
     sources, out = (paths, None) if to is not None else (paths[:-1], paths[-1])

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from zanon_net.cli.common import COMMON
 from zanon_net.cli.configure import chosen, naming_options
 from zanon_net.cli.messages import conclude, warn
 from zanon_net.cli.options import (
@@ -75,7 +76,9 @@ def _taxonomies(settings: Mapping[str, Any]) -> list[Any]:
     return [hierarchy.taxonomy for hierarchy in found]
 
 
-@click.command("publish", cls=GroupedCommand, params=publish_options(), epilog=EPILOG)
+@click.command(
+    "publish", cls=GroupedCommand, common=COMMON["publish"], params=publish_options(), epilog=EPILOG
+)
 def publish_command(
     source: tuple[str, ...], config_file: str | None, as_json: bool, quiet: bool, **options: Any
 ) -> int:

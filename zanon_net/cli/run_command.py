@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from zanon_net.cli.common import COMMON
 from zanon_net.cli.configure import configure, naming_origins
 from zanon_net.cli.messages import finish_run, say_memory, set_verbosity
 from zanon_net.cli.options import RUN_EPILOG, GroupedCommand, run_options
@@ -16,7 +17,9 @@ from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
 
 
-@click.command("run", cls=GroupedCommand, params=run_options(), epilog=RUN_EPILOG)
+@click.command(
+    "run", cls=GroupedCommand, common=COMMON["run"], params=run_options(), epilog=RUN_EPILOG
+)
 def run_command(
     source: tuple[str, ...],
     out: str | None,

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from zanon_net._version import __version__
+from zanon_net.cli.common import COMMON
 from zanon_net.cli.configure import naming_options
 from zanon_net.cli.messages import print_manifest, print_table, warn
 from zanon_net.cli.options import INPUT_AND_OUTPUT, GroupedCommand, GroupedOption
@@ -58,7 +59,13 @@ def _options() -> list[click.Parameter]:
     return [*options[:place], *files, *options[place:]]
 
 
-@click.command("anonymize", cls=GroupedCommand, params=_options(), epilog=EPILOG)
+@click.command(
+    "anonymize",
+    cls=GroupedCommand,
+    common=COMMON["table anonymize"],
+    params=_options(),
+    epilog=EPILOG,
+)
 def table_anonymize(
     file: str,
     out: str | None,

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from zanon_net.cli.common import COMMON
 from zanon_net.cli.messages import EXIT_PROMISE
 from zanon_net.cli.options import GroupedCommand
 from zanon_net.cli.table_options import (
@@ -41,7 +42,11 @@ Examples:
 
 
 @click.command(
-    "check", cls=GroupedCommand, params=table_options("table check"), epilog=CHECK_EPILOG
+    "check",
+    cls=GroupedCommand,
+    common=COMMON["table check"],
+    params=table_options("table check"),
+    epilog=CHECK_EPILOG,
 )
 def table_check(
     file: str, config_file: str | None, as_json: bool, quiet: bool, **options: Any
@@ -73,7 +78,13 @@ def table_check(
     return 0 if report.holds else EXIT_PROMISE
 
 
-@click.command("risk", cls=GroupedCommand, params=table_options("table risk"), epilog=RISK_EPILOG)
+@click.command(
+    "risk",
+    cls=GroupedCommand,
+    common=COMMON["table risk"],
+    params=table_options("table risk"),
+    epilog=RISK_EPILOG,
+)
 def table_risk(
     file: str, config_file: str | None, as_json: bool, quiet: bool, **options: Any
 ) -> int:

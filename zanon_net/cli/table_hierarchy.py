@@ -37,8 +37,8 @@ def hierarchy_options() -> list[click.Parameter]:
 def table_hierarchy(file: str, **options: Any) -> int:
     """Make the hierarchy of a column: a line a value, from the value to '*'.
 
-    FILE is CSV, JSON Lines or Parquet, or - for standard input. The hierarchy goes to standard
-    output, all of it or nothing. To group values otherwise, edit it, or write one by hand.
+    FILE is CSV, JSON Lines or Parquet, or - for standard input. The whole hierarchy goes to
+    standard output. Edit it to group values differently.
     """
     from zanon_net.microdata.tables import read_table
     from zanon_net.output.stdout import write_stdout
