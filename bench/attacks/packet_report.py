@@ -32,8 +32,8 @@ LINKS = {
     "ids": "IP ids counted up",
     "clocks": "what the clock of TCP timestamps says",
     "clock skew": "how fast that clock drifts",
-    "tickets": "session IDs and tickets that come again",
-    IDS: "connection IDs of QUIC, drawn anew for each connection",
+    "tickets": "session IDs and tickets that are reused",
+    IDS: "connection IDs of QUIC, drawn for each connection",
     f"{IDS}, kept": "connection IDs of clients that keep theirs",
     "hello": "the hello of TLS",
     "names": "names that are shown",
@@ -43,15 +43,15 @@ LINKS = {
 }
 SERVERS = {
     "withheld flows": "flows with names of fewer than z users that left",
-    "length of the name": "withheld name, by the length of its mask",
-    "sizes": "withheld name, by bytes in each direction",
-    "sizes, length": "withheld name, by both",
-    "own address": "flows with a withheld name that have the server's own address",
+    "length of the name": "suppressed name, by the length of its mask",
+    "sizes": "suppressed name, by bytes in each direction",
+    "sizes, length": "suppressed name, by both",
+    "own address": "flows with a suppressed name that have the server's own address",
     "same server": "flows of two users to one server with one address",
-    "one pseudonym for two servers": "pair pseudonyms that stand for two servers",
+    "one pseudonym for two servers": "pair pseudonyms that replace two servers",
     "next port": "the port of a user's next flow",
-    "dictionary": "withheld name, by checksum and length, of 100,000",
-    "other names": "captures with other withheld names whose output differs",
+    "dictionary": "suppressed name, by checksum and length, of 100,000",
+    "other names": "captures with other suppressed names whose output differs",
 }
 LIMITS = (f"{IDS}, kept", "hello", "names", "stack", "names, stack, hello", "open connections")
 
