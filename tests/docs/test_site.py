@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The site of the documents: it is built without a warning, holds all pages, and loads nothing."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -133,6 +134,15 @@ def test_files_that_documents_link_to_are_shown(site: Path) -> None:
 def test_every_drawing_is_shown(site: Path) -> None:
     drawings = {path.name for path in (ROOT / "docs").rglob("*.svg")}
     assert {path.name for path in (site / "_images").iterdir()} == drawings
+
+
+def test_the_front_page_has_a_picture_and_two_commands_to_copy(site: Path) -> None:
+    page = (site / "docs" / "README.html").read_text("utf-8")
+    front, _tag, _rest = page.partition("<h2>")
+    assert front.count("_images/demo.svg") == 1
+    [block] = re.findall(r"<pre>(.*?)</pre>", front, re.DOTALL)
+    assert len(re.sub(r"<[^>]+>", "", block).strip().splitlines()) == 2
+    assert "copybutton.js" in page
 
 
 def test_every_public_name_is_described(site: Path) -> None:
