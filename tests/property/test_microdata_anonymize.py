@@ -228,7 +228,7 @@ def test_fixed_levels(
         )
 
     if len(rows) - len(left) > suppress * len(rows) + 1e-9:
-        with pytest.raises(ZanonError, match=r"rows .* are in classes that do not have"):
+        with pytest.raises(ZanonError, match=r"rows .* are in classes that do not meet"):
             run()
         return
     result = run()
