@@ -59,8 +59,7 @@ class Column(NamedTuple):
     """A row of csrc/release/columns.h."""
 
     group: str
-    """FLOW: of every flow, in all formats except Tstat's. The other groups are those of Tstat's
-    logs."""
+    """FLOW: of every flow, in all formats except Tstat's. All other groups are of Tstat's logs."""
 
     name: str
     type: str | None

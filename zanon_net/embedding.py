@@ -52,8 +52,8 @@ class Engine:
     data waits until `observations`, `records` and, with `packets`, `packets` are called: call them
     after each batch.
 
-    config: the settings. Settings of input, files and interfaces have no effect. Of the output,
-        `purpose` and its presets have an effect. A z that follows the stream is refused, because
+    config: the settings. Settings of input, files and interfaces have no effect. Only `purpose` and
+        its presets of the output have an effect. A z that follows the stream is refused, because
         nothing would change it at the end of a window.
     packets: true if the frames are wanted as anonymized packets, too.
     settings: single settings, which override config, such as z=10.

@@ -73,7 +73,7 @@ def flows(
     """Yields the anonymized flows of captures, or of interfaces until interrupted; writes no file.
 
     source: as `run` takes it.
-    config: the settings; the defaults if None. Of the settings of the output, only `columns`,
+    config: the settings; the defaults if None. Among settings of the output, only `columns`,
         `purpose` and its presets have an effect.
     interruption: an Interruption inside whose `with` block the flows are read: signals then end
         the reading.

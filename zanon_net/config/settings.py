@@ -126,7 +126,7 @@ class Config:
         return type(self)(**parts, **settings)
 
     def settings(self) -> dict[str, Any]:
-        """Returns every setting by its name; values that are not set are those of the preset of
+        """Returns every setting by its name; a value that is not set is taken from the preset of
         `purpose`."""
         parts: list[View] = [getattr(self, section) for section in SECTIONS]
         return presets.effective(

@@ -204,7 +204,8 @@ def html_table(lines: Iterator[tuple[str, str]]) -> str:
 
 
 def required_of(plan: Plan) -> dict[str, Any]:
-    """Returns the requirements of a plan, by the names of its fields; empty if there are none."""
+    """Returns the requirements of a plan, by the names of its fields; empty without
+    requirements."""
     asked: dict[str, Any] = {"k": plan.k} if plan.k > 1 else {}
     if plan.l > 1 or plan.l_kind.startswith("recursive"):
         asked |= {"l": plan.l, "l_kind": plan.l_kind}

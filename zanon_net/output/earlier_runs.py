@@ -70,7 +70,7 @@ def note_removed(part: EarlierPart, files: Sequence[PartFile], formats: Mapping[
     """Adds to the manifest of the earlier run that files of it were removed.
 
     formats: records of the removed files by format. A manifest that cannot be written stays. It
-    then names files that do not exist, as it does after somebody moves files.
+    then names files that do not exist, as it does after files are moved.
     """
     with suppress(OSError, *_NOT_OURS), folder_of_ours(part.folder) as folder:
         found = None if folder is None else _read_manifest(folder)

@@ -29,7 +29,7 @@ class InterfaceSink(Sink):
 
     @property
     def warning(self) -> str | None:
-        """Text about a problem of the interface; None if there is none."""
+        """Text about a problem of the interface; None without a problem."""
         if not self._sender.has_address:
             return None
         return (

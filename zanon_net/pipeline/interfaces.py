@@ -149,7 +149,7 @@ class Losses:
     def _match(self, dropped: int, full: int) -> int:
         """Returns the frames that both counters have counted by now.
 
-        The counters are read one after the other, so one of them may have counted a frame at the
+        The counters are read one after the other, so one counter may have counted a frame at the
         last look.
         """
         early_dropped, early_full = self._unmatched

@@ -88,8 +88,8 @@ def build_manifest(
 ) -> dict[str, Any]:
     """Returns the manifest of a run.
 
-    The same input, settings and key file give the same manifest: it does not depend on the duration
-    of the run.
+    Equal input, settings and key file give equal manifests: a manifest does not depend on the
+    duration of the run.
     """
     listed = list(sources)
     described = [source.to_dict() for source in listed]

@@ -10,7 +10,8 @@ from contextlib import suppress
 
 
 class ServiceManager:
-    """Sends the state of the process to the service manager; does nothing if there is none.
+    """Sends the state of the process to the service manager; does nothing without a service
+    manager.
 
     A manager that does not answer, or is gone, ends no run.
     """
