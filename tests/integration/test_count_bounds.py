@@ -19,7 +19,8 @@ from zanon_net._core import VOTE_KINDS, VoteWriter, read_answers, write_answers
 from zanon_net.config.settings import Config
 from zanon_net.count import admission, listener
 from zanon_net.count import state as state_file
-from zanon_net.count.client import CountClient, connect
+from zanon_net.count.client import connect
+from zanon_net.count.client_base import CountClient
 from zanon_net.count.commits import COUNTED, Commit, Entry
 from zanon_net.count.counter import Counter
 from zanon_net.count.folder_transport import FolderTransport

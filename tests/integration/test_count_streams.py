@@ -22,7 +22,8 @@ from support.ports import free_port
 from support.waiting import wait_until
 
 from zanon_net._core import VoteWriter, read_answers, write_answers
-from zanon_net.count.client import CountClient, connect
+from zanon_net.count.client import connect
+from zanon_net.count.client_base import CountClient
 from zanon_net.count.commits import COUNTED, Commit, Entry
 from zanon_net.count.folders import CounterFolder
 from zanon_net.count.frames import (

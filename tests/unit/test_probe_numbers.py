@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from zanon_net._core import VoteWriter, read_votes, write_answers
-from zanon_net.count.client import CountClient
+from zanon_net.count.client_base import CountClient
 from zanon_net.count.frames import ENDED, Hello, Welcome
 from zanon_net.errors import ZanonError
 from zanon_net.pipeline.probe_numbers import ProbeNumbers

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from zanon_net.count.client import CountClient
+from zanon_net.count.client_base import CountClient
 from zanon_net.count.folders import FOLDER_MODE, CounterFolder, read_whole, write_whole
 from zanon_net.count.frames import (
     REFUSAL,
@@ -23,7 +23,7 @@ POLL_S = 0.05
 
 
 class FileClient(CountClient):
-    """See CountClient. A message is a file until it is answered, so nothing is sent again."""
+    """See CountClient. A message is a file until it is answered, so no message is sent again."""
 
     def __init__(self, folder: str, hello: Hello, welcome: Welcome | None = None) -> None:
         super().__init__(hello, welcome)
@@ -36,7 +36,7 @@ class FileClient(CountClient):
 
     @property
     def is_connected(self) -> bool:
-        """See CountClient: files always reach the folder."""
+        """See CountClient. Files always reach the folder."""
         return self._welcome is not None
 
     def welcome(self, timeout: float) -> Welcome | None:
@@ -56,7 +56,7 @@ class FileClient(CountClient):
         return self._welcome
 
     def send(self, message: bytes) -> None:
-        """See CountClient. Raises OutputError where the file cannot be written."""
+        """See CountClient. Raises OutputError if the file cannot be written."""
         self._check_counter()
         key = self._keep(message)
         with explained("make", self._votes):  # the counter removes a folder that is long empty

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A client over TCP, with TLS or, on one machine, without."""
+"""Client of a counter over TCP, with TLS, or without TLS on one machine."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Event
 
-from zanon_net.count.client import CountClient
+from zanon_net.count.client_base import CountClient
 from zanon_net.count.frames import (
     ANSWERS,
     FRAME_MAX,
@@ -32,16 +32,16 @@ from zanon_net.count.tls import not_accepted
 from zanon_net.count.url import Place
 from zanon_net.errors import FormatError
 
-PATIENCE_S = (0.1, 5.0)  # between two attempts to connect: at first, and at most
+PATIENCE_S = (0.1, 5.0)  # first and longest time between two attempts to connect
 CONNECTING_S = 10.0
 
 _log = logging.getLogger("zanon_net")
 
 
 class StreamClient(CountClient):
-    """See CountClient. A thread connects, and again after each loss.
+    """See CountClient. A thread connects, and reconnects after each loss.
 
-    said: problems that need not be said again before there is a connection.
+    said: problems that are not logged again before there is a connection.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class StreamClient(CountClient):
         self._place, self._tls = place, tls
         self._answers: SimpleQueue[bytes | None] = SimpleQueue()
         self._writer: asyncio.StreamWriter | None = None
-        self._answered = Event()  # by a welcome or a refusal, once
+        self._answered = Event()  # set by the first welcome or refusal
         self._refusal: str | None = None
         self._said = set(said)  # problems since there was a connection
         self._thread = LoopThread("counting")
@@ -135,7 +135,7 @@ class StreamClient(CountClient):
         )
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Until the connection ends, or the counter refuses the probe."""
+        """Reads messages until the connection ends, or the counter refuses the probe."""
         watch_peer(writer)
         writer.write(framed(write_hello(self.hello)))
         while True:
@@ -179,14 +179,14 @@ class StreamClient(CountClient):
         self._answers.put(None)  # ends a wait for answers
 
     def _say(self, problem: str) -> None:
-        """Warns once of each problem, however often it comes again before there is a counter."""
+        """Warns once of each problem until a counter answers."""
         if problem not in self._said:
             self._said.add(problem)
             _log.warning("warning: %s; names stay suppressed until it answers", problem)
 
     def _reason_at_first(self, error: BaseException) -> str:
-        """Why there was a connection and no word. A certificate is refused behind the handshake of
-        TLS 1.3, and without a reason."""
+        """Returns the reason why a connection ended without a message. In TLS 1.3 the peer refuses
+        a certificate after the handshake, and without a reason."""
         if self._tls is not None and isinstance(error, EOFError | ConnectionError):
             return (
                 "it ends the connection at once, as where it does not accept the certificate of"
@@ -196,7 +196,7 @@ class StreamClient(CountClient):
 
 
 def _reason(error: BaseException) -> str:
-    """The system's or TLS's reason, without an address or a name of a host."""
+    """Returns the reason of the system or of TLS, without an address or a host name."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return not_accepted(error)
     if isinstance(error, ssl.SSLError):

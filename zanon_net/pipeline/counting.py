@@ -21,7 +21,7 @@ from zanon_net.system.log_levels import NOTICE
 from zanon_net.system.signals import Interruption
 
 if TYPE_CHECKING:
-    from zanon_net.count.client import CountClient
+    from zanon_net.count.client_base import CountClient
 
 # least wait of names and records for an answer, in intervals of the counter's answers
 INTERVALS_HELD = 2

@@ -20,7 +20,7 @@ from zanon_net.count.frames import ENDED, answers_header, votes_header
 from zanon_net.errors import ZanonError
 
 if TYPE_CHECKING:
-    from zanon_net.count.client import CountClient
+    from zanon_net.count.client_base import CountClient
 
 _log = logging.getLogger("zanon_net")
 
