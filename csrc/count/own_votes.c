@@ -33,8 +33,8 @@ static void tell(const zn_own_votes *o, zn_counted_kind kind, zn_id id, int64_t 
     o->tell(o->to, &vote);
 }
 
-/* Returns for how long from t_ns on, in units, the attribute's z newest users suffice, all of whom
- * are in the window that ends then; 0: there are not as many, or one of them is newer. */
+/* Returns the time after t_ns, in units, during which the attribute's z newest users suffice,
+ * because all are in the window that ends then. Returns 0 if there are fewer, or one is newer. */
 static int64_t units_from(zn_own_votes *o, zn_id id, int64_t t_ns)
 {
     int64_t units;
@@ -44,13 +44,13 @@ static int64_t units_from(zn_own_votes *o, zn_id id, int64_t t_ns)
     return units <= 0 ? 0 : units < ZN_LEASE_UNITS_MAX ? units : ZN_LEASE_UNITS_MAX;
 }
 
-/* Tells of a lease from t_ns on. */
+/* Reports a lease from t_ns on. */
 static void tell_lease(const zn_own_votes *o, zn_id id, int64_t t_ns, int64_t units)
 {
     tell(o, ZN_COUNTED_LEASE, id, t_ns, zn_vote_user_of((uint64_t)units));
 }
 
-/* Tells of the users whose votes stayed here, and can count after the lease. */
+/* Reports the users whose votes stayed here and can count after the lease. */
 static void tell_users(zn_own_votes *o, const zn_lease *lease)
 {
     size_t n = zn_znewest(o->table, lease->id, o->newest, o->z);

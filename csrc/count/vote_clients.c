@@ -23,13 +23,14 @@ int64_t zn_vote_clients_epoch(const zn_vote_clients *c, int64_t t_ns)
     return c->rotate_ns == 0 ? 0 : t_ns / c->rotate_ns;
 }
 
-/* The sets compare one half of a hash: two addresses that share it are clients if one is. */
+/* Returns the half of a hash that the sets compare. An address is taken for a client if a client
+ * shares this half. */
 static uint64_t member_of(zn_id id)
 {
     return id.lo != 0 ? id.lo : 1;
 }
 
-/* Forgets the set that no epoch from this one on asks about. */
+/* Forgets the set that no vote of this epoch or a later epoch refers to. */
 static void move_to(zn_vote_clients *c, int64_t epoch)
 {
     zn_addr_set older = c->set[1];
@@ -48,7 +49,7 @@ void zn_vote_clients_add(zn_vote_clients *c, zn_id id, int64_t t_ns)
     move_to(c, epoch);
     if (epoch == c->epoch)
         zn_addr_set_add_hash(&c->set[0], member_of(id));
-    else if (epoch >= c->last_epoch) /* between the two: it counts as of the last one */
+    else if (epoch >= c->last_epoch) /* between the two epochs: it counts for the last epoch */
         zn_addr_set_add_hash(&c->set[1], member_of(id));
 }
 

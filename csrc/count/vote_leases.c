@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A binary heap by end, and an open-addressed index with linear probing into it. Each lease knows
- * its slot of the index, so that both stay in step when it moves. */
+/* A binary heap by end, and an open-addressed index with linear probing into the heap. Each lease
+ * has its slot of the index, so that the index is updated when the lease moves. */
 #include "count/vote_leases.h"
 
 #include "util/arena.h"
@@ -78,7 +78,7 @@ static void put(zn_leases *l, uint32_t place, const zn_lease *lease)
     l->slot[lease->slot] = place + 1;
 }
 
-/* Frees a slot, and moves those after it up that could not have their own. */
+/* Frees a slot, and moves up later slots that were displaced by it. */
 static void free_slot(zn_leases *l, uint32_t slot)
 {
     for (uint32_t at = (slot + 1) & l->mask; l->slot[at] != 0; at = (at + 1) & l->mask) {

@@ -8,16 +8,29 @@
 #define VERSION 1
 #define USER_BYTES 5
 #define GROUP_BYTES_MAX (15 + 3) /* id and kind, count */
-#define SEVERAL 8                /* beside a kind: the count follows */
-#define GROUP_KINDS 8            /* in the bits of a kind; those of lease groups come after them */
-/* In the bytes of the rules, above them. */
-#define RENEWED_AT 22
+#define SEVERAL 8                /* flag next to a kind: the count follows */
+#define GROUP_KINDS 8            /* kinds in the bits of a kind; the kinds of lease groups follow */
+/* Bits above the rules, in the bytes of the rules. */
+#define NEW_SESSION_AT 22
 #define MARKS_MISSING_AT 23
-#define OPTIONS_MASK ((UINT32_C(1) << RENEWED_AT) - 1)
+#define OPTIONS_MASK ((UINT32_C(1) << NEW_SESSION_AT) - 1)
 #define KEY_CHECK_AT (8 * ZN_VOTE_RULES_BYTES)
 
 static const char vote_magic[4] = {'Z', 'N', 'V', 'M'};
 static const char answer_magic[4] = {'Z', 'N', 'V', 'A'};
+const char *const zn_counted_kind_names[ZN_COUNTED_KINDS + 1] = {
+    NULL,
+    [ZN_COUNTED_NAME] = "name",
+    [ZN_COUNTED_PEEK] = "peek",
+    [ZN_COUNTED_CLIENT] = "client",
+    [ZN_COUNTED_ADDR] = "addr",
+    [ZN_COUNTED_DNS_ADDR] = "dns_addr",
+    [ZN_COUNTED_ADDR_CHECK] = "addr_check",
+    [ZN_COUNTED_ADDR_PEEK] = "addr_peek",
+    [ZN_COUNTED_DNS_ADDR_PEEK] = "dns_addr_peek",
+    [ZN_COUNTED_LEASE] = "lease",
+    [ZN_COUNTED_ONLY] = "only",
+};
 /* "zanon-net/1/vote" */
 static const zn_hash_key published = {UINT64_C(0x656e2d6e6f6e617a), UINT64_C(0x65746f762f312f74)};
 
@@ -69,7 +82,7 @@ void zn_vote_writer_fini(zn_vote_writer *w)
     memset(w, 0, sizeof *w);
 }
 
-/* The group of an id and kind, which is made where there is none. */
+/* Returns the group of an id and kind, and makes it if it is missing. */
 static zn_vote_group *group_of(zn_vote_writer *w, const zn_counted_vote *vote)
 {
     uint32_t slot = (uint32_t)(vote->id.lo + vote->kind * UINT64_C(0x9e3779b9)) & w->mask;
@@ -112,7 +125,7 @@ bool zn_vote_writer_add(zn_vote_writer *w, const zn_counted_vote *vote)
     return true;
 }
 
-/* Bytes that hold the distance of every time from the first. */
+/* Returns the bytes that hold the distance of every time from the first time. */
 static size_t time_bytes(const zn_vote_writer *w)
 {
     uint64_t span = (uint64_t)(w->last_ns - w->first_ns);
@@ -196,7 +209,7 @@ size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, ui
     at = zn_le_put(at, w->votes, 4);
     at = zn_le_put(at, width, 1);
     at = zn_le_put(at,
-                   header->rules | (uint64_t)header->renewed << RENEWED_AT |
+                   header->rules | (uint64_t)header->new_session << NEW_SESSION_AT |
                        (uint64_t)header->marks_missing << MARKS_MISSING_AT,
                    ZN_VOTE_RULES_BYTES);
     at = zn_le_put(at, w->lease_groups, 4);
@@ -219,7 +232,7 @@ static int damaged(zn_error *err, const char *what)
     return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is damaged or cut", what);
 }
 
-/* Reads what both messages begin with; *c is left behind it and ends before the checksum. */
+/* Reads the start that both messages share. *c is left behind it, and ends before the checksum. */
 static int read_start(zn_vote_header *h, zn_cursor *c, zn_span message, const char *magic,
                       size_t least, zn_error *err)
 {
@@ -260,7 +273,7 @@ int zn_vote_header_read(zn_vote_header *h, zn_span message, zn_error *err)
     h->votes = zn_cursor_le32(&c);
     width = zn_cursor_u8(&c);
     h->rules = zn_cursor_le(&c, ZN_VOTE_RULES_BYTES);
-    h->renewed = (h->rules >> RENEWED_AT & 1) != 0;
+    h->new_session = (h->rules >> NEW_SESSION_AT & 1) != 0;
     h->marks_missing = (h->rules >> MARKS_MISSING_AT & 1) != 0;
     h->rules &= OPTIONS_MASK;
     h->lease_groups = zn_cursor_le32(&c);
@@ -275,7 +288,7 @@ int zn_vote_header_read(zn_vote_header *h, zn_span message, zn_error *err)
     return 0;
 }
 
-/* Reads a number below 2^21 in as few bytes as hold it; the cursor fails for another. */
+/* Reads a number below 2^21 in the fewest bytes that hold it. The cursor fails for other bytes. */
 static uint32_t read_leb128(zn_cursor *c)
 {
     uint32_t value = 0;
@@ -292,8 +305,8 @@ static uint32_t read_leb128(zn_cursor *c)
     return 0;
 }
 
-/* Reads a group of at most `most` votes, whose kind is one after the first `before`; returns how
- * many it had, 0 when it is damaged. */
+/* Reads a group of at most `most` votes, whose kind comes after the first `before` kinds. Returns
+ * the number of its votes, 0 if it is damaged. */
 static uint32_t read_group(zn_counted_vote *out, const zn_vote_header *h, zn_cursor *c,
                            uint32_t most, uint32_t before)
 {

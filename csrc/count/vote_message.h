@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a probe and a counter say to each other (docs/reference/vote-messages.md): a vote message
- * holds the votes of an interval for one shard and a watermark, an answer message one bit for each
- * of those votes. Both end in a checksum under a published key, which finds accidents and is no
+ * Messages between a probe and a counter (docs/reference/vote-messages.md). A vote message holds
+ * the votes of an interval for one shard, and a watermark. An answer message holds one bit for each
+ * of these votes. Both end in a checksum under a published key, which finds accidents and is no
  * authentication.
  *
- * In a message the votes are grouped by what they are for, so that a hash is written once. Within a
- * group they stay in the order in which the probe cast them.
+ * A message groups the votes by attribute and kind, so that a hash is written once. Within a group
+ * the votes stay in the order in which the probe cast them.
  */
 #ifndef ZN_COUNT_VOTE_MESSAGE_H
 #define ZN_COUNT_VOTE_MESSAGE_H
@@ -20,22 +20,32 @@
 #define ZN_VOTE_CHECKSUM_BYTES 8
 #define ZN_VOTES_MAX (UINT32_C(1) << 20) /* in a message */
 #define ZN_COUNTED_KINDS 10
-/* The watermark of a probe that ends: nothing at all will follow. */
+/* Watermark of the last message of a session. */
 #define ZN_VOTE_WATERMARK_END INT64_MAX
 
 typedef enum zn_counted_kind {
-    ZN_COUNTED_NAME = 1,   /* counts, and is answered */
-    ZN_COUNTED_PEEK,       /* asks for the count alone */
-    ZN_COUNTED_CLIENT,     /* the address was a client's in the epoch of the time */
-    ZN_COUNTED_ADDR,       /* as NAME, unless the address was a client's in the epoch */
-    ZN_COUNTED_DNS_ADDR,   /* the same for DNS flows, counted apart */
-    ZN_COUNTED_ADDR_CHECK, /* asks whether the address was no client's in this epoch or the last */
-    ZN_COUNTED_ADDR_PEEK,  /* asks for the count of ADDR, unless the address was a client's */
-    ZN_COUNTED_DNS_ADDR_PEEK, /* the same for DNS flows */
-    ZN_COUNTED_LEASE, /* from its time on NAME and PEEK of the attribute have the answer yes; the
-                         user's 40 bits say for how long, in ZN_LEASE_UNIT_NS */
-    ZN_COUNTED_ONLY   /* counts as NAME, and nobody waits for an answer */
+    ZN_COUNTED_NAME = 1,   /* counts a user of a name, and is answered */
+    ZN_COUNTED_PEEK,       /* queries the count of a name */
+    ZN_COUNTED_CLIENT,     /* marks the address as a client's in the epoch of the time */
+    ZN_COUNTED_ADDR,       /* counts as NAME does, unless the address was a client's in the epoch */
+    ZN_COUNTED_DNS_ADDR,   /* counts an address of DNS flows as ADDR does, in a count of its own */
+    ZN_COUNTED_ADDR_CHECK, /* queries that the address was no client's in this or the last epoch */
+    ZN_COUNTED_ADDR_PEEK,  /* queries the count of ADDR, unless the address was a client's */
+    ZN_COUNTED_DNS_ADDR_PEEK, /* queries the count of DNS_ADDR */
+    ZN_COUNTED_LEASE, /* answers NAME and PEEK of the attribute with yes from its time on, for the
+                         user's 40 bits times ZN_LEASE_UNIT_NS */
+    ZN_COUNTED_ONLY   /* counts as NAME does, without an answer */
 } zn_counted_kind;
+
+/* Names of the kinds as Python and the documents have them; [0] is NULL. */
+extern const char *const zn_counted_kind_names[ZN_COUNTED_KINDS + 1];
+
+/* Returns true if a vote of the kind counts its user. */
+static inline bool zn_counted_kind_counts(uint8_t kind)
+{
+    return kind == ZN_COUNTED_NAME || kind == ZN_COUNTED_ADDR || kind == ZN_COUNTED_DNS_ADDR ||
+           kind == ZN_COUNTED_ONLY;
+}
 
 typedef struct zn_counted_vote {
     int64_t t_ns;  /* >= 0 */
@@ -44,29 +54,28 @@ typedef struct zn_counted_vote {
     uint8_t kind;  /* a zn_counted_kind */
 } zn_counted_vote;
 
-/* The header of both messages; an answer message has the first five members only. settings and
- * rules say together how the probe counts. */
+/* Header of both messages. An answer message has the first five members only. */
 typedef struct zn_vote_header {
     uint16_t shard;
     uint64_t probe;
-    uint64_t sequence; /* from 1, one more for each message of the probe to the shard */
-    uint64_t settings; /* names z, window and epochs: both sides must have the same */
+    uint64_t sequence; /* number of the message from the session to the shard, from 1 */
+    uint64_t settings; /* digest of z, window and epochs, equal at both sides */
     uint32_t votes;
-    uint64_t rules;       /* packed zn_vote_rules: all probes must have the same */
-    bool renewed;         /* the probe has another number: of the first message under this one, that
-                           * came before; of the last one, that follows */
-    bool marks_missing;   /* of the first message: the counter may lack clients of before it */
+    uint64_t rules;       /* packed zn_vote_rules, equal at all probes */
+    bool new_session;     /* true in a first message if the session replaces a previous session, and
+                           * in a last message if a new session replaces it */
+    bool marks_missing;   /* true in a first message if the counter may lack earlier clients */
     int64_t watermark_ns; /* no vote for an earlier time will follow */
     int64_t base_ns;
-    uint32_t groups, lease_groups; /* in all, and of the two last kinds: these come last */
+    uint32_t groups, lease_groups; /* all groups; groups of the two last kinds, which come last */
     uint8_t time_bytes;
 } zn_vote_header;
 
-/* The 116 bits of an attribute's hash that decide; the others are zero in a message. */
+/* Bits of an attribute's hash that decide, 116 with lo. The other bits are zero in a message. */
 #define ZN_VOTE_ID_LOW ((UINT64_C(1) << 44) - 1)
 #define ZN_VOTE_ID_HI (UINT64_C(0xff) << 56 | ZN_VOTE_ID_LOW)
 
-/* The 40 bits of a user's hash that decide, as a message has them, and back. */
+/* Return the 40 bits of a user's hash that decide, as a message has them, and the reverse. */
 static inline uint64_t zn_vote_user40(uint64_t user)
 {
     return (user & UINT32_MAX) | user >> 56 << 32;
@@ -107,23 +116,23 @@ typedef struct zn_vote_writer {
  * zn_err with *err filled; zn_vote_writer_fini accepts what is left. */
 int zn_vote_writer_init(zn_vote_writer *w, uint32_t max_votes, zn_error *err);
 void zn_vote_writer_fini(zn_vote_writer *w);
-/* Adds a vote, whose kind and time are valid; false when the message is full. */
+/* Adds a vote, whose kind and time are valid; false if the message is full. */
 bool zn_vote_writer_add(zn_vote_writer *w, const zn_counted_vote *vote);
-/* Returns the most bytes that zn_vote_writer_finish may need. */
+/* Returns the largest number of bytes that zn_vote_writer_finish may need. */
 size_t zn_vote_writer_bytes(const zn_vote_writer *w);
 /*
- * Writes the message to `out`, forgets its votes and returns its bytes. Of *header it takes shard,
- * probe, sequence, settings, rules and watermark. order[k], unless order is NULL, is the number of
- * the vote, in the order in which they were added, that became the message's k-th: the one that the
- * k-th answer is for.
+ * Writes the message to `out`, forgets its votes and returns its size. It takes shard, probe,
+ * sequence, settings, rules and watermark from *header. Unless order is NULL, order[k] is the
+ * number, in the order of addition, of the vote that became the message's k-th vote and has the
+ * k-th answer.
  */
 size_t zn_vote_writer_finish(zn_vote_writer *w, const zn_vote_header *header, uint8_t *out,
                              uint32_t *order);
 
 /* ---- reading ---- */
 
-/* Reads the header of a vote message after the checksum. Returns 0, or -ZN_ERR_FORMAT with *err
- * filled; the message may have as many votes as the header says. */
+/* Checks the checksum of a vote message and reads its header. Returns 0, or -ZN_ERR_FORMAT with
+ * *err filled. The message has space for header->votes votes. */
 int zn_vote_header_read(zn_vote_header *header, zn_span message, zn_error *err);
 /* Writes the header->votes votes of a message to `out`. Returns 0, or -ZN_ERR_FORMAT with *err
  * filled. */
@@ -132,7 +141,7 @@ int zn_votes_read(zn_counted_vote *out, const zn_vote_header *header, zn_span me
 
 /* ---- answers ---- */
 
-/* Returns the bytes of an answer message for so many votes. */
+/* Returns the size of an answer message for this number of votes. */
 size_t zn_answers_bytes(uint32_t votes);
 /* Writes an answer message of zn_answers_bytes(header->votes) bytes. Bit i % 8 of bits[i / 8] is
  * the answer to vote i; bits after the last are zero. */

@@ -23,7 +23,7 @@ static int damaged(zn_error *err)
     return zn_fail(err, ZN_ERR_FORMAT, 0, "the vote message with rows is damaged or cut");
 }
 
-/* Whether the rows are those of so many votes. */
+/* Returns true if the rows belong to this number of votes. */
 static bool are_whole(zn_span rows, uint32_t votes)
 {
     zn_cursor c = zn_cursor_over_span(rows, true);

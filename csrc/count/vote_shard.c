@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A message's votes are sorted when it is put, and a decision merges the messages by a heap of
- * their next votes. What goes to the table goes in batches, which is faster than one by one; a vote
- * that only asks for a count waits for the batch before it.
+ * The votes of a message are sorted when it is put, and a decision merges the messages by a heap of
+ * their next votes. The table observes votes in batches, which is faster than single votes. A query
+ * of a count is answered after the batch before it.
  */
 #include "count/vote_shard_internal.h"
 #include "util/arena.h"
 #include "util/sort.h"
 
-/* Two tables in one: DNS flows' addresses are counted apart. */
+/* Bits that separate the counts of addresses of DNS flows within the one table. */
 #define DNS_ADDR_BITS (UINT64_C(0x444e53) << 40)
 
 #define DEFAULT_CLIENTS (UINT32_C(1) << 22)
@@ -24,8 +24,8 @@ void zn_vote_shard_config_init(zn_vote_shard_config *config, uint32_t z, int64_t
 {
     memset(config, 0, sizeof *config);
     config->table = zn_ztable_default_config(z, window_ns);
-    /* The watermarks say what time it is: votes that are too late, however many in a row, prove
-     * nothing against the clock. */
+    /* The watermarks are the clock: late votes never move the clock back, regardless of their
+     * number. */
     config->table.rebase_after = UINT32_MAX;
     config->max_clients = DEFAULT_CLIENTS;
     config->max_pending = DEFAULT_PENDING;
@@ -57,9 +57,7 @@ int zn_vote_shard_open(zn_vote_shard **out, const zn_vote_shard_config *config, 
     if (s == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a shard");
     s->config = *config;
-    s->probe = zn_heap_alloc(config->max_probes * sizeof *s->probe);
-    if (s->probe == NULL)
-        rc = zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u probes", config->max_probes);
+    rc = zn_membership_init(&s->members, config->max_probes, err);
     if (rc == 0)
         rc = zn_ztable_open(&s->table, &config->table, err);
     if (rc == 0)
@@ -88,7 +86,7 @@ void zn_vote_shard_close(zn_vote_shard *s)
     zn_block_free(s->decoded, s->decoded_bytes);
     zn_block_free(s->order, s->order_bytes);
     zn_block_free(s->release, s->release_bytes);
-    zn_heap_free(s->probe);
+    zn_membership_fini(&s->members);
     zn_vote_clients_fini(&s->clients);
     zn_leases_fini(&s->leases);
     zn_ztable_close(s->table);
@@ -97,20 +95,9 @@ void zn_vote_shard_close(zn_vote_shard *s)
 
 /* ---- probes ---- */
 
-static zn_vote_probe *find_probe(const zn_vote_shard *s, uint64_t id)
-{
-    for (size_t i = 0; i < s->probes; i++)
-        if (s->probe[i].id == id)
-            return s->probe + i;
-    return NULL;
-}
-
 void zn_shard_note_gone(zn_vote_shard *s)
 {
-    s->clients.gone_epoch = ZN_VOTE_EPOCH_NONE;
-    for (size_t i = 0; i < s->probes; i++)
-        if (s->probe[i].gone_epoch > s->clients.gone_epoch)
-            s->clients.gone_epoch = s->probe[i].gone_epoch;
+    s->clients.gone_epoch = zn_membership_gone_epoch(&s->members);
 }
 
 static void lose_epoch(zn_vote_shard *s, int64_t epoch)
@@ -119,80 +106,55 @@ static void lose_epoch(zn_vote_shard *s, int64_t epoch)
         s->clients.lost_epoch = epoch;
 }
 
-/* The place of a probe to forget for good: one that has ended, or else the one that has been gone
- * or behind longest; NULL: all are waited for. */
-static zn_vote_probe *longest_gone(zn_vote_shard *s)
+/* Enters a session with its first message. A session that begins in the middle has sent marks of
+ * clients before, up to the epoch of latest_ns, that this shard lacks. */
+static zn_session *enter_session(zn_vote_shard *s, const zn_vote_header *h, int64_t latest_ns)
 {
-    zn_vote_probe *best = NULL;
-    for (size_t i = 0; i < s->probes; i++) {
-        zn_vote_probe *p = s->probe + i;
-        if (p->watermark_ns == ZN_VOTE_WATERMARK_END)
-            return p;
-        if (p->state != ZN_PROBE_PRESENT && (best == NULL || p->watermark_ns < best->watermark_ns))
-            best = p;
-    }
-    return best;
-}
-
-/* A place for a probe that is not known; NULL when all are taken. */
-static zn_vote_probe *new_probe(zn_vote_shard *s)
-{
-    zn_vote_probe *p;
-    if (s->probes < s->config.max_probes)
-        return s->probe + s->probes++;
-    p = longest_gone(s);
-    if (p != NULL)
-        lose_epoch(s, p->gone_epoch);
-    return p;
-}
-
-/* Makes a probe present once it has caught up with what is decided, or nearly so: then decisions
- * pause until it has. The marks of one that is behind come too late, so any of the time in which it
- * is may be missing. */
-static void advance_probe(zn_vote_shard *s, zn_vote_probe *p, const zn_vote_header *h)
-{
-    int64_t lag_ns;
-    p->sequence = h->sequence;
-    if (h->watermark_ns > p->watermark_ns)
-        p->watermark_ns = h->watermark_ns;
-    if (p->state == ZN_PROBE_PRESENT && p->gone_epoch == ZN_VOTE_EPOCH_NONE)
-        return;
-    lag_ns = s->decided_ns - p->watermark_ns;
-    if (lag_ns <= s->config.max_lag_ns)
-        p->state = ZN_PROBE_PRESENT;
-    p->gone_epoch =
-        lag_ns <= 0 ? ZN_VOTE_EPOCH_NONE : zn_vote_clients_epoch(&s->clients, s->newest_ns);
-    zn_shard_note_gone(s);
-}
-
-/* Enters a probe with its first message. One that begins in the middle has sent marks of clients,
- * up to the epoch of latest_ns, that nobody here knows. */
-static zn_vote_probe *enter_probe(zn_vote_shard *s, const zn_vote_header *h, int64_t latest_ns)
-{
-    zn_vote_probe *p = new_probe(s);
-    if (p == NULL)
+    int64_t lost_epoch;
+    zn_session *session = zn_membership_enter(&s->members, h, &lost_epoch);
+    if (session == NULL)
         return NULL;
-    memset(p, 0, sizeof *p);
-    p->id = h->probe;
-    p->gone_epoch = ZN_VOTE_EPOCH_NONE;
+    lose_epoch(s, lost_epoch);
     zn_shard_note_gone(s);
     if (h->sequence != 1 || h->marks_missing)
         lose_epoch(s, zn_vote_clients_epoch(&s->clients, latest_ns));
-    return p;
+    return session;
 }
 
 bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t id)
 {
-    zn_vote_probe *p = find_probe(s, id);
-    if (p == NULL)
+    zn_session *session = zn_membership_find(&s->members, id);
+    if (session == NULL)
         return false;
-    if (p->watermark_ns != ZN_VOTE_WATERMARK_END) {
-        s->stats.probe_gone += p->state != ZN_PROBE_GONE;
-        p->gone_epoch = zn_vote_clients_epoch(&s->clients, s->newest_ns);
-        zn_shard_note_gone(s);
-    }
-    p->state = ZN_PROBE_GONE;
+    s->stats.probe_gone +=
+        zn_membership_leave(session, zn_vote_clients_epoch(&s->clients, s->newest_ns));
+    zn_shard_note_gone(s);
     return true;
+}
+
+bool zn_vote_shard_begin(zn_vote_shard *s, uint32_t expected)
+{
+    return zn_membership_begin(&s->members, expected);
+}
+
+void zn_vote_shard_expect_no_more(zn_vote_shard *s, uint32_t expected)
+{
+    zn_membership_expect_no_more(&s->members, expected);
+}
+
+void zn_vote_shard_refuse(zn_vote_shard *s, uint64_t id)
+{
+    zn_session_set_add(&s->members.refused, id);
+}
+
+void zn_vote_shard_abandon(zn_vote_shard *s, uint64_t id)
+{
+    zn_session_set_add(&s->members.abandoned, id);
+}
+
+const zn_membership *zn_vote_shard_membership(const zn_vote_shard *s)
+{
+    return &s->members;
 }
 
 void zn_vote_shard_set_rules(zn_vote_shard *s, uint64_t rules)
@@ -208,17 +170,7 @@ uint64_t zn_vote_shard_rules(const zn_vote_shard *s)
 
 int64_t zn_vote_shard_watermark(const zn_vote_shard *s)
 {
-    int64_t least = ZN_VOTE_WATERMARK_END;
-    bool any = false;
-    for (size_t i = 0; i < s->probes; i++) {
-        const zn_vote_probe *p = s->probe + i;
-        if (p->state != ZN_PROBE_PRESENT)
-            continue;
-        any = true;
-        if (p->watermark_ns < least)
-            least = p->watermark_ns;
-    }
-    return any && least > s->decided_ns ? least : s->decided_ns;
+    return zn_membership_watermark(&s->members, s->decided_ns);
 }
 
 /* ---- taking messages ---- */
@@ -309,27 +261,14 @@ static int decode(zn_vote_shard *s, const zn_vote_header *h, zn_span message, zn
     return zn_votes_read(s->decoded, h, message, err);
 }
 
-/* The latest time that the other probes or the wall clock vouch for; -1 when none does. */
-static int64_t reference_time(const zn_vote_shard *s, uint64_t probe, int64_t now_ns)
-{
-    int64_t newest = now_ns != 0 ? now_ns : -1;
-    for (size_t i = 0; i < s->probes; i++) {
-        const zn_vote_probe *p = s->probe + i;
-        if (p->state == ZN_PROBE_PRESENT && p->id != probe && p->watermark_ns > newest &&
-            p->watermark_ns != ZN_VOTE_WATERMARK_END)
-            newest = p->watermark_ns;
-    }
-    return newest;
-}
-
 /*
- * Rejects a message whose watermark lies too far ahead of the other probes and the clock, or whose
- * votes lie as far ahead of its watermark: they would wait for ever.
+ * Rejects a message whose watermark is too far ahead of the other probes and the clock, or whose
+ * votes are too far ahead of its watermark, because the votes would wait forever.
  */
 static int check_times(zn_vote_shard *s, const zn_vote_header *h, int64_t now_ns, zn_error *err)
 {
     int64_t most = s->config.max_ahead_ns, w = h->watermark_ns;
-    int64_t reference = reference_time(s, h->probe, now_ns);
+    int64_t reference = zn_membership_latest(&s->members, h->probe, now_ns);
     bool ends = w == ZN_VOTE_WATERMARK_END, too_early = false;
     if (most == 0)
         return 0;
@@ -348,35 +287,44 @@ static int check_times(zn_vote_shard *s, const zn_vote_header *h, int64_t now_ns
         "set the probe's clock");
 }
 
-/* Checks that the message is the probe's next one; *taken is false for one from before. */
+zn_standing zn_vote_shard_standing(const zn_vote_shard *s, const zn_vote_header *h, uint64_t last)
+{
+    const zn_session *session = zn_membership_find(&s->members, h->probe);
+    if (zn_session_set_has(&s->members.refused, h->probe))
+        return ZN_STANDING_REFUSED;
+    if (h->settings != s->config.settings)
+        return ZN_STANDING_OTHER_SETTINGS;
+    if (s->rules != ZN_VOTE_RULES_NONE && h->rules != s->rules)
+        return ZN_STANDING_OTHER_RULES;
+    if (last == 0 && session != NULL)
+        last = session->sequence;
+    return zn_membership_standing(&s->members, h, last);
+}
+
+/* Checks that the message is the session's next one; *taken is false for a duplicate. */
 static int check_sequence(zn_vote_shard *s, const zn_vote_header *h, bool *taken, zn_error *err)
 {
-    const zn_vote_probe *p = find_probe(s, h->probe);
-    *taken = p == NULL || h->sequence > p->sequence;
-    if (p == NULL)
-        return 0;
-    if (!*taken) {
+    const zn_session *session = zn_membership_find(&s->members, h->probe);
+    *taken = session == NULL || h->sequence > session->sequence;
+    if (!*taken)
         s->stats.duplicates++;
+    if (!*taken || session == NULL || h->sequence == session->sequence + 1)
         return 0;
-    }
-    if (h->sequence != p->sequence + 1) {
-        s->stats.gaps++;
-        return zn_fail(err, ZN_ERR_FORMAT, 0,
-                       "vote message %llu of a probe came after %llu: those between are missing",
-                       (unsigned long long)h->sequence, (unsigned long long)p->sequence);
-    }
-    return 0;
+    s->stats.gaps++;
+    return zn_fail(err, ZN_ERR_FORMAT, 0,
+                   "vote message %llu of a probe came after %llu: those between are missing",
+                   (unsigned long long)h->sequence, (unsigned long long)session->sequence);
 }
 
 /*
- * Rejects a message when too much is pending. The probe that all others wait for may use as much
- * again, or nothing could ever be decided.
+ * Rejects a message if too many votes are pending. The session that decisions wait for may use the
+ * double limit. Otherwise no vote could ever be decided.
  */
 static int check_space(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
 {
-    const zn_vote_probe *p = find_probe(s, h->probe);
-    bool awaited =
-        p == NULL || p->state != ZN_PROBE_PRESENT || p->watermark_ns <= zn_vote_shard_watermark(s);
+    const zn_session *p = zn_membership_find(&s->members, h->probe);
+    bool awaited = p == NULL || p->state != ZN_SESSION_PRESENT ||
+                   p->watermark_ns <= zn_vote_shard_watermark(s);
     uint64_t most = (uint64_t)s->config.max_pending * (awaited ? 2 : 1);
     if (s->pending_votes + h->votes + 1 <= most)
         return 0;
@@ -404,7 +352,7 @@ static int check_header(const zn_vote_shard *s, const zn_vote_header *h, zn_erro
     return 0;
 }
 
-/* The latest time that is known with a message. */
+/* Returns the latest time that the shard knows once it takes a message. */
 static int64_t latest_time(const zn_vote_shard *s, const zn_pending *m)
 {
     const zn_vote_header *h = &m->header;
@@ -419,7 +367,7 @@ static int64_t latest_time(const zn_vote_shard *s, const zn_pending *m)
 /* Takes a message that was checked. */
 static int take(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
 {
-    zn_vote_probe *p = find_probe(s, h->probe);
+    zn_session *session = zn_membership_find(&s->members, h->probe);
     zn_pending *m;
     int64_t latest_ns;
     int rc = zn_shard_reserve(s, h->votes, err);
@@ -430,7 +378,7 @@ static int take(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a message");
     sort_votes(s, m);
     latest_ns = latest_time(s, m);
-    if (p == NULL && (p = enter_probe(s, h, latest_ns)) == NULL) {
+    if (session == NULL && (session = enter_session(s, h, latest_ns)) == NULL) {
         zn_heap_free(m);
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "there are %u probes, and no more may join",
                        s->config.max_probes);
@@ -438,13 +386,26 @@ static int take(zn_vote_shard *s, const zn_vote_header *h, zn_error *err)
     zn_shard_append(s, m);
     zn_vote_shard_set_rules(s, h->rules);
     s->newest_ns = latest_ns;
-    advance_probe(s, p, h);
+    if (zn_membership_advance(session, h, s->decided_ns, s->config.max_lag_ns,
+                              zn_vote_clients_epoch(&s->clients, latest_ns)))
+        zn_shard_note_gone(s);
     s->stats.messages++;
     s->stats.votes += h->votes;
     return 0;
 }
 
-int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, bool *taken, zn_error *err)
+/* Removes the decoded votes that are no marks of clients. */
+static void keep_marks(zn_vote_shard *s, zn_vote_header *h)
+{
+    uint32_t marks = 0;
+    for (uint32_t i = 0; i < h->votes; i++)
+        if (s->decoded[i].kind == ZN_COUNTED_CLIENT)
+            s->decoded[marks++] = s->decoded[i];
+    h->votes = marks;
+}
+
+static int put(zn_vote_shard *s, zn_span message, int64_t now_ns, bool marks_only, bool *taken,
+               zn_error *err)
 {
     zn_vote_header h;
     int rc = zn_vote_header_read(&h, message, err);
@@ -458,17 +419,32 @@ int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, bool *t
     if ((rc = check_sequence(s, &h, taken, err)) != 0 || !*taken)
         return rc;
     *taken = false;
-    if ((rc = check_space(s, &h, err)) != 0)
+    if (!marks_only && (rc = check_space(s, &h, err)) != 0)
         return rc;
     if ((rc = decode(s, &h, message, err)) != 0) {
         s->stats.malformed += rc == -ZN_ERR_FORMAT;
         return rc;
+    }
+    if (marks_only) {
+        keep_marks(s, &h);
+        if ((rc = check_space(s, &h, err)) != 0)
+            return rc;
     }
     if ((rc = check_times(s, &h, now_ns, err)) != 0)
         return rc;
     rc = take(s, &h, err);
     *taken = rc == 0;
     return rc;
+}
+
+int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, bool *taken, zn_error *err)
+{
+    return put(s, message, now_ns, false, taken, err);
+}
+
+int zn_vote_shard_put_marks(zn_vote_shard *s, zn_span message, bool *taken, zn_error *err)
+{
+    return put(s, message, 0, true, taken, err);
 }
 
 /* ---- deciding ---- */
@@ -497,7 +473,7 @@ static void flush(zn_vote_shard *s)
     b->n = 0;
 }
 
-/* What the table counts a vote under. */
+/* Returns the id under which the table counts a vote. */
 static zn_id counted_id(const zn_pending_vote *v)
 {
     zn_id id = v->id;
@@ -527,8 +503,8 @@ static void peek(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
     answer(m, v->index, leased || zn_ztable_count_at(s->table, id, v->t_ns) >= s->config.table.z);
 }
 
-/* Notes a lease, with the one of the attribute that is known if they touch; false when it reaches
- * too far or there are too many. */
+/* Notes a lease, and joins it with a touching lease of its attribute. Returns false if it reaches
+ * too far, or there are too many leases. */
 static bool note_lease(zn_vote_shard *s, const zn_pending_vote *v)
 {
     int64_t reach_ns = (int64_t)zn_vote_user40(v->user) * ZN_LEASE_UNIT_NS, until_ns;
@@ -558,7 +534,7 @@ static void take_lease(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v
     answer(m, v->index, taken);
 }
 
-/* Returns whether the vote is for the address of a server. */
+/* Returns true if the vote is for the address of a server. */
 static bool is_about_address(const zn_pending_vote *v)
 {
     return v->kind >= ZN_COUNTED_ADDR && v->kind <= ZN_COUNTED_DNS_ADDR_PEEK;
@@ -588,7 +564,7 @@ static void decide(zn_vote_shard *s, zn_pending *m, const zn_pending_vote *v)
         count(s, m, v);
 }
 
-/* Whether the next vote of one message comes before that of another. */
+/* Returns true if the next vote of message a comes before the next vote of message b. */
 static bool comes_first(const zn_pending *a, const zn_pending *b)
 {
     int64_t t_a = a->vote[a->next].t_ns, t_b = b->vote[b->next].t_ns;
@@ -619,7 +595,7 @@ static bool is_due(const zn_pending *m, int64_t before_ns)
            (m->vote[m->next].t_ns < before_ns || before_ns == ZN_VOTE_WATERMARK_END);
 }
 
-/* Collects the messages with votes that are due into a heap; returns how many. */
+/* Collects the messages with due votes into a heap, and returns their number. */
 static size_t make_heap(zn_vote_shard *s, int64_t before_ns)
 {
     size_t n = 0;
@@ -631,7 +607,7 @@ static size_t make_heap(zn_vote_shard *s, int64_t before_ns)
     return n;
 }
 
-/* Makes the answers of messages ready that have no vote left. */
+/* Makes the answers of messages without pending votes ready. */
 static void complete(zn_vote_shard *s)
 {
     size_t left = 0;
@@ -703,12 +679,6 @@ const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
 void zn_vote_shard_clear_releases(zn_vote_shard *s)
 {
     s->releases = 0;
-}
-
-const zn_vote_probe *zn_vote_shard_probes(const zn_vote_shard *s, size_t *n)
-{
-    *n = s->probes;
-    return s->probe;
 }
 
 const zn_vote_shard_config *zn_vote_shard_get_config(const zn_vote_shard *s)

@@ -10,7 +10,7 @@
 
 #define ZN_SHARD_BATCH 256 /* votes that the table decides on together */
 
-/* A vote that waits, and its place in its message. */
+/* Vote that waits, and its place in its message. */
 typedef struct zn_pending_vote {
     int64_t t_ns;
     uint64_t user;
@@ -19,7 +19,7 @@ typedef struct zn_pending_vote {
     uint8_t kind;
 } zn_pending_vote;
 
-/* A message some of whose votes wait. */
+/* Message with votes that wait. */
 typedef struct zn_pending {
     zn_vote_header header;
     uint32_t next;         /* the first vote that waits */
@@ -27,30 +27,29 @@ typedef struct zn_pending {
     uint8_t *bits;         /* answers so far */
 } zn_pending;
 
-/* Votes on their way to the table. */
+/* Batch of votes for the table. */
 typedef struct zn_shard_batch {
     size_t n;
     zn_observation o[ZN_SHARD_BATCH];
     zn_pending *message[ZN_SHARD_BATCH];
     const zn_pending_vote *vote[ZN_SHARD_BATCH];
-    bool leased[ZN_SHARD_BATCH]; /* released whatever the table says */
+    bool leased[ZN_SHARD_BATCH]; /* true if a lease releases the vote */
 } zn_shard_batch;
 
 struct zn_vote_shard {
     zn_vote_shard_config config;
-    uint64_t rules; /* of all probes; ZN_VOTE_RULES_NONE: none came */
+    uint64_t rules; /* rules of all probes; ZN_VOTE_RULES_NONE before the first message */
     zn_ztable *table;
     zn_vote_clients clients;
     zn_leases leases;
-    zn_vote_probe *probe; /* max_probes of them */
-    size_t probes;
-    /* Pointers to messages, each with space for all of them: those that wait, a heap of those that
-     * a decision reads, and those whose answers are ready. */
+    zn_membership members;
+    /* Arrays of messages, each with space for all messages: waiting messages, a heap of the
+     * messages that a decision reads, and messages whose answers are ready. */
     zn_pending **pending, **heap, **ready;
     size_t pending_count, ready_count, ready_taken, message_cap;
     uint64_t pending_votes;
     zn_counted_vote *decoded; /* votes of one message */
-    uint32_t *order;          /* their order and as much space again */
+    uint32_t *order;          /* their order, and scratch memory of equal size */
     size_t decoded_bytes, order_bytes;
     zn_counted_vote *release;
     size_t releases, release_bytes;
@@ -60,14 +59,14 @@ struct zn_vote_shard {
     zn_shard_batch batch;
 };
 
-/* Makes a message with space for header->votes votes; NULL when memory is out. */
+/* Makes a message with space for header->votes votes. Returns NULL if memory is out. */
 zn_pending *zn_pending_make(const zn_vote_header *header);
-/* Makes space for one more message and its votes. Returns 0, or -ZN_ERR_CAPACITY with *err
+/* Makes space for a further message and its votes. Returns 0, or -ZN_ERR_CAPACITY with *err
  * filled. */
 int zn_shard_reserve(zn_vote_shard *s, uint32_t votes, zn_error *err);
 /* Adds a message for which space was made. */
 void zn_shard_append(zn_vote_shard *s, zn_pending *message);
-/* Has the set of clients know of which epochs marks may be missing. */
+/* Updates the last epoch of which marks of clients may be missing. */
 void zn_shard_note_gone(zn_vote_shard *s);
 
 #endif

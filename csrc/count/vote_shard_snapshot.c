@@ -1,20 +1,19 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dumps of a shard: settings, rules, counters, clients' addresses, probes, votes that wait, and the
- * snapshot of the table. All numbers are little endian, and a checksum under a published key is at
- * the end. What it holds can link users: whoever stores a dump must seal it.
+ * Dumps of a shard: settings, rules, counters, clients' addresses, membership, leases, votes that
+ * wait, and the snapshot of the table. All numbers are little endian, and the end is a checksum
+ * under a published key. The data can link users, so a dump must be sealed before it is stored.
  */
 #include "count/vote_shard_internal.h"
 #include "util/arena.h"
 #include "util/hash.h"
 
-#define VERSION 3
+#define VERSION 4
 #define CHECKSUM 8
-#define STEP ((size_t)1 << 16) /* bytes of the table's snapshot at a time */
+#define STEP ((size_t)1 << 16) /* bytes of the table's snapshot that are written at once */
 #define COUNTERS (sizeof(zn_vote_shard_stats) / sizeof(uint64_t))
 #define VOTE_BYTES (8 + 5 + 16 + 4 + 1)
-#define PROBE_BYTES (8 + 8 + 8 + 8 + 1)
 #define LEASE_BYTES (16 + 8 + 8)
 
 static const char magic[4] = {'Z', 'N', 'V', 'S'};
@@ -25,94 +24,72 @@ _Static_assert(sizeof(zn_vote_shard_stats) == COUNTERS * sizeof(uint64_t), "coun
 
 /* ---- writing ---- */
 
-static void put(zn_text *out, uint64_t value, size_t n)
-{
-    uint8_t *at = (uint8_t *)zn_text_reserve(out, n);
-    if (at != NULL) {
-        (void)zn_le_put(at, value, n);
-        out->n += n;
-    }
-}
-
 static void put_settings(const zn_vote_shard_config *c, zn_text *out)
 {
     zn_text_bytes(out, magic, sizeof magic);
-    put(out, VERSION, 4);
-    put(out, c->table.z, 4);
-    put(out, c->table.keep, 4);
-    put(out, (uint64_t)c->table.window_ns, 8);
-    put(out, c->table.max_tuples, 4);
-    put(out, c->table.max_attributes, 4);
-    put(out, c->settings, 8);
-    put(out, (uint64_t)c->rotate_ns, 8);
-    put(out, (uint64_t)c->max_ahead_ns, 8);
-    put(out, (uint64_t)c->max_lag_ns, 8);
-    put(out, c->max_clients, 4);
-    put(out, c->max_pending, 4);
-    put(out, c->max_probes, 4);
-    put(out, c->max_leases, 4);
-    put(out, c->shard, 2);
-    put(out, c->keep_releases, 1);
+    zn_text_le(out, VERSION, 4);
+    zn_text_le(out, c->table.z, 4);
+    zn_text_le(out, c->table.keep, 4);
+    zn_text_le(out, (uint64_t)c->table.window_ns, 8);
+    zn_text_le(out, c->table.max_tuples, 4);
+    zn_text_le(out, c->table.max_attributes, 4);
+    zn_text_le(out, c->settings, 8);
+    zn_text_le(out, (uint64_t)c->rotate_ns, 8);
+    zn_text_le(out, (uint64_t)c->max_ahead_ns, 8);
+    zn_text_le(out, (uint64_t)c->max_lag_ns, 8);
+    zn_text_le(out, c->max_clients, 4);
+    zn_text_le(out, c->max_pending, 4);
+    zn_text_le(out, c->max_probes, 4);
+    zn_text_le(out, c->max_leases, 4);
+    zn_text_le(out, c->shard, 2);
+    zn_text_le(out, c->keep_releases, 1);
 }
 
 static void put_clients(const zn_vote_clients *c, zn_text *out)
 {
-    put(out, (uint64_t)c->epoch, 8);
-    put(out, (uint64_t)c->last_epoch, 8);
-    put(out, (uint64_t)c->lost_epoch, 8);
+    zn_text_le(out, (uint64_t)c->epoch, 8);
+    zn_text_le(out, (uint64_t)c->last_epoch, 8);
+    zn_text_le(out, (uint64_t)c->lost_epoch, 8);
     for (int i = 0; i < 2; i++) {
         const zn_addr_set *set = &c->set[i];
-        put(out, set->full, 1);
-        put(out, set->members, 4);
+        zn_text_le(out, set->full, 1);
+        zn_text_le(out, set->members, 4);
         for (uint64_t at = 0; set->members != 0 && at <= set->mask; at++)
             if (set->slots[at] != 0)
-                put(out, set->slots[at], 8);
-    }
-}
-
-static void put_probes(const zn_vote_shard *s, zn_text *out)
-{
-    put(out, s->probes, 4);
-    for (size_t i = 0; i < s->probes; i++) {
-        const zn_vote_probe *p = s->probe + i;
-        put(out, p->id, 8);
-        put(out, p->sequence, 8);
-        put(out, (uint64_t)p->watermark_ns, 8);
-        put(out, (uint64_t)p->gone_epoch, 8);
-        put(out, p->state, 1);
+                zn_text_le(out, set->slots[at], 8);
     }
 }
 
 static void put_leases(const zn_leases *l, zn_text *out)
 {
-    put(out, l->n, 4);
+    zn_text_le(out, l->n, 4);
     for (uint32_t i = 0; i < l->n; i++) {
         const zn_lease *lease = l->lease + i;
-        put(out, lease->id.lo, 8);
-        put(out, lease->id.hi, 8);
-        put(out, (uint64_t)lease->since_ns, 8);
-        put(out, (uint64_t)lease->until_ns, 8);
+        zn_text_le(out, lease->id.lo, 8);
+        zn_text_le(out, lease->id.hi, 8);
+        zn_text_le(out, (uint64_t)lease->since_ns, 8);
+        zn_text_le(out, (uint64_t)lease->until_ns, 8);
     }
 }
 
 static void put_pending(const zn_vote_shard *s, zn_text *out)
 {
-    put(out, s->pending_count, 4);
+    zn_text_le(out, s->pending_count, 4);
     for (size_t i = 0; i < s->pending_count; i++) {
         const zn_pending *m = s->pending[i];
-        put(out, m->header.probe, 8);
-        put(out, m->header.sequence, 8);
-        put(out, m->header.votes, 4);
-        put(out, m->next, 4);
+        zn_text_le(out, m->header.probe, 8);
+        zn_text_le(out, m->header.sequence, 8);
+        zn_text_le(out, m->header.votes, 4);
+        zn_text_le(out, m->next, 4);
         zn_text_bytes(out, (const char *)m->bits, m->header.votes / 8 + (size_t)1);
         for (uint32_t k = m->next; k < m->header.votes; k++) {
             const zn_pending_vote *v = m->vote + k;
-            put(out, (uint64_t)v->t_ns, 8);
-            put(out, zn_vote_user40(v->user), 5);
-            put(out, v->id.lo, 8);
-            put(out, v->id.hi, 8);
-            put(out, v->index, 4);
-            put(out, v->kind, 1);
+            zn_text_le(out, (uint64_t)v->t_ns, 8);
+            zn_text_le(out, zn_vote_user40(v->user), 5);
+            zn_text_le(out, v->id.lo, 8);
+            zn_text_le(out, v->id.hi, 8);
+            zn_text_le(out, v->index, 4);
+            zn_text_le(out, v->kind, 1);
         }
     }
 }
@@ -122,7 +99,7 @@ static void put_table(const zn_ztable *table, zn_text *out)
     zn_ztable_cursor cursor = {0};
     size_t length_at = out->n, n;
     char *at;
-    put(out, 0, 8);
+    zn_text_le(out, 0, 8);
     do {
         at = zn_text_reserve(out, STEP);
         n = at == NULL ? 0 : zn_ztable_export(table, &cursor, at, STEP);
@@ -140,18 +117,18 @@ int zn_vote_shard_dump(const zn_vote_shard *s, zn_text *out, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "take answers and releases before the dump");
     memcpy(counters, &s->stats, sizeof counters);
     put_settings(&s->config, out);
-    put(out, s->rules, sizeof s->rules);
-    put(out, (uint64_t)s->decided_ns, 8);
-    put(out, (uint64_t)s->newest_ns, 8);
+    zn_text_le(out, s->rules, sizeof s->rules);
+    zn_text_le(out, (uint64_t)s->decided_ns, 8);
+    zn_text_le(out, (uint64_t)s->newest_ns, 8);
     for (size_t i = 0; i < COUNTERS; i++)
-        put(out, counters[i], 8);
+        zn_text_le(out, counters[i], 8);
     put_clients(&s->clients, out);
-    put_probes(s, out);
+    zn_membership_put(&s->members, out);
     put_leases(&s->leases, out);
     put_pending(s, out);
     put_table(s->table, out);
     if (!out->failed)
-        put(out, zn_hash64(&published, out->bytes + start, out->n - start), CHECKSUM);
+        zn_text_le(out, zn_hash64(&published, out->bytes + start, out->n - start), CHECKSUM);
     return out->failed ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the dump of a shard") : 0;
 }
 
@@ -197,36 +174,11 @@ static bool read_clients(zn_cursor *c, zn_vote_clients *out)
             zn_addr_set_add_hash(&out->set[i], hash);
         }
         if (out->set[i].members != members || out->set[i].full)
-            return false; /* one twice, or more than there may be */
+            return false; /* a duplicate, or too many members */
         out->set[i].full = full;
     }
     return out->last_epoch >= 0 && out->epoch >= out->last_epoch &&
            out->lost_epoch >= ZN_VOTE_EPOCH_NONE;
-}
-
-static bool read_probes(zn_cursor *c, zn_vote_shard *s)
-{
-    uint32_t n = zn_cursor_le32(c);
-    if (n > s->config.max_probes || n > zn_cursor_left(c) / PROBE_BYTES)
-        return false;
-    for (; s->probes < n; s->probes++) {
-        zn_vote_probe *p = s->probe + s->probes;
-        uint8_t state;
-        p->id = zn_cursor_le(c, 8);
-        p->sequence = zn_cursor_le(c, 8);
-        p->watermark_ns = (int64_t)zn_cursor_le(c, 8);
-        p->gone_epoch = (int64_t)zn_cursor_le(c, 8);
-        state = zn_cursor_u8(c);
-        if (p->sequence == 0 || p->watermark_ns < 0 || p->gone_epoch < ZN_VOTE_EPOCH_NONE ||
-            state > ZN_PROBE_GONE)
-            return false;
-        p->state = (zn_vote_probe_state)state;
-        for (size_t i = 0; i < s->probes; i++)
-            if (s->probe[i].id == p->id)
-                return false;
-    }
-    zn_shard_note_gone(s);
-    return true;
 }
 
 static bool read_leases(zn_cursor *c, zn_vote_shard *s)
@@ -247,7 +199,7 @@ static bool read_leases(zn_cursor *c, zn_vote_shard *s)
     return true;
 }
 
-/* Reads the votes of a message that wait; false when they are not in order, or none could be. */
+/* Reads the waiting votes of a message; false if they are invalid or out of order. */
 static bool read_votes(zn_cursor *c, zn_pending *m)
 {
     for (uint32_t k = m->next; k < m->header.votes; k++) {
@@ -304,7 +256,7 @@ static int read_pending(zn_cursor *c, zn_vote_shard *s, zn_error *err)
     return rc;
 }
 
-/* Reads what follows the settings. */
+/* Reads the parts after the settings. */
 static int read_state(zn_cursor *c, zn_vote_shard *s, zn_error *err)
 {
     uint64_t counters[COUNTERS];
@@ -320,8 +272,9 @@ static int read_state(zn_cursor *c, zn_vote_shard *s, zn_error *err)
     if (s->rules != ZN_VOTE_RULES_NONE && !zn_vote_rules_unpack(&rules, s->rules))
         return damaged(err);
     if (s->decided_ns < 0 || s->newest_ns < 0 || !read_clients(c, &s->clients) ||
-        !read_probes(c, s) || !read_leases(c, s))
+        !zn_membership_read(&s->members, c) || !read_leases(c, s))
         return damaged(err);
+    zn_shard_note_gone(s);
     if ((rc = read_pending(c, s, err)) != 0)
         return rc;
     table = zn_cursor_take(c, zn_cursor_le(c, 8));

@@ -18,6 +18,23 @@ struct zn_count_hash {
     bool failed;
 };
 
+int zn_count_settings_digest(uint64_t *out, const zn_count_settings *settings, zn_error *err)
+{
+    static const char domain[] = "zanon-net/1/count-settings";
+    uint8_t text[sizeof domain - 1 + 4 * sizeof(uint64_t)], digest[EVP_MAX_MD_SIZE];
+    uint8_t *at = text + sizeof domain - 1;
+    memcpy(text, domain, sizeof domain - 1);
+    at = zn_le_put(at, settings->z, sizeof(uint64_t));
+    at = zn_le_put(at, settings->window_ns, sizeof(uint64_t));
+    at = zn_le_put(at, settings->rotate_ns, sizeof(uint64_t));
+    if (settings->generation_ns != 0)
+        at = zn_le_put(at, settings->generation_ns, sizeof(uint64_t));
+    if (EVP_Digest(text, (size_t)(at - text), digest, NULL, EVP_sha256(), NULL) != 1)
+        return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto offers no SHA-256");
+    *out = zn_le_get(digest, sizeof *out);
+    return 0;
+}
+
 /* Gives the context its key, of which it keeps a copy. */
 static bool set_key(zn_count_hash *h, const uint8_t key[KEY_BYTES])
 {

@@ -23,6 +23,17 @@ typedef enum zn_count_domain {
     ZN_COUNT_USER = 'U',
 } zn_count_domain;
 
+/* Lengths that probes and counter must have alike, in ns. */
+typedef struct zn_count_settings {
+    uint64_t z, window_ns;
+    uint64_t rotate_ns;     /* epoch of client addresses; 0: there is one epoch */
+    uint64_t generation_ns; /* generation of hashes; 0: there is one generation */
+} zn_count_settings;
+
+/* Writes the digest of settings that each message has: the first 64 bits of their SHA-256. Returns
+ * 0, or -ZN_ERR_CRYPTO with *err filled. */
+int zn_count_settings_digest(uint64_t *out, const zn_count_settings *settings, zn_error *err);
+
 /* Opens the hashes of a generation. `keys` come from a key file, and are not needed afterwards.
  * Returns 0, or -ZN_ERR_CONFIG / -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY with *err filled. */
 int zn_count_hash_open(zn_count_hash **out, zn_keys *keys, uint64_t generation, zn_error *err);

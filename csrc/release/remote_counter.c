@@ -174,7 +174,7 @@ static void cut_shard(zn_remote_counter *c, unsigned number)
         return;
     }
     header.marks_missing = c->renewed && shard->sequence == 1;
-    header.renewed = ends ? c->continues : header.marks_missing && shard->was_known;
+    header.new_session = ends ? c->continues : header.marks_missing && shard->was_known;
     n = zn_vote_writer_finish(&shard->writer, &header, at + LENGTH_BYTES, c->order);
     (void)zn_le_put(at, n, LENGTH_BYTES);
     c->ready.n += LENGTH_BYTES + n;

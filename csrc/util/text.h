@@ -105,6 +105,16 @@ static inline void zn_text_bytes(zn_text *t, const char *bytes, size_t n)
     }
 }
 
+/* Appends the n (0 .. 8) lowest bytes of a number, least significant first. */
+static inline void zn_text_le(zn_text *t, uint64_t value, size_t n)
+{
+    char *at = zn_text_reserve(t, n);
+    if (at != NULL) {
+        (void)zn_le_put((uint8_t *)at, value, n);
+        t->n += n;
+    }
+}
+
 /* Append a number in decimal digits. */
 void zn_text_u64(zn_text *t, uint64_t value);
 void zn_text_i64(zn_text *t, int64_t value);

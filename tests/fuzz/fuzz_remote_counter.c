@@ -178,7 +178,7 @@ static void abandon(harness *h, bytes *in)
     for (unsigned n = first; n < h->count; n++) {
         const zn_vote_header *header = &h->messages[n].header;
         require(header->probe == probe && header->sequence == 1);
-        require(header->marks_missing && header->renewed && header->watermark_ns >= now_ns);
+        require(header->marks_missing && header->new_session && header->watermark_ns >= now_ns);
     }
 }
 

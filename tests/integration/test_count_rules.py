@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from support.counting import NAME, SECOND, START, counter, counts_of, hashed, key_file, put_file
 
-from zanon_net._core import VoteWriter, read_answers, read_votes, vote_rules
+from zanon_net._core import VoteWriter, read_answers, vote_rules
 from zanon_net.count.client import connect
-from zanon_net.count.counter import _marks_only
 from zanon_net.count.frames import ENDED, read_refusal
 from zanon_net.count.settings import CounterSettings
 from zanon_net.errors import ZanonError
@@ -115,4 +114,6 @@ def test_what_comes_at_once_is_told_apart_in_all_shards(tmp_path: Path) -> None:
 
 
 def test_a_message_whose_votes_do_not_count_keeps_its_rules() -> None:
-    assert read_votes(_marks_only(message(1, 0, OTHERS, 1)))["rules"] == OTHERS
+    shard = SETTINGS.new_shard(0)
+    assert shard.put(message(1, 0, OTHERS, 1), marks_only=True)
+    assert (shard.rules, shard.stats["votes"]) == (OTHERS, 0)

@@ -251,7 +251,7 @@ def test_a_probe_that_was_gone_comes_back() -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda s: s[:4] + b"\x01" + s[5:], "version 1, and only 3 is known"),
+        (lambda s: s[:4] + b"\x01" + s[5:], "version 1, and only 4 is known"),
         (lambda s: b"else" + s[4:], "no snapshot"),
         (lambda s: s[:3], "no snapshot"),
         (lambda s: s[:-20], "damaged|cut|snapshot"),

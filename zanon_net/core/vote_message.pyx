@@ -3,23 +3,66 @@
 # Messages between probes and counters: csrc/count/vote_message.h.
 
 VOTE_KINDS = {
-    "name": 1, "peek": 2, "client": 3, "addr": 4, "dns_addr": 5, "addr_check": 6, "addr_peek": 7,
-    "dns_addr_peek": 8, "lease": 9, "only": 10,
+    (<bytes>zn_counted_kind_names[kind]).decode(): kind for kind in range(1, ZN_COUNTED_KINDS + 1)
+}
+COUNTING_KINDS = tuple(kind for kind in VOTE_KINDS.values() if zn_counted_kind_counts(kind))
+VOTE_ENTRIES = {
+    "counted": ZN_ENTRY_COUNTED, "uncounted": ZN_ENTRY_UNCOUNTED, "gone": ZN_ENTRY_GONE,
+    "all_present": ZN_ENTRY_ALL_PRESENT,
 }
 VOTE_WATERMARK_END = (1 << 63) - 1
 WORD_MAX = (1 << 64) - 1
 
 
 def vote_settings(z, window_ns, rotate_ns=None, count_rotate_ns=None):
-    """Returns the digest of settings by which probe and counter see that z, window, epochs and
-    generations of hashes are equal."""
-    import hashlib
+    """Returns the digest by which probe and counter see that they have the same z, window, epochs
+    and generations of hashes."""
+    cdef zn_count_settings settings
+    cdef uint64_t digest = 0
+    cdef zn_error err
+    memset(&err, 0, sizeof(err))
+    settings.z = z
+    settings.window_ns = window_ns
+    settings.rotate_ns = rotate_ns or 0
+    settings.generation_ns = count_rotate_ns or 0
+    check(zn_count_settings_digest(&digest, &settings, &err), &err)
+    return digest
 
-    numbers = struct.pack("<3Q", z, window_ns, rotate_ns or 0)
-    if count_rotate_ns is not None:
-        numbers += struct.pack("<Q", count_rotate_ns)
-    digest = hashlib.sha256(b"zanon-net/1/count-settings" + numbers).digest()
-    return int.from_bytes(digest[:8], "little")
+
+def write_entry(kind, bytes message=b"", session=0):
+    """Returns an entry of a log of votes (csrc/count/vote_entry.h).
+
+    kind: a value of VOTE_ENTRIES. session: for the kind gone; the others but all_present have a
+    message.
+    """
+    cdef zn_vote_entry entry
+    cdef zn_text text
+    memset(&entry, 0, sizeof(entry))
+    memset(&text, 0, sizeof(text))
+    number = whole("kind", kind, 0, ZN_ENTRY_KINDS - 1)
+    entry.kind = <zn_vote_entry_kind><int>number
+    entry.message.p = <const uint8_t *><const char *>message
+    entry.message.n = len(message)
+    entry.session = whole("session", session, 0, WORD_MAX)
+    try:
+        zn_vote_entry_write(&text, &entry)
+        if text.failed:
+            raise MemoryError
+        return PyBytes_FromStringAndSize(text.bytes, text.n)
+    finally:
+        zn_text_fini(&text)
+
+
+def read_entry(bytes entry not None):
+    """Returns (kind, message, session) of an entry. Raises FormatError."""
+    cdef zn_vote_entry read
+    cdef zn_span span
+    cdef zn_error err
+    memset(&err, 0, sizeof(err))
+    span.p = <const uint8_t *><const char *>entry
+    span.n = len(entry)
+    check(zn_vote_entry_read(&read, span, &err), &err)
+    return int(read.kind), span_bytes(read.message), read.session
 
 
 def vote_rules(*, user_prefix=(32, 56), evidence="established", dns_votes="own", internal=False,
@@ -120,7 +163,7 @@ cdef class VoteWriter:
         self.header.settings = whole("settings", settings, 0, WORD_MAX)
         self.header.rules = rules_of(rules)
         self.header.sequence = whole("sequence", sequence, 1, WORD_MAX)
-        self.header.renewed = renewed
+        self.header.new_session = renewed
         self.header.marks_missing = marks_missing
         max_votes = whole("max_votes", max_votes, 1, ZN_VOTES_MAX)
         check(zn_vote_writer_init(&self.writer, max_votes, &err), &err)
@@ -224,7 +267,7 @@ def read_votes(bytes message not None):
         words[1, i] = votes[i].id.lo
         words[2, i] = votes[i].id.hi
     user, lo, hi = arrays[2]
-    return {**start_of(&header), "rules": header.rules, "renewed": header.renewed,
+    return {**start_of(&header), "rules": header.rules, "renewed": header.new_session,
             "marks_missing": header.marks_missing, "watermark_ns": header.watermark_ns,
             "kind": arrays[0], "t_ns": arrays[1], "user": user, "lo": lo, "hi": hi}
 

@@ -2,6 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The counter of one shard: csrc/count/vote_shard.h.
 
+STANDINGS = {
+    "next": ZN_STANDING_NEXT, "duplicate": ZN_STANDING_DUPLICATE, "gap": ZN_STANDING_GAP,
+    "other_settings": ZN_STANDING_OTHER_SETTINGS, "other_rules": ZN_STANDING_OTHER_RULES,
+    "refused": ZN_STANDING_REFUSED, "abandoned": ZN_STANDING_ABANDONED,
+}
+
+
 cdef class VoteShard:
     """VoteShard(z, window_ns, *, rotate_ns=None, count_rotate_ns=None, shard=0, keep=None,
     max_tuples=None, max_attributes=None, max_clients=None, max_pending=None, max_probes=None,
@@ -81,12 +88,11 @@ cdef class VoteShard:
             raise RuntimeError("this shard was never opened")
         return self.guard.enter()
 
-    def put(self, message, now_ns=None):
-        """Takes a vote message. Returns False for a message that was taken before; it has no
-        effect.
+    def put(self, message, now_ns=None, *, marks_only=False):
+        """Takes a vote message; False for a message that was taken before, which has no effect.
 
         now_ns: the wall clock, if the probes' times must not lie far ahead of it.
-
+        marks_only: of the votes, the marks of clients count alone; now_ns is not used then.
         Raises FormatError for a message that is damaged, for another shard, of other settings or
         rules, too far ahead, or that follows a missing message. Raises CapacityError if too much is
         pending: the message may be put again later. The shard does not change then.
@@ -94,7 +100,7 @@ cdef class VoteShard:
         cdef const uint8_t[::1] view = message
         cdef zn_span span
         cdef zn_error err
-        cdef c_bool taken = False
+        cdef c_bool taken = False, marks = marks_only
         cdef int64_t now = 0 if now_ns is None else time_of(now_ns)
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -102,7 +108,10 @@ cdef class VoteShard:
         span.p = &view[0] if span.n != 0 else NULL
         self._enter()
         with nogil:
-            rc = zn_vote_shard_put(self.shard, span, now, &taken, &err)
+            if marks:
+                rc = zn_vote_shard_put_marks(self.shard, span, &taken, &err)
+            else:
+                rc = zn_vote_shard_put(self.shard, span, now, &taken, &err)
         self.guard.leave()
         check(rc, &err)
         return taken
@@ -159,8 +168,8 @@ cdef class VoteShard:
         return (arrays[0], *arrays[1])
 
     def forget_probe(self, probe):
-        """Stops waiting for a probe until it has caught up again. Raises KeyError for an unknown
-        probe."""
+        """Stops waiting for a session until it has caught up again. Raises KeyError for an unknown
+        session."""
         cdef uint64_t number = probe
         self._enter()
         known = zn_vote_shard_forget_probe(self.shard, number)
@@ -168,39 +177,106 @@ cdef class VoteShard:
         if not known:
             raise KeyError(probe)
 
+    def begin(self, expected):
+        """Returns True since the first call at which none of the expected probes was missing."""
+        self._enter()
+        begun = zn_vote_shard_begin(self.shard, expected)
+        self.guard.leave()
+        return bool(begun)
+
+    @property
+    def has_begun(self):
+        """The last result of begin(); True after expect_no_more(), too."""
+        return bool(self._members().begun)
+
+    def expect_no_more(self, expected):
+        """Counts sessions as probes of their own until none of the expected probes is missing."""
+        self._enter()
+        zn_vote_shard_expect_no_more(self.shard, expected)
+        self.guard.leave()
+
+    def missing(self, expected):
+        """Returns the number of expected probes that have not joined. A session that replaces a
+        previous session of its probe counts once with it."""
+        return zn_membership_missing(self._members(), expected)
+
+    def standing(self, session, sequence, settings, rules, *, after=0):
+        """Returns the standing of a message with this header, a value of STANDINGS, before put().
+
+        after: sequence of the session's last message that is about to be put; 0 if all earlier
+        messages were put.
+        """
+        cdef zn_vote_header header
+        cdef uint64_t last = after
+        memset(&header, 0, sizeof(header))
+        header.probe = session
+        header.sequence = sequence
+        header.settings = settings
+        header.rules = rules
+        self._enter()
+        standing = <int>zn_vote_shard_standing(self.shard, &header, last)
+        self.guard.leave()
+        return standing
+
+    def refuse(self, session):
+        """Lets no message of a session count from now on, because its rules are others."""
+        cdef uint64_t number = session
+        self._enter()
+        zn_vote_shard_refuse(self.shard, number)
+        self.guard.leave()
+
+    def abandon(self, session):
+        """Lets no message of a session count from now on, because messages are missing."""
+        cdef uint64_t number = session
+        self._enter()
+        zn_vote_shard_abandon(self.shard, number)
+        self.guard.leave()
+
+    cdef const zn_membership *_members(self) except NULL:
+        self._enter()
+        self.guard.leave()
+        return zn_vote_shard_membership(self.shard)
+
     @property
     def probes(self):
-        """Returns the probes that are waited for, each with its last sequence number and
-        watermark."""
+        """Returns the sessions that are present, each with its last sequence and watermark."""
         return {probe: entry[:2] for probe, entry in self.known_probes.items() if entry[2]}
 
     def probe(self, number):
-        """Returns the entry of one probe in known_probes; None if the probe is unknown."""
-        cdef const zn_vote_probe *probes
-        cdef uint64_t wanted = number
-        cdef size_t n, i
-        cdef object found = None
-        self._enter()
-        probes = zn_vote_shard_probes(self.shard, &n)
-        for i in range(n):
-            if probes[i].id == wanted:
-                found = (probes[i].sequence, probes[i].watermark_ns,
-                         probes[i].state == ZN_PROBE_PRESENT)
-                break
-        self.guard.leave()
-        return found
+        """Returns the entry of known_probes for one session; None if it is unknown."""
+        cdef const zn_session *session = zn_membership_find(self._members(), number)
+        if session == NULL:
+            return None
+        return (session.sequence, session.watermark_ns, session.state == ZN_SESSION_PRESENT)
 
     @property
     def known_probes(self):
-        """Returns all probes: (sequence number, watermark, is waited for?)."""
-        cdef const zn_vote_probe *probes
-        cdef size_t n
-        self._enter()
-        probes = zn_vote_shard_probes(self.shard, &n)
-        found = {probes[i].id: (probes[i].sequence, probes[i].watermark_ns,
-                                probes[i].state == ZN_PROBE_PRESENT) for i in range(n)}
-        self.guard.leave()
-        return found
+        """Returns all sessions: (sequence number, watermark, whether it is present)."""
+        cdef const zn_membership *members = self._members()
+        cdef size_t i
+        return {members.session[i].id:
+                (members.session[i].sequence, members.session[i].watermark_ns,
+                 members.session[i].state == ZN_SESSION_PRESENT) for i in range(members.n)}
+
+    @property
+    def membership(self):
+        """Returns counts of sessions: joined (ever), known, refused and abandoned."""
+        cdef const zn_membership *members = self._members()
+        return {"joined": members.joined, "known": members.n, "refused": members.refused.n,
+                "abandoned": members.abandoned.n}
+
+    def lags(self):
+        """Returns the time, in ns, by which each session that is not present is behind the
+        decided time."""
+        cdef const zn_membership *members = self._members()
+        cdef int64_t decided_ns = zn_vote_shard_watermark(self.shard), lag_ns
+        cdef size_t i
+        lags = {}
+        for i in range(members.n):
+            lag_ns = zn_session_lag(&members.session[i], decided_ns)
+            if lag_ns != 0:
+                lags[members.session[i].id] = lag_ns
+        return lags
 
     @property
     def watermark(self):

@@ -1,15 +1,24 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which messages become part of a commit, and which probes are gone: all that clocks decide."""
+"""Admission: checks messages before they are counted, and finds probes that are gone.
+
+Everything here that depends on a clock ends up as an entry of a commit.
+"""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from zanon_net._core import read_votes, vote_rules_difference
+from zanon_net._core import (
+    COUNTING_KINDS,
+    STANDINGS,
+    VoteWatch,
+    read_votes,
+    vote_rules_difference,
+)
 from zanon_net.config.parse import format_duration
 from zanon_net.count.attachments import plain_message
 from zanon_net.count.commits import ALL_PRESENT, COUNTED, GONE, UNCOUNTED, Entry
@@ -20,18 +29,20 @@ from zanon_net.count.settings import CounterSettings
 from zanon_net.count.transport import Received
 from zanon_net.errors import FormatError
 
-VOTING_KINDS = (1, 4, 5, 10)  # the others count no user
-CHECK_S = 0.5  # between two looks for probes that are gone
-CATCHING_UP_S = 10.0  # for a probe that is behind, before it is spoken of
-SENDERS_MAX = 4096  # whose users are known at once: as many as a shard knows probes
+CHECK_S = 0.5  # interval at which the probes are looked at
+CATCHING_UP_NS = 10 * NS_PER_S  # for a probe that is behind, before a warning
+OTHER_SHARD = -1  # standing of a message for a shard that the counter does not have
+SENDERS_MAX = 4096  # senders whose users are known at once, the number of sessions of a shard
 
 
 @dataclass(slots=True)
 class Admitted:
-    """entries: of the next commit. sources: what each of them came out of; None: of no message.
+    """Result of an admission.
 
-    refused: what is not counted, why, and how that is counted. warnings: texts by their subjects,
-    of each of which people read once a minute. sequences: the last of each probe and shard.
+    `entries` are the entries of the next commit, and `sources` the received message of each entry,
+    or None. `refused` has the messages that are not counted, with the refusal and the name of its
+    counter. `warnings` has texts by subject. A subject is logged once a minute. `sequences` has the
+    last admitted sequence of each session and shard.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -42,59 +53,66 @@ class Admitted:
 
 
 class Clocks(NamedTuple):
-    """time_ns: since the Unix epoch. seconds: that only grow."""
+    """Clocks of a counter. time_ns counts from the Unix epoch, seconds only grow."""
 
     time_ns: Callable[[], int] = time.time_ns
     seconds: Callable[[], float] = time.monotonic
 
 
 class Admission:
-    """Looks at each message before it is counted.
-
-    last_seen: by probe, the seconds of the clock when a message of it was last counted.
-    """
+    """Checks each message before it is counted."""
 
     def __init__(self, settings: CounterSettings, counter: Counter, clocks: Clocks) -> None:
         self._settings, self._counter, self._clocks = settings, counter, clocks
-        now = clocks.seconds()
-        self.last_seen: dict[int, float] = dict.fromkeys(counter.watermarks(), now)
-        self._check_due = now
-        self._joined, self._speakers = now, set[int]()
-        self._behind_since: dict[int, float] = {}
-        self._late_since: dict[int, float] = {}
+        self._watch = VoteWatch(int(settings.probe_timeout_s * NS_PER_S), self._now_ns())
+        self._watch.look(counter.shards, self._now_ns())
+        self._check_due = clocks.seconds()
         self._users: dict[str, _Quota] = {}
-        self._first_window = 0  # no vote of an earlier one can count any more
+        self._first_window = 0  # votes of an earlier window can no longer count
 
     def look_at(self, received: Iterable[Received], lost: Iterable[int] = ()) -> Admitted:
-        """Sorts what was received. lost: probes that are known to be gone."""
+        """Sorts the received messages. lost: sessions that are known to be gone."""
         admitted = Admitted()
         for item in received:
             try:
                 self._look_at(item, votes_header(item.message), admitted)
             except FormatError as error:
                 self._refuse(item, Refusal(str(error), is_final=True), "refused_format", admitted)
-        for probe in lost:
-            if self.last_seen.pop(probe, None) is not None:
-                self._drop(probe, "it began anew", admitted)
         now = self._clocks.seconds()
         if now >= self._check_due:
             self._check_due = now + CHECK_S
+            self._watch.look(self._counter.shards, self._now_ns())
             self._drop_silent(admitted)
             self._drop_slow(admitted)
             self._warn_of_late(admitted)
             self._look_who_is_there(admitted)
             self._forget_users()
+        for probe in lost:  # after the look, which watches each probe that decisions wait for
+            if self._watch.remove(probe):
+                self._drop(probe, "it began anew", admitted)
         return admitted
 
+    @property
+    def last_seen(self) -> Mapping[int, float]:
+        """Seconds of the clock at which a message of each probe was last counted."""
+        return {probe: heard_ns / NS_PER_S for probe, heard_ns in self._watch.heard.items()}
+
+    def _now_ns(self) -> int:
+        return int(self._clocks.seconds() * NS_PER_S)
+
     def _look_at(self, item: Received, header: VotesHeader, admitted: Admitted) -> None:
-        if problem := self._misfit(header):
+        place = header.probe, header.shard
+        if header.shard >= self._settings.shards:
+            standing = OTHER_SHARD
+        else:
+            standing = self._counter.standing(header, admitted.sequences.get(place, 0))
+        if problem := self._misfit(header, standing):
             self._refuse(item, Refusal(problem, is_final=True), "refused_settings", admitted)
             return
-        place = header.probe, header.shard
-        before = admitted.sequences.get(place, self._counter.sequence_of(header))
-        if before is not None and header.sequence <= before:
+        before = admitted.sequences.get(place) or self._counter.sequence_of(header)
+        if standing == STANDINGS["duplicate"]:
             self._counter.tally["duplicates_resent"] += 1
-        elif before is not None and header.sequence != before + 1:
+        elif standing == STANDINGS["gap"]:
             text = f"its message {header.sequence} came after {before}: those between are missing"
             self._refuse(item, Refusal(text, is_final=False), "refused_gap", admitted)
             self._note_unknown(header.probe, admitted)
@@ -107,17 +125,17 @@ class Admission:
             self._note_unknown(header.probe, admitted)
         else:
             admitted.sequences[place] = header.sequence
-            self._note_speaker(header.probe, is_new=before is None)
+            self._watch.hear(header.probe, self._now_ns(), joins=before == 0)
             self._admit(item, header, admitted)
 
-    def _misfit(self, header: VotesHeader) -> str:
-        """Why a message can never be counted here; empty: it can."""
+    def _misfit(self, header: VotesHeader, standing: int) -> str:
+        """Reason why a message can never be counted here; empty if it can."""
         if header.settings != self._settings.number:
             return OTHER_SETTINGS
-        if header.shard >= self._settings.shards:
+        if standing == OTHER_SHARD:
             return f"it votes in shard {header.shard}, and the counter has {self._settings.shards}"
-        if (rules := self._counter.rules) not in (None, header.rules):
-            return vote_rules_difference(header.rules, rules)
+        if standing == STANDINGS["other_rules"]:
+            return vote_rules_difference(header.rules, self._counter.rules or 0)
         return ""
 
     def _admit(self, item: Received, header: VotesHeader, admitted: Admitted) -> None:
@@ -129,17 +147,16 @@ class Admission:
             )
         admitted.entries.append(Entry(kind, item.message, read=header))
         admitted.sources.append(item)
-        self.last_seen[header.probe] = self._clocks.seconds()
 
     def _refuse(self, item: Received, refusal: Refusal, name: str, admitted: Admitted) -> None:
         self._counter.tally[name] += 1
         admitted.refused.append((item, refusal, name))
 
     def _lead_ns(self, item: Received, header: VotesHeader) -> int:
-        """By how much a message is of the future, where that is too much; else 0."""
+        """Returns the nanoseconds by which a message is ahead of the clock; 0 if they are few."""
         limit = self._clocks.time_ns() + self._settings.max_skew_ns
         newest = header.latest
-        if newest > limit:  # perhaps: the header has only a bound
+        if newest > limit:  # the header has only a bound on the times
             times = read_votes(plain_message(item.message))["t_ns"]
             newest = int(times.max()) if len(times) else 0
         if header.watermark != ENDED:
@@ -147,12 +164,12 @@ class Admission:
         return newest - limit + self._settings.max_skew_ns if newest > limit else 0
 
     def _over_quota(self, item: Received, header: VotesHeader) -> str:
-        """Why the votes of a message do not count, with --max-users-per-probe; empty: they do."""
+        """Reason why --max-users-per-probe keeps the votes of a message from counting, or ""."""
         most = self._settings.max_users_per_probe
         if most is None or not header.votes:
             return ""
         votes = read_votes(plain_message(item.message))
-        users = np.unique(votes["user"][np.isin(votes["kind"], VOTING_KINDS)])
+        users = np.unique(votes["user"][np.isin(votes["kind"], COUNTING_KINDS)])
         if not len(users):
             return ""
         window = int(votes["t_ns"].max()) // self._settings.window_ns
@@ -167,7 +184,7 @@ class Admission:
         return ""
 
     def _forget_users(self) -> None:
-        """Forgets the users of windows that are over, and that late votes cannot be in any more."""
+        """Forgets the users of past windows that late votes can no longer be in."""
         decided = self._counter.watermark
         if decided != ENDED:
             window_ns = self._settings.window_ns
@@ -178,34 +195,20 @@ class Admission:
     # ---- probes that are gone --------------------------------------------------------------------
 
     def _drop_silent(self, admitted: Admitted) -> None:
-        now, patience = self._clocks.seconds(), self._settings.probe_timeout_s
-        for probe, seen in list(self.last_seen.items()):
-            if now - seen > patience:
-                del self.last_seen[probe]
-                self._drop(probe, f"it is silent for {patience:g} s", admitted)
+        for probe in self._watch.take_silent(self._now_ns()):
+            self._drop(probe, f"it is silent for {self._settings.probe_timeout_s:g} s", admitted)
 
     def _drop_slow(self, admitted: Admitted) -> None:
-        """A clock far behind would hold up the votes of all others, though its probe sends."""
-        now, limit = self._clocks.seconds(), self._clocks.time_ns() - self._settings.max_skew_ns
-        watermarks = self._counter.watermarks()
-        slow = {
-            probe for probe in self.last_seen if probe in watermarks and watermarks[probe] < limit
-        }
-        if len(slow) == len(self.last_seen):  # all are: they read captures
-            slow.clear()
-        self._behind_since = {probe: self._behind_since.get(probe, now) for probe in slow}
-        for probe, since in self._behind_since.items():
-            if now - since > self._settings.probe_timeout_s and self._counter.waits_for(probe):
-                self._drop(probe, "its clock is behind by more than --max-skew", admitted)
+        """Drops probes whose clock is far behind: they would delay the votes of all others."""
+        limit = self._clocks.time_ns() - self._settings.max_skew_ns
+        for probe in self._watch.slow(limit, self._now_ns()):
+            self._drop(probe, "its clock is behind by more than --max-skew", admitted)
 
     def _warn_of_late(self, admitted: Admitted) -> None:
-        """Says which probes are behind what is decided and do not catch up."""
-        now, behind = self._clocks.seconds(), self._counter.lags()
-        late = self.last_seen.keys() & behind.keys()
-        self._late_since = {probe: self._late_since.get(probe, now) for probe in late}
-        for probe, since in self._late_since.items():
-            if now - since >= CATCHING_UP_S:
-                admitted.warnings[f"behind {probe}"] = lag_text(probe, behind[probe])
+        """Warns of probes that stay behind the decided time."""
+        self._watch.note_late(self._now_ns())
+        for probe, lag_ns in self._watch.late(self._now_ns(), CATCHING_UP_NS).items():
+            admitted.warnings[f"behind {probe}"] = lag_text(probe, lag_ns)
 
     def _drop(self, probe: int, reason: str, admitted: Admitted) -> None:
         if self._counter.waits_for(probe):
@@ -216,8 +219,8 @@ class Admission:
             )
 
     def _note_unknown(self, probe: int, admitted: Admitted) -> None:
-        """Notes again that a probe is gone for which nobody waits: what it tells of clients now is
-        not known either."""
+        """Notes again that a probe is gone, because the clients that it reports now are not known
+        either."""
         if self._counter.is_known(probe) and not self._counter.waits_for(probe):
             entry = Entry(GONE, probe=probe)
             if entry not in admitted.entries:
@@ -226,34 +229,25 @@ class Admission:
 
     # ---- probes that are there -------------------------------------------------------------------
 
-    def _note_speaker(self, probe: int, *, is_new: bool) -> None:
-        """Notes who speaks although the newest number came long ago: so that one did not take its
-        place."""
-        if is_new:
-            self._joined = self._clocks.seconds()
-            self._speakers.clear()
-        elif self._clocks.seconds() - self._joined > self._settings.probe_timeout_s:
-            self._speakers.add(probe)
-
     def _look_who_is_there(self, admitted: Admitted) -> None:
-        """A number may have taken the place of one that this counter never heard of, as it began
-        without its state; so who speaks for long, or has ended, is a probe by itself."""
+        """Expects no more probes when as many send as are expected. A session may replace a session
+        that this counter never heard of, because it started without its state."""
         if not self._counter.probes_missing:
             return
-        if len(self._speakers | self._counter.ended) >= self._settings.expect_probes:
+        if self._watch.all_present(self._counter.shards, self._settings.expect_probes):
             admitted.entries.append(Entry(ALL_PRESENT))
             admitted.sources.append(None)
 
 
 class _Quota:
-    """The users of a sender in one window of packet time after the other; window: the latest."""
+    """Users of a sender in the latest window of packet time."""
 
     def __init__(self) -> None:
         self.window = -1
         self._users: set[int] = set()
 
     def take(self, window: int, users: Iterable[int], most: int) -> bool:
-        """Counts users; false, and they are not counted, where there would be too many."""
+        """Counts users. Returns false and counts none of them if there would be too many."""
         if window > self.window:
             self.window, self._users = window, set()
         together = self._users.union(users)

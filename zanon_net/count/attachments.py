@@ -1,17 +1,16 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a counter does with the rows that come with votes, in the modes beyond `ask`.
+"""Stores of the rows that come with votes in the modes `sealed` and `threshold`.
 
-A store takes the rows off messages before a shard counts them, keeps those of messages that wait
-for their answers, and gives what the answers release.
+A store takes the rows off messages before a shard counts the messages. It keeps the rows until
+their message is answered, and returns the rows that the answer releases.
 """
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 
 from zanon_net._core import VOTE_ROWS, ThresholdShard, VoteRows, read_answers
-from zanon_net.count.observation_lines import is_observation
-from zanon_net.count.sealed_frames import SUFFIX, Place, SealedRow, frame_of
+from zanon_net.count.sealed_frames import SUFFIX, Place, SealedRow, frame_of, is_observation
 from zanon_net.count.settings import CounterSettings
 from zanon_net.errors import FormatError
 
@@ -21,14 +20,14 @@ Key = tuple[int, int, int]
 
 
 def plain_message(message: bytes) -> bytes:
-    """A message of votes as a shard takes it. Raises FormatError for rows that are damaged."""
+    """Returns a message of votes without its rows. Raises FormatError for damaged rows."""
     return VoteRows(message).plain() if VoteRows.are_in(message) else message
 
 
 class RowStore:
-    """Mode *ask*: no rows come. The other modes add theirs.
+    """Store of mode *ask*, in which no rows come; base of the stores of the other modes.
 
-    flag: of messages whose rows are for this mode.
+    flag: flag of the messages whose rows are for this mode.
     """
 
     mode, suffix = "ask", ""
@@ -39,9 +38,9 @@ class RowStore:
         self.rows_released = self.rows_refused = 0
 
     def split(self, message: bytes) -> tuple[bytes, VoteRows | None]:
-        """The message as a shard takes it, and its rows.
+        """Returns the message without rows, and its rows.
 
-        Raises FormatError for one that is damaged, or has rows of another mode.
+        Raises FormatError for a damaged message, or a message with rows of another mode.
         """
         if not VoteRows.are_in(message):
             return message, None
@@ -51,11 +50,11 @@ class RowStore:
         return rows.plain(), rows
 
     def keep(self, rows: VoteRows) -> None:
-        """Keeps the rows of a message that a shard has taken."""
+        """Keeps the rows of a message that a shard took."""
         self._waiting[rows.key] = rows
 
     def answered(self, answers: Iterable[bytes]) -> bytes:
-        """What these answer messages release, for the file of a commit."""
+        """Returns the rows that these answer messages release, for the file of a commit."""
         decided = []
         for answer in answers if self._waiting else ():
             header = read_answers(answer)
@@ -66,7 +65,7 @@ class RowStore:
 
     @property
     def waiting_bytes(self) -> int:
-        """The memory that messages take which wait."""
+        """Memory of the messages that wait for their answers."""
         return sum(len(rows.message) for rows in self._waiting.values())
 
     @property
@@ -75,21 +74,21 @@ class RowStore:
         return {}
 
     def _released(self, decided: list[tuple[VoteRows, bytes]]) -> Iterator[bytes]:
-        """Yields what is written, of messages with their answers."""
+        """Yields the released rows of messages with their answers."""
         del decided
         return iter(())
 
     def dump(self) -> bytes:
-        """All of it; what is in it besides sealed rows is what a shard's dump has."""
+        """Returns the whole state. Besides sealed rows it holds data that a shard's dump has."""
         return b"".join(_framed(rows.message) for rows in self._waiting.values())
 
     def load(self, dump: bytes) -> None:
-        """Takes up what `dump` gave. Raises FormatError."""
+        """Restores the state that `dump` returned. Raises FormatError."""
         self._waiting = {rows.key: rows for rows in map(VoteRows, _frames(dump))}
 
 
 class SealedStore(RowStore):
-    """Mode *sealed*: gives the rows of released votes as they came, for their reader."""
+    """Store of mode *sealed*: releases rows as they came, for their reader."""
 
     mode, suffix = "sealed", SUFFIX
     flag = VOTE_ROWS["sealed"]
@@ -110,7 +109,7 @@ class SealedStore(RowStore):
 
 
 class ShareStore(RowStore):
-    """Mode *threshold*: opens the rows of released votes where z users' shares are there."""
+    """Store of mode *threshold*: opens the rows of released votes once it has z users' shares."""
 
     mode, suffix = "threshold", ".jsonl"
     flag = VOTE_ROWS["shares"]
@@ -134,7 +133,7 @@ class ShareStore(RowStore):
                 self.rows_refused += 1
 
     def dump(self) -> bytes:
-        """See RowStore; the shares of all open epochs, too."""
+        """See RowStore. Includes the shares of all open epochs."""
         return _framed(self._shard.dump()) + super().dump()
 
     def load(self, dump: bytes) -> None:
@@ -145,7 +144,7 @@ class ShareStore(RowStore):
 
 
 def new_store(settings: CounterSettings) -> RowStore:
-    """The store of a counter's mode."""
+    """Returns an empty store for the counter's mode."""
     if settings.mode == "sealed":
         return SealedStore()
     if settings.mode == "threshold":
@@ -160,7 +159,7 @@ def _framed(data: bytes) -> bytes:
 
 
 def _frames(data: bytes) -> Iterator[bytes]:
-    """The parts that were framed. Raises FormatError where the last one is cut."""
+    """Yields the framed parts. Raises FormatError if the last part is cut."""
     at = 0
     while at < len(data):
         start = at + _LENGTH.size

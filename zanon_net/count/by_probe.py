@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The answers of a commit, sorted by the probes that they are for."""
+"""Answers of a commit, grouped by probe."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from zanon_net.count.frames import answers_header, framed, messages_in
 
-RECORD_BYTES = 1 << 19  # of a broker's record; brokers take 1 MB, and one message has 131 kB
+RECORD_BYTES = 1 << 19  # of a broker's record; brokers take 1 MB, and a message has up to 131 kB
 
 
 def frames_by_probe(answers: Iterable[bytes]) -> dict[int, bytes]:
-    """The frames of each probe, one behind the other; the same for the same answers."""
+    """Returns the concatenated frames of each probe. Equal answers give equal frames."""
     frames: dict[int, list[bytes]] = {}
     for message in answers:
         frames.setdefault(answers_header(message).probe, []).append(framed(message))
@@ -19,8 +19,8 @@ def frames_by_probe(answers: Iterable[bytes]) -> dict[int, bytes]:
 
 
 class Record(NamedTuple):
-    """What a broker takes at once. probe: its number, as in subjects and keys. part: its number in
-    the probe's answers of one commit."""
+    """Record of a broker. `probe` is the session in hexadecimal, as in subjects and keys. `part` is
+    the number of the record among the probe's records of one commit."""
 
     probe: str
     part: int
@@ -28,7 +28,7 @@ class Record(NamedTuple):
 
 
 def records_by_probe(answers: Iterable[bytes]) -> Iterator[Record]:
-    """The same in records of a size that brokers take."""
+    """Yields the frames of each probe in records of a size that brokers take."""
     for probe, frames in frames_by_probe(answers).items():
         parts = [b""]
         for message in messages_in(frames):

@@ -17,8 +17,8 @@ def connect(url: str, *, probe: int, settings: int, tls: TlsFiles | None = None)
     """Returns a client of the counter at `url`, which is tls://HOST:PORT, tcp on this machine, or
     file:DIR.
 
-    probe: the session. settings: digest of the settings. Both are those of the probe's messages.
-    tls: files for tls.
+    `probe` is the session and `settings` the digest of settings in the probe's messages. `tls` has
+    the files for tls.
 
     Raises ConfigError, with `count_at` first, for another text, or files without certificates.
     """

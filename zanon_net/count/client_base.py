@@ -15,7 +15,7 @@ class CountClient(ABC):
 
     One thread at a time may call it. Only `welcome` and `receive` wait for the counter.
 
-    hello: introduction of this probe. welcome: welcome of the counter to a previous session.
+    `hello` is the introduction of this probe. `welcome` is the welcome to a previous session.
     """
 
     def __init__(self, hello: Hello, welcome: Welcome | None = None) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a counter at one time: counts only."""
+"""Counts of a counter at one time, for metrics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterFacts:
-    """counts: of all shards together, and of what was refused.
+    """Facts about a counter. Times are in seconds.
 
-    lag_s: from the time up to which all is decided until now; None where that says nothing.
-    last_seen_s: since the last message of each probe that was not given up. probe_lag_s: from its
-    watermark until now. probe_late_s: by how much it is behind what is decided; 0: decisions wait
-    for it. state_age_s: since the state was last written; None: there is none.
-    probes: that ever came. probes_missing: that are expected, and have not come.
+    `counts` has the sums over all shards, and counts of refusals. `lag_s` is the time from the
+    decided time until now, or None before the first and after the last decision. `last_seen_s` is
+    the time since the last message of each session that is not gone. `probe_lag_s` is the time from
+    a session's watermark until now. `probe_late_s` is the time by which a session is behind the
+    decided time, or 0 if decisions wait for it. `state_age_s` is the time since the state was last
+    written, or None without a state. `probes` is the number of sessions that ever joined, and
+    `probes_missing` the number of expected probes that have not joined.
     """
 
     counts: Mapping[str, int]

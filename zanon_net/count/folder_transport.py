@@ -34,17 +34,17 @@ from zanon_net.errors import FormatError, ZanonError
 from zanon_net.system.file_errors import explained
 
 POLL_S = 0.1
-AGAIN_S = 1.0  # before a message that has to wait is read again
+AGAIN_S = 1.0  # time before a message that has to wait is read again
 REFUSAL_NAME = "refusal"
-REMOVAL_S = 60.0  # between two looks for files that nobody waits for
+REMOVAL_S = 60.0  # interval at which old files are removed
 
 
 class FolderTransport(Transport):
-    """Reads each file of votes once; the probes remove them when they are answered.
+    """Transport that reads each file of votes once. Probes remove their files when answered.
 
-    A counter that starts again reads what is left, and knows what it has counted already.
-    answers: where the answers go, if not into the same folder. max_age_s: older files belong to
-    probes that do not come back, and are removed.
+    A restarted counter reads the files that are left, and knows which messages it has counted.
+    `answers` is a folder for the answers, if they go to another folder. Files that are older than
+    `max_age_s` belong to probes that do not return, and are removed.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class FolderTransport(Transport):
         return received
 
     def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
-        """See Transport: a file for each probe, whose content depends on the commit alone."""
+        """See Transport. Writes a file per probe, whose content depends on the commit alone."""
         for probe, frames in frames_by_probe(answers).items():
             self._write(probe, commit.name, frames)
 
@@ -86,12 +86,12 @@ class FolderTransport(Transport):
         sync_commits((self._answers, *self._answers.glob("*/")), ANSWERS_SUFFIX, offset)
 
     def refuse(self, received: Received, refusal: Refusal) -> None:
-        """See Transport: a final refusal is among the answers, and what is refused is removed, or a
-        counter that begins without this one's state could take it for the first."""
+        """See Transport. A final refusal is a file among the answers. The refused file is removed,
+        because a counter without this state could take it for the probe's first message."""
         if not refusal.is_final:
             self._again_s[received.origin] = time.monotonic() + AGAIN_S
             return
-        with suppress(FormatError):  # nobody can be told that sent no message
+        with suppress(FormatError):  # without a message no probe can be informed
             probe = votes_header(received.message).probe
             self._write(probe, REFUSAL_NAME, framed(write_refusal(refusal)))
             with suppress(OSError):
@@ -115,7 +115,7 @@ class FolderTransport(Transport):
             except FileNotFoundError:  # its probe has removed it
                 continue
             except FormatError:
-                messages = [b""]  # is refused and counted
+                messages = [b""]  # it is refused and counted
             except OSError as error:
                 raise ZanonError(f"cannot read {path}: {error.strerror}") from None
             received += [Received(message, path) for message in messages]
@@ -138,7 +138,7 @@ class FolderTransport(Transport):
                     folder.rmdir()
 
     def _look(self) -> Iterator[str]:
-        """Files that were not read yet; of each probe in order, and the probes in turn."""
+        """Returns the unread files, in order within each probe, and the probes in turn."""
         there = [_votes_in(folder) for folder in self._folders()]
         now = time.monotonic()
         due = [path for path, again_s in self._again_s.items() if again_s <= now]
@@ -156,7 +156,7 @@ class FolderTransport(Transport):
 
 
 def _votes_in(folder: str) -> list[str]:
-    """The files of a probe, in their order; none where it has just removed its folder."""
+    """Returns the files of a probe in order; no file if it has just removed its folder."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entry.path for entry in entries if entry.name.endswith(VOTES_SUFFIX))
@@ -165,8 +165,8 @@ def _votes_in(folder: str) -> list[str]:
 
 
 def _messages_of(path: str) -> list[bytes]:
-    """The messages in a file. Raises FormatError where one is not of the probe whose folder it is,
-    OSError."""
+    """Returns the messages of a file. Raises OSError, and FormatError for a message of another
+    probe than its folder's."""
     messages = list(messages_in(read_whole(path)))
     folder = path.rsplit("/", 2)[1]
     if any(f"{probe_of(message):016x}" != folder for message in messages):

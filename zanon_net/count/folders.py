@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder that probes and a counter share, and files that are whole when they appear.
 
-counter.json                              what the counter says of itself
+counter.json                              the counter's welcome
 votes/PROBE/SHARD-SEQUENCE.znv            a message of votes; its probe removes it when answered
 answers/PROBE/FIRST-LAST.zna              the answers of a commit; their probe removes the file
-answers/PROBE/refusal.zna                 why the counter refuses the probe
+answers/PROBE/refusal.zna                 the reason of the counter's refusal
 """
 
 import errno
@@ -31,11 +31,11 @@ from zanon_net.system.file_errors import explained
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 PARTIAL = ".partial"
 VOTES_SUFFIX, ANSWERS_SUFFIX = ".znv", ".zna"
-FILE_MAX = 2 * FRAME_MAX  # bytes that are read of a file
+FILE_MAX = 2 * FRAME_MAX  # largest size of a file, in bytes
 
 
 class CounterFolder:
-    """Names of files in it."""
+    """Names of the files in the shared folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -43,34 +43,34 @@ class CounterFolder:
         self._about = root / "counter.json"
 
     def votes_of(self, probe: int) -> Path:
-        """Where the messages of a probe are."""
+        """Returns the folder of a session's messages."""
         return self.votes / f"{probe:016x}"
 
     def answers_of(self, probe: int) -> Path:
-        """Where the answers to a probe are."""
+        """Returns the folder of the answers to a session."""
         return self.answers / f"{probe:016x}"
 
     @staticmethod
     def votes_name(key: Key) -> str:
-        """The name of a message's file."""
+        """Returns the name of a message's file."""
         return f"{key.shard:03d}-{key.sequence:020d}{VOTES_SUFFIX}"
 
     def votes_name_of(self, answers: bytes) -> str:
-        """The name of the file that a message of answers is about."""
+        """Returns the name of the file whose message is answered."""
         return self.votes_name(answers_header(answers).key)
 
     @staticmethod
     def answers_in(folder: Path) -> list[Path]:
-        """Files of answers that are whole, in their order."""
+        """Returns the complete files of answers, in order."""
         return sorted(folder.glob(f"*{ANSWERS_SUFFIX}"))
 
     def write_welcome(self, welcome: Welcome) -> None:
-        """Says what the counter is. Raises OutputError."""
+        """Writes the counter's welcome. Raises OutputError."""
         about = {"version": VERSION, **welcome._asdict()}
         write_whole(self._about, json.dumps(about).encode() + b"\n")
 
     def read_welcome(self) -> Welcome | None:
-        """What the counter says of itself; None where there was none yet. Raises FormatError."""
+        """Returns the counter's welcome; None if no counter wrote it yet. Raises FormatError."""
         try:
             about = json.loads(self._about.read_bytes())
             if about["version"] != VERSION:
@@ -83,9 +83,9 @@ class CounterFolder:
 
 
 def read_whole(path: str | Path) -> bytes:
-    """The content of a file of frames.
+    """Returns the content of a file of frames.
 
-    Raises FormatError for what can be none: a link, a device, a pipe, or too large a file; OSError.
+    Raises OSError, and FormatError for a link, a device, a pipe, or too large a file.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -106,8 +106,8 @@ def read_whole(path: str | Path) -> bytes:
 
 
 def sync_commits(folders: Iterable[Path], suffix: str, offset: int) -> None:
-    """Waits for the disk to have the files of all commits from an offset on, as far as they are
-    there. Raises OutputError."""
+    """Waits until the existing files of all commits from an offset on are on the disk. Raises
+    OutputError."""
     there = [folder for folder in folders if folder.is_dir()]
     for folder in there:
         for path in folder.glob(f"*{suffix}"):
@@ -121,7 +121,7 @@ def _sync(path: Path) -> None:
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):  # it is no answer any more
+            if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):  # its probe removed it
                 return
             raise
         try:
@@ -132,9 +132,9 @@ def _sync(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes, *, waits: bool = False) -> None:
-    """Writes a file that appears when it is whole, over one of the same name.
+    """Writes a file that appears when it is complete, and replaces a file of its name.
 
-    waits: for the disk. Raises OutputError.
+    waits: whether to wait for the disk. Raises OutputError.
     """
     partial = path.with_name(f".{path.name}{PARTIAL}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames between probes and a counter: their length, and what the few of control say.
+"""Frames between probes and a counter, headers of their messages, and messages of a connection.
 
-A frame is a u32 length and a message. docs/reference/vote-messages.md has the messages of votes and
-of answers; here are their headers, and the messages of a connection. All numbers are little endian.
+A frame is a u32 length and a message. docs/reference/vote-messages.md describes the messages of
+votes and of answers. All numbers are little endian.
 """
 
 import struct
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from zanon_net.errors import FormatError
 
 VERSION = 1
-FRAME_MAX = 1 << 26  # bytes of a message
+FRAME_MAX = 1 << 26  # largest message, in bytes
 ENDED = (1 << 63) - 1
 """The watermark of a probe's last message."""
 VOTES, ANSWERS = b"ZNVM", b"ZNVA"
@@ -22,7 +22,7 @@ CHECKSUM_BYTES = 8
 
 _LENGTH = struct.Struct("<I")
 _VOTES = struct.Struct("<4sBBHQQQqqIII4xIB")
-RENEWED_AT, OPTIONS_MASK = 22, (1 << 22) - 1  # of the first bytes of the rules
+NEW_SESSION_AT, OPTIONS_MASK = 22, (1 << 22) - 1  # of the first bytes of the rules
 KEY_CHECK_AT, KEY_CHECK_HIGH_AT = 24, 56  # of its first four bytes and of the last, in the rules
 _ANSWERS = struct.Struct("<4sBBHQQQI")
 _PROBE = slice(8, 16)  # of _VOTES
@@ -31,23 +31,25 @@ _WELCOME = struct.Struct("<4sBBHQQ")
 _COUNT = struct.Struct("<4sBBHI")
 _RECEIPT = struct.Struct("<HQ")
 HELLO_BYTES = _HELLO.size
-INTERVAL_MAX_NS = 86_400_000_000_000  # between two answers: a day
+INTERVAL_MAX_NS = 86_400_000_000_000  # longest time between two answers, a day
 
 OTHER_SETTINGS = "its --z, --window, --rotate or --count-rotate are not those of the counter"
 
 
 class Key(NamedTuple):
-    """What a message and its answer have in common, for one probe."""
+    """Shard and sequence of a message and its answer, for one session."""
 
     shard: int
     sequence: int
 
 
 class VotesHeader(NamedTuple):
-    """The header of a message of votes.
+    """Header of a message of votes.
 
-    rules: of vote_rules(). renewed: the first message of a probe that had another number before, or
-    the last of one that goes on under another. latest: a bound on the times of its votes.
+    `rules` is a value of vote_rules(). `new_session` is true for the first message of a session
+    that replaces a previous session, and for the last message of a session that a new session
+    replaces.
+    `latest` is a bound on the times of the votes.
     """
 
     shard: int
@@ -55,19 +57,19 @@ class VotesHeader(NamedTuple):
     sequence: int
     settings: int
     rules: int
-    renewed: bool
+    new_session: bool
     watermark: int
     latest: int
     votes: int
 
     @property
     def key(self) -> Key:
-        """The shard and the number of the message."""
+        """Shard and sequence of the message."""
         return Key(self.shard, self.sequence)
 
 
 class AnswersHeader(NamedTuple):
-    """The header of a message of answers."""
+    """Header of a message of answers."""
 
     shard: int
     probe: int
@@ -76,19 +78,19 @@ class AnswersHeader(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """The shard and the number of the message that is answered."""
+        """Shard and sequence of the answered message."""
         return Key(self.shard, self.sequence)
 
 
 class Hello(NamedTuple):
-    """The first message of a client."""
+    """First message of a client, with its session and the digest of its settings."""
 
     probe: int
     settings: int
 
 
 class Welcome(NamedTuple):
-    """The answer to it.
+    """Answer to a hello.
 
     interval_ns: longest time between two answers to a probe, which waits at least twice as long.
     """
@@ -99,19 +101,19 @@ class Welcome(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The last message of a counter. is_final: the same probe would be refused again."""
+    """Last message of a counter. is_final: true if the session would be refused again."""
 
     text: str
     is_final: bool
 
 
 def framed(message: bytes) -> bytes:
-    """A frame."""
+    """Returns the frame of a message."""
     return _LENGTH.pack(len(message)) + message
 
 
 def messages_in(data: bytes | memoryview) -> Iterator[bytes]:
-    """Yields the messages of frames that stand one behind the other. Raises FormatError."""
+    """Yields the messages of concatenated frames. Raises FormatError."""
     view, at = memoryview(data), 0
     while at < len(view):
         start = at + _LENGTH.size
@@ -122,7 +124,7 @@ def messages_in(data: bytes | memoryview) -> Iterator[bytes]:
 
 
 def length_of(prefix: bytes | memoryview) -> int:
-    """The length of the message behind a prefix of four bytes. Raises FormatError."""
+    """Returns the length of a message, from the four bytes before it. Raises FormatError."""
     (length,) = _LENGTH.unpack(prefix)
     if not len(VOTES) <= length <= FRAME_MAX:
         raise FormatError(f"a message cannot have {length} bytes")
@@ -130,7 +132,7 @@ def length_of(prefix: bytes | memoryview) -> int:
 
 
 def _unpacked(layout: struct.Struct, message: bytes, magic: bytes) -> tuple[int, ...]:
-    """The numbers behind magic and version. Raises FormatError."""
+    """Returns the numbers behind magic and version. Raises FormatError."""
     if len(message) < layout.size or message[:4] != magic:
         raise FormatError("this is no message of that kind")
     _magic, version, *numbers = layout.unpack_from(message)
@@ -146,14 +148,16 @@ def votes_header(message: bytes) -> VotesHeader:
     )
     word, key_low, key_high = upper
     width, word = word & 0xFF, word >> 8
-    renewed = bool(word >> RENEWED_AT & 1)
+    new_session = bool(word >> NEW_SESSION_AT & 1)
     rules = word & OPTIONS_MASK | key_low << KEY_CHECK_AT | key_high << KEY_CHECK_HIGH_AT
     latest = base + (1 << 8 * width) if votes else 0
-    return VotesHeader(shard, probe, sequence, settings, rules, renewed, watermark, latest, votes)
+    return VotesHeader(
+        shard, probe, sequence, settings, rules, new_session, watermark, latest, votes
+    )
 
 
 def probe_of(message: bytes) -> int:
-    """The probe in the header of a message of votes, of which nothing is checked."""
+    """Returns the session in the header of a message of votes, without any check."""
     return int.from_bytes(message[_PROBE], "little")
 
 
@@ -164,42 +168,42 @@ def answers_header(message: bytes) -> AnswersHeader:
 
 
 def write_hello(hello: Hello) -> bytes:
-    """The message."""
+    """Returns the message of a hello."""
     return _HELLO.pack(HELLO, VERSION, 0, 0, hello.probe, hello.settings)
 
 
 def read_hello(message: bytes) -> Hello:
-    """Raises FormatError."""
+    """Reads a message of a hello. Raises FormatError."""
     _flags, _zero, probe, settings = _unpacked(_HELLO, message, HELLO)
     return Hello(probe, settings)
 
 
 def write_welcome(welcome: Welcome) -> bytes:
-    """The message."""
+    """Returns the message of a welcome."""
     return _WELCOME.pack(WELCOME, VERSION, 0, *welcome)
 
 
 def read_welcome(message: bytes) -> Welcome:
-    """Raises FormatError."""
+    """Reads a message of a welcome. Raises FormatError."""
     _flags, *numbers = _unpacked(_WELCOME, message, WELCOME)
     return checked_welcome(Welcome(*numbers))
 
 
 def checked_welcome(welcome: Welcome) -> Welcome:
-    """Raises FormatError where no probe could wait for so long."""
+    """Returns the welcome. Raises FormatError if its interval is longer than a day."""
     if not 0 <= welcome.interval_ns <= INTERVAL_MAX_NS:
         raise FormatError("the counter says that answers come less than once a day")
     return welcome
 
 
 def write_receipts(keys: Iterable[Key]) -> bytes:
-    """The message by which a client says which answers it has."""
+    """Returns the message by which a client confirms answers."""
     packed = [_RECEIPT.pack(*key) for key in keys]
     return _COUNT.pack(RECEIPT, VERSION, 0, 0, len(packed)) + b"".join(packed)
 
 
 def read_receipts(message: bytes) -> list[Key]:
-    """Raises FormatError."""
+    """Reads the confirmed keys of a message of receipts. Raises FormatError."""
     _flags, _zero, count = _unpacked(_COUNT, message, RECEIPT)
     if len(message) != _COUNT.size + count * _RECEIPT.size:
         raise FormatError("a message of receipts has another length than it says")
@@ -207,13 +211,13 @@ def read_receipts(message: bytes) -> list[Key]:
 
 
 def write_refusal(refusal: Refusal) -> bytes:
-    """The message."""
+    """Returns the message of a refusal."""
     text = refusal.text.encode()
     return _COUNT.pack(REFUSAL, VERSION, refusal.is_final, 0, len(text)) + text
 
 
 def read_refusal(message: bytes) -> Refusal:
-    """Raises FormatError."""
+    """Reads a message of a refusal. Raises FormatError."""
     flags, _zero, length = _unpacked(_COUNT, message, REFUSAL)
     text = message[_COUNT.size :]
     if len(text) != length:

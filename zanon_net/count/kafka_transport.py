@@ -26,14 +26,15 @@ from zanon_net.count.url import Place
 from zanon_net.errors import FormatError, ZanonError
 
 RECORDS = 256  # taken at once
-PATIENCE_S = 60.0  # for a broker that is away; the journal has what was not published
+PATIENCE_S = 60.0  # wait for an unreachable broker; the journal keeps unpublished answers
 CONNECTING_S = 15.0
 
 
 class KafkaTransport(Transport):
-    """Reads all partitions; no group takes part, as offsets are in the counter's state.
+    """Transport that reads all partitions. It joins no group, because the counter's state has the
+    offsets.
 
-    Raises ZanonError where no broker answers, or there is no such topic.
+    Raises ZanonError if no broker answers, or the topic does not exist.
     """
 
     def __init__(self, place: Place) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Votes and answers over TCP, with TLS or, on one machine, without: a counter's side."""
+"""Transport of a counter over TCP, with TLS, or without TLS on one machine."""
 
 import asyncio
 import hashlib
@@ -42,24 +42,25 @@ from zanon_net.count.url import Place
 from zanon_net.errors import FormatError, ZanonError
 from zanon_net.system.log_levels import NOTICE
 
-INTRODUCTION_S = 5.0  # for a client to show its certificate, and to say who it is
-WAITING_BYTES_MAX = 4 * BATCH_BYTES  # of messages that were read and not taken
-UNSENT_BYTES_MAX = 1 << 24  # of answers that a client does not read
-RETAINED_MAX = 1 << 16  # answers kept for a probe that did not say that it has them,
-RETAINED_BYTES = 1 << 26  # and bytes of them,
-RETAINED_S = 3600.0  # and for how long where it is not connected
-OWNERS_MAX = 1 << 16  # probes whose certificates are known
-REFUSED_MAX = 1 << 12  # probes that are known to be refused for good
-PROBES_MAX = 16  # of one certificate at once; each should have its own
+INTRODUCTION_S = 5.0  # time for a client to show its certificate and send its hello
+WAITING_BYTES_MAX = 4 * BATCH_BYTES  # messages that were read and not taken
+UNSENT_BYTES_MAX = 1 << 24  # answers that a client does not read
+RETAINED_MAX = 1 << 16  # unconfirmed answers that are kept for a session
+RETAINED_BYTES = 1 << 26  # bytes of these answers
+RETAINED_S = 3600.0  # time for which they are kept while the session is not connected
+OWNERS_MAX = 1 << 16  # sessions whose certificates are known
+REFUSED_MAX = 1 << 12  # sessions that are known to be refused for good
+PROBES_MAX = 16  # connected sessions of one certificate; each probe should have its own
 FINISHING_S, POLL_S = 5.0, 0.02
 
 _log = logging.getLogger("zanon_net")
 
 
 class _Connection:
-    """A probe's connection, in the thread of the event loop.
+    """Connection of a probe, in the thread of the event loop.
 
-    unheard: the shards in which no message of it was counted yet. Only the main thread uses it.
+    unheard: shards in which no message of the session was counted yet. Only the main thread uses
+    it.
     """
 
     def __init__(self, hello: Hello, owner: str, writer: asyncio.StreamWriter, shards: int) -> None:
@@ -68,9 +69,9 @@ class _Connection:
         self._writer = writer
 
     def send(self, message: bytes) -> None:
-        """Sends a message, unless it has ended; a client that does not read is cut off, and has it
-        when it is back."""
-        if self._writer.is_closing():  # one of TLS that was closed twice raises whatever one asks
+        """Sends a message, unless the connection has ended. A client that does not read is cut off,
+        and gets the message when it is back."""
+        if self._writer.is_closing():  # asyncio raises on any call to a TLS transport closed twice
             return
         if self._writer.transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
             self._writer.transport.abort()
@@ -78,14 +79,14 @@ class _Connection:
             self._writer.write(framed(message))
 
     def end(self, refusal: Refusal | None = None) -> None:
-        """Ends it, with the reason if there is one."""
+        """Ends the connection, with a reason if one is given."""
         if refusal is not None:
             self.send(write_refusal(refusal))
         self._writer.close()
 
 
 class _Retained:
-    """Answers to one probe, the oldest first."""
+    """Unconfirmed answers to one session, oldest first."""
 
     def __init__(self) -> None:
         self._messages: dict[Key, bytes] = {}
@@ -95,11 +96,11 @@ class _Retained:
         return len(self._messages)
 
     def messages(self) -> list[bytes]:
-        """All of them."""
+        """Returns all messages."""
         return list(self._messages.values())
 
     def add(self, key: Key, message: bytes) -> int:
-        """Keeps one; returns how many others had to go for it."""
+        """Keeps a message. Returns the number of messages that were dropped for it."""
         self.remove(key)
         self._messages[key] = message
         self._bytes += len(message)
@@ -110,16 +111,16 @@ class _Retained:
         return dropped
 
     def remove(self, key: Key) -> None:
-        """Forgets one, if it is there."""
+        """Forgets a message, if it is kept."""
         self._bytes -= len(self._messages.pop(key, b""))
 
 
 class Listener(Transport):
-    """Keeps the answers of each probe until it says that it has them, and sends them again to a
-    probe that comes back.
+    """Transport that keeps the answers to each probe until the probe confirms them, and sends them
+    again to a probe that comes back.
 
-    A probe belongs to the certificate that it first came with. Raises ZanonError where it cannot
-    listen, ConfigError for files that hold no certificates.
+    A session belongs to the certificate with which it first connected. Raises ZanonError if it
+    cannot listen, ConfigError for files without certificates.
     """
 
     def __init__(self, place: Place, welcome: Welcome, tls: TlsFiles | None) -> None:
@@ -154,7 +155,7 @@ class Listener(Transport):
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """Port on which it listens."""
         return int(self._server.sockets[0].getsockname()[1])
 
     def take(self, timeout: float) -> list[Received]:
@@ -198,7 +199,7 @@ class Listener(Transport):
         return self._counts
 
     def dump(self) -> bytes:
-        """See Transport: answers that nobody may have, and whose certificate is whose probe's."""
+        """See Transport. Returns the unconfirmed answers, and the certificate of each session."""
         with self._lock:
             owners = json.dumps(self._owners).encode()
             frames = [
@@ -217,7 +218,7 @@ class Listener(Transport):
                 self._retain(message)
 
     def finish(self) -> None:
-        """See Transport: for the receipts of those that are connected."""
+        """See Transport. Waits for the receipts of the connected probes."""
         until = time.monotonic() + FINISHING_S
         while self._has_unconfirmed() and time.monotonic() < until:
             time.sleep(POLL_S)
@@ -239,8 +240,8 @@ class Listener(Transport):
         self._counts["answers_dropped"] += kept.add(header.key, message)
 
     def _note_heard(self, header: VotesHeader) -> None:
-        """When messages of a probe that began anew were counted in every shard, nothing is decided
-        without it any more, and its number before is waited for no longer."""
+        """Notes a counted message of a session. Once every shard has counted one, decisions wait
+        for the session, and so they need not wait for its previous session any more."""
         connection = self._connections.get(header.probe)
         if connection is not None and connection.unheard:
             connection.unheard.discard(header.shard)
@@ -248,7 +249,8 @@ class Listener(Transport):
                 self._thread.call(self._leave_former, connection.probe, connection.owner)
 
     def _forget_long_gone(self) -> None:
-        """A probe that was not connected for so long suppressed what it waited for."""
+        """Forgets sessions that are not connected for RETAINED_S. Their names are suppressed by
+        now."""
         now = time.monotonic()
         for probe in list(self._retained):
             if probe in self._connections:
@@ -262,7 +264,7 @@ class Listener(Transport):
         self._left_s.pop(probe, None)
 
     def _bound_owners(self) -> None:
-        """Forgets the probe that came first of those that are not connected."""
+        """Forgets the oldest session that is not connected, if too many are known."""
         if len(self._owners) > OWNERS_MAX:
             gone = (probe for probe in self._owners if probe not in self._connections)
             self._counts["owners_forgotten"] += 1
@@ -288,7 +290,7 @@ class Listener(Transport):
                 self._take_in(await read_frame(reader, FRAME_MAX), connection)
                 await self._can_read()
         except (OSError, ssl.SSLError, EOFError, TimeoutError, asyncio.CancelledError):
-            pass  # the client comes back, or is gone, or this process ends
+            pass  # the client reconnects, or is gone, or this process ends
         except FormatError as error:
             _log.warning("warning: a client was cut off: %s", error)
             writer.write(framed(write_refusal(Refusal(str(error), is_final=True))))
@@ -306,7 +308,7 @@ class Listener(Transport):
             _log.warning("warning: probe %016x is refused: %s", hello.probe, problem.text)
             connection.end(problem)
             return None
-        if hello.probe in self._connections:  # the system has not noticed yet that it is lost
+        if hello.probe in self._connections:  # the system has not noticed its loss yet
             self._connections[hello.probe].end()
         self._connections[hello.probe] = connection
         connection.send(write_welcome(self._welcome))
@@ -317,8 +319,8 @@ class Listener(Transport):
         return connection
 
     def _end(self, connection: _Connection, refusal: Refusal) -> None:
-        """Ends a connection. A client that was writing may find it cut before it has read why, and
-        hears it when it is back."""
+        """Ends a connection. A client that was writing may not read the reason before the cut, and
+        gets it when it is back."""
         if refusal.is_final:
             self._refused[connection.probe] = refusal
             if len(self._refused) > REFUSED_MAX:
@@ -326,7 +328,7 @@ class Listener(Transport):
         connection.end(refusal)
 
     def _problem(self, hello: Hello, owner: str) -> Refusal | None:
-        """Why a client cannot be that probe; None: it can."""
+        """Returns the refusal of a client; None if it can be that session."""
         if hello.probe in self._refused:
             return self._refused[hello.probe]
         if hello.settings != self._welcome.settings:
@@ -341,8 +343,7 @@ class Listener(Transport):
         return None
 
     def _leave_former(self, present: int, owner: str) -> None:
-        """The numbers that a certificate came with before this one will not come back, unless they
-        are connected."""
+        """Forgets the previous sessions of a certificate, unless they are connected."""
         if not owner:
             return
         with self._lock:
@@ -366,7 +367,7 @@ class Listener(Transport):
             self._inbox.put(Received(message, connection, connection.owner))
 
     async def _can_read(self) -> None:
-        """Waits while much is read and not taken, so that clients wait, too."""
+        """Waits while many bytes are read and not taken, so that clients wait, too."""
         assert self._may_read is not None
         if self._waiting_bytes > WAITING_BYTES_MAX:
             self._may_read.clear()
@@ -386,8 +387,8 @@ class Listener(Transport):
 
 
 def _owner(writer: asyncio.StreamWriter) -> str:
-    """Stands for the subject of the client's certificate, which a later one of its may have, too,
-    or for the certificate where it has none; empty without TLS."""
+    """Returns a digest of the subject of the client's certificate, which a renewed certificate
+    shares. A certificate without subject is digested itself. Returns "" without TLS."""
     certificate = writer.get_extra_info("peercert")
     if not certificate:
         return ""

@@ -28,15 +28,15 @@ from zanon_net.errors import FormatError, ZanonError
 
 MESSAGES = 256  # fetched at once
 CONNECTING_S = 10.0
-PATIENCE_S = 60.0  # for a server that is away; the journal has what was not published
+PATIENCE_S = 60.0  # wait for an unreachable server; the journal keeps unpublished answers
 
 POSITION = "sequence"
 
 
 class NatsTransport(Transport):
-    """Makes the streams where there are none. Raises ZanonError.
+    """Transport over streams of JetStream, which it creates if they are missing. Raises ZanonError.
 
-    max_age_s: for how long the streams that it makes keep a message.
+    max_age_s: seconds for which a created stream keeps a message.
     """
 
     def __init__(self, place: Place, max_age_s: float) -> None:
@@ -154,4 +154,4 @@ class NatsTransport(Transport):
 
 
 async def _say_nothing(_error: Exception) -> None:
-    """The client tries again by itself, and its texts have addresses."""
+    """Drops an error of the client. The client retries, and the error's text has addresses."""

@@ -78,12 +78,12 @@ class SealedWriter:
             self._write(_LENGTH.pack(len(sealed)) + sealed)
 
     def sync(self) -> None:
-        """Waits until the disk has all of it."""
+        """Waits until the whole file is on the disk."""
         with explained("write", self.path):
             os.fdatasync(self._fd)
 
     def publish(self) -> None:
-        """Gives the file its name, over an older one of it; it can grow on."""
+        """Gives the file its name and replaces an older file. The file can still grow."""
         self.sync()
         with explained("write", self.path):
             self._partial.replace(self.path)
@@ -94,7 +94,7 @@ class SealedWriter:
                 os.close(folder)
 
     def close(self) -> None:
-        """Closes it; again is fine."""
+        """Closes the file. A second call does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of a counter: takes messages, commits them, publishes answers, keeps the state."""
+"""Loop of a counter: takes messages, commits them, publishes answers, and keeps the state."""
 
 import logging
 import secrets
@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zanon_net.count.admission import Admission, Admitted, Clocks
-from zanon_net.count.commits import Commit
+from zanon_net.count.commits import Commit, Snapshot
 from zanon_net.count.counter import Counter, Outcome
 from zanon_net.count.facts import CounterFacts
 from zanon_net.count.frames import ENDED, Refusal, votes_header
-from zanon_net.count.releases import ReleaseFolder
-from zanon_net.count.row_folder import RowFolder
+from zanon_net.count.release_folders import ReleaseFolder, RowFolder
 from zanon_net.count.settings import NS, CounterSettings
-from zanon_net.count.snapshot import Snapshot
 from zanon_net.count.transport import Received, Transport
 from zanon_net.errors import FormatError
 from zanon_net.system.signals import Interruption
@@ -25,10 +23,10 @@ from zanon_net.system.signals import Interruption
 if TYPE_CHECKING:  # its library is needed for it alone
     from zanon_net.count.state import StateFolder
 
-WAIT_S = 0.2  # for messages, and so for anything else that is due
+WAIT_S = 0.2  # longest wait for messages, after which other due work is done
 SNAPSHOTS_A_WINDOW = 12
-SNAPSHOT_SHARE = 0.05  # of the time that snapshots may take
-REPEATED_S = 60.0  # between two warnings of one subject
+SNAPSHOT_SHARE = 0.05  # share of the time that snapshots may take
+REPEATED_S = 60.0  # time between two warnings of one subject
 DEFAULT_CLOCKS = Clocks()
 
 _log = logging.getLogger("zanon_net")
@@ -36,7 +34,7 @@ _log = logging.getLogger("zanon_net")
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Where a counter keeps its state, and what it has released; None: nowhere."""
+    """Folders for the state, the released votes and the released rows of a counter, or None."""
 
     state: "StateFolder | None" = None
     releases: ReleaseFolder | None = None
@@ -46,7 +44,7 @@ class Outputs:
 class CounterService:
     """Counts until it is interrupted, or until all probes have ended.
 
-    on_tick: called often, with a function that gives the facts for metrics.
+    on_tick: function that is called often, with a function that returns the facts for metrics.
     """
 
     def __init__(
@@ -70,7 +68,7 @@ class CounterService:
         self._admission = Admission(settings, self.counter, clocks)
 
     def run(self, interruption: Interruption, *, until_done: bool = False) -> None:
-        """Counts. Raises ZanonError where a file or the network ends it."""
+        """Runs the loop. Raises ZanonError if a file or the network ends it."""
         while not interruption.requested and not (until_done and self.is_done):
             self.step(self._transport.take(WAIT_S))
             self._on_tick(self.facts)
@@ -79,12 +77,12 @@ class CounterService:
 
     @property
     def is_done(self) -> bool:
-        """Whether as many probes as are expected have ended, and all that are there: one whose
-        clock was set back has ended, too, and is there under another number."""
+        """True if all expected probes and all present sessions have ended. The previous session of
+        a probe whose clock was set back has ended, too, while the probe sends under a new one."""
         return self.counter.is_done and self._admission.last_seen.keys() <= self.counter.ended
 
     def facts(self) -> CounterFacts:
-        """What there is to say of it now."""
+        """Returns the facts about the counter now."""
         watermark, settings = self.counter.watermark, self._settings
         now, now_ns = self._clocks.seconds(), self._clocks.time_ns()
         last_seen, late = self._admission.last_seen, self.counter.lags()
@@ -108,7 +106,7 @@ class CounterService:
     # ---- a commit --------------------------------------------------------------------------------
 
     def step(self, received: list[Received]) -> None:
-        """Counts what was received, and does whatever else is due."""
+        """Counts the received messages, and does other due work."""
         admitted = self._admission.look_at(received, self._transport.take_lost())
         for subject, text in admitted.warnings.items():
             self._warn(subject, text)
@@ -122,7 +120,7 @@ class CounterService:
             self._keep_state_if_due()
 
     def _commit(self, commit: Commit) -> Outcome:
-        """Does a commit that is in the journal, or does it again."""
+        """Applies a commit of the journal, for the first time or again after a restart."""
         outcome = self.counter.apply(commit)
         if self._outputs.releases is not None:
             self._outputs.releases.write(commit, self.counter.releases())
@@ -132,8 +130,8 @@ class CounterService:
         return outcome
 
     def _refuse_late(self, admitted: Admitted, outcome: Outcome) -> None:
-        """Refuses what a shard has not taken: for good where the message itself is wrong, and not
-        where one before it has to come again."""
+        """Refuses the messages that a shard did not take. A refusal is final if the message itself
+        is wrong, and not if a message before it has to come again."""
         for place, error in outcome.problems.items():
             item = admitted.sources[place]
             if item is not None:
@@ -146,7 +144,7 @@ class CounterService:
         self._transport.refuse(item, refusal)
 
     def _warn(self, subject: str, text: str) -> None:
-        """Says it, unless something was said of the subject lately."""
+        """Logs a warning, unless one of its subject was logged lately."""
         now = self._clocks.seconds()
         if now - self._warned.get(subject, -REPEATED_S) >= REPEATED_S:
             self._warned = {old: at for old, at in self._warned.items() if now - at < REPEATED_S}
@@ -156,7 +154,7 @@ class CounterService:
     # ---- state -----------------------------------------------------------------------------------
 
     def _recover(self) -> None:
-        """Takes up the state, and does the commits since its snapshot again."""
+        """Restores the snapshot, and applies the commits since then again."""
         state = self._outputs.state
         snapshot = None if state is None else state.read_snapshot()
         commits: Iterator[Commit] = iter(())
@@ -189,7 +187,7 @@ class CounterService:
         self._snapshot_mark = self.counter.watermark
         for output in (self._transport, self._outputs.releases, self._outputs.rows):
             if output is not None:
-                output.sync(self._snapshot_offset)  # no journal will make it again
+                output.sync(self._snapshot_offset)  # the journal of these commits ends
         parts = {**self.counter.dump(), "transport": self._transport.dump()}
         about = {"series": self._series, "positions": dict(self._transport.positions)}
         self._outputs.state.write_snapshot(Snapshot(self.counter.offset, about, parts))

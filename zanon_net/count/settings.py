@@ -15,7 +15,7 @@ NS = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class CounterSettings:
-    """Limits are those of one shard, but for users a probe."""
+    """Settings of a counter. Limits are per shard, except max_users_per_probe."""
 
     z: int
     window_ns: int
@@ -36,7 +36,7 @@ class CounterSettings:
 
     @classmethod
     def of(cls, config: CountConfig) -> "CounterSettings":
-        """Out of a command's settings."""
+        """Returns the settings of a command's configuration."""
         return cls(
             z=config.z,
             window_ns=config.window_ns,
@@ -58,11 +58,11 @@ class CounterSettings:
 
     @property
     def number(self) -> int:
-        """Stands for z, window, epochs and generations in every message."""
+        """Digest of z, window, epochs and generations that every message has."""
         return int(vote_settings(self.z, self.window_ns, self.rotate_ns, self.count_rotate_ns))
 
     def new_shard(self, number: int) -> VoteShard:
-        """A shard that knows nothing."""
+        """Returns an empty shard."""
         return VoteShard(
             self.z,
             self.window_ns,
@@ -78,7 +78,7 @@ class CounterSettings:
         )
 
     def for_state(self) -> dict[str, Any]:
-        """What a state has to have been made with, as options write it."""
+        """Returns the options that a state has to have been made with."""
         length = self.count_rotate_ns
         return {
             "z": self.z,
@@ -97,5 +97,5 @@ class CounterSettings:
 
 
 def _share(total: int, shards: int) -> int:
-    """Each shard's part of a limit; hashes spread evenly, but one name may have many users."""
+    """Returns each shard's part of a limit. Hashes spread evenly over the shards."""
     return max(total // shards, 1)

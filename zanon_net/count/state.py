@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A counter's state on disk: a snapshot, and the journal of the commits since.
 
-A commit is in the journal before anything of it is published; so a counter that starts again does
-the last commits again, and publishes what it may have published already, under the same names.
-A name has the offset at which the file begins; older files go when a newer snapshot is whole.
+A commit is in the journal before its answers are published. A restarted counter applies the last
+commits again, and publishes answers again under equal names. The name of a file has the offset at
+which the file begins. Older files are removed when a newer snapshot is complete.
 """
 
 import fcntl
@@ -15,23 +15,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from zanon_net.count.commits import Commit
+from zanon_net.count.commits import Commit, Snapshot
 from zanon_net.count.sealed_files import SealedWriter, StateError, read_records
-from zanon_net.count.snapshot import Snapshot
 from zanon_net.errors import ZanonError
 from zanon_net.system.file_errors import explained
 
 SNAPSHOT, JOURNAL = ".snapshot", ".journal"
-JOURNAL_BYTES = 1 << 28  # from which on a journal is long
-CHUNK_BYTES = 1 << 26  # of a snapshot, in a record
+JOURNAL_BYTES = 1 << 28  # length from which on a journal is long
+CHUNK_BYTES = 1 << 26  # part of a snapshot in a record
 BEGIN = b"begin"
-"""The first record of a journal: what comes behind it may be torn."""
+"""First record of a journal. The records behind it may be torn."""
 
 
 class StateFolder:
-    """The folder, which one process has at a time; files in it are readable by their owner only.
+    """Folder of a counter's state, for one process at a time. Only its owner can read the files.
 
-    settings: of the counter; a state of others is not taken up. Raises ZanonError.
+    settings: settings of the counter; a state of other settings is refused. Raises ZanonError.
     """
 
     def __init__(self, folder: Path, key: bytes, settings: Mapping[str, Any]) -> None:
@@ -48,7 +47,7 @@ class StateFolder:
             raise ZanonError(f"another counter uses {folder}; end it, or give another") from None
 
     def read_snapshot(self) -> Snapshot | None:
-        """The newest one; None in a new folder. Raises StateError."""
+        """Returns the newest snapshot; None for a new folder. Raises StateError."""
         offsets = self._offsets(SNAPSHOT)
         if not offsets:
             return None
@@ -94,7 +93,7 @@ class StateFolder:
             for part in chunks.values():
                 for chunk in part:
                     file.append(chunk)
-            # The journal of this offset, if there is one, has no whole commit.
+            # An older journal of this offset has no complete commit.
             journal = SealedWriter(self._path(snapshot.offset, JOURNAL), self._key)
             journal.append(BEGIN)
             journal.publish()
@@ -105,7 +104,7 @@ class StateFolder:
 
     @property
     def is_journal_long(self) -> bool:
-        """Whether the journal has become much longer than a snapshot would be."""
+        """True if the journal is much longer than a snapshot would be."""
         least = max(JOURNAL_BYTES, self._snapshot_bytes)
         return self._journal is not None and self._journal.bytes > least
 
@@ -116,7 +115,7 @@ class StateFolder:
         self._journal.sync()
 
     def close(self) -> None:
-        """Closes the files; again is fine."""
+        """Closes the files. A second call does nothing."""
         if self._journal is not None:
             self._journal.close()
         if self._lock >= 0:

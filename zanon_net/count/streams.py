@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Connections that carry frames: an event loop in a thread of its own, and how one reads."""
+"""Connections that carry frames: an event loop in its own thread, and reading a frame."""
 
 import asyncio
 import logging
@@ -17,17 +17,16 @@ from zanon_net.count.frames import length_of
 from zanon_net.errors import FormatError
 from zanon_net.system.signals import signals_blocked
 
-DEAD_AFTER_S = (
-    15  # without an answer from the other machine's system, while there are bytes to send
-)
+DEAD_AFTER_S = 15  # time without an answer of the peer's system while there are bytes to send
 CLOSING_S = 2.0
-REPEATED_S = 60.0  # between two warnings of one subject
+REPEATED_S = 60.0  # time between two warnings of one subject
 
 _log = logging.getLogger("zanon_net")
 
 
 async def read_frame(reader: asyncio.StreamReader, most: int) -> bytes:
-    """The next message, of up to `most` bytes. Raises FormatError, IncompleteReadError, OSError."""
+    """Returns the next message, of up to `most` bytes. Raises FormatError, IncompleteReadError,
+    OSError."""
     length = length_of(await reader.readexactly(4))
     if length > most:
         raise FormatError(f"a message of {length} bytes cannot come here")
@@ -35,7 +34,7 @@ async def read_frame(reader: asyncio.StreamReader, most: int) -> bytes:
 
 
 def watch_peer(writer: asyncio.StreamWriter) -> None:
-    """Lets the system end a connection whose other machine is gone, or cut off."""
+    """Lets the system end a connection whose peer is gone or cut off."""
     connection = writer.get_extra_info("socket")
     options = [
         (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -52,11 +51,11 @@ def watch_peer(writer: asyncio.StreamWriter) -> None:
 
 
 class LoopThread:
-    """An event loop that runs in a daemon thread, which takes no signals."""
+    """Event loop in a daemon thread that takes no signals."""
 
     def __init__(self, name: str) -> None:
         self._warned: dict[str, float] = {}
-        self._tasks: list[Future[Any]] = []  # a loop knows its tasks weakly
+        self._tasks: list[Future[Any]] = []  # a loop has weak references to its tasks
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._say)
         self._thread = Thread(target=self._loop.run_forever, name=name, daemon=True)
@@ -64,12 +63,12 @@ class LoopThread:
             self._thread.start()
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Calls a function in the thread, soon; nothing happens after `close`."""
+        """Calls a function in the thread soon. Does nothing after `close`."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def start(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Starts a task in the thread, which lives until it ends."""
+        """Starts a task in the thread and keeps it until it ends."""
         self._tasks.append(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def wait_for(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
@@ -82,14 +81,14 @@ class LoopThread:
             raise
 
     def warn(self, text: str, subject: str = "") -> None:
-        """Says what may come again and again; in the thread. subject: of texts that differ."""
+        """Logs a warning that may recur, from the thread. subject: key of texts that differ."""
         now, subject = time.monotonic(), subject or text
         if now - self._warned.get(subject, -REPEATED_S) >= REPEATED_S:
             self._warned[subject] = now
             _log.warning("warning: %s", text)
 
     def close(self) -> None:
-        """Ends the tasks and the thread; again is fine."""
+        """Ends the tasks and the thread. A second call does nothing."""
         if self._thread.is_alive():
             with suppress(TimeoutError):
                 self.wait_for(_cancel_others(), CLOSING_S)
@@ -99,11 +98,10 @@ class LoopThread:
             self._loop.close()
 
     def _say(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Says in a line what asyncio would say at length, with addresses: as that no more
-        connections can be open."""
+        """Logs an error in one line, because asyncio would log a trace with addresses."""
         error = context.get("exception")
         number = error.errno if isinstance(error, OSError) else None
-        if error is not None:  # what it says of its own tasks is for nobody
+        if error is not None:  # a context without an error is about asyncio's own tasks
             reason = os.strerror(number) if number else type(error).__name__
             self.warn(f"a connection cannot be served: {reason}")
 

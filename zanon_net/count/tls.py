@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mutual TLS: both sides show a certificate of the one authority that they are told to trust."""
+"""Mutual TLS: both sides show a certificate of the one configured authority."""
 
 import os
 import ssl
@@ -14,7 +14,7 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Files in PEM: the own certificate, its key, and the authority of the others'."""
+    """Files in PEM: the own certificate, its key, and the authority of the peers' certificates."""
 
     cert: Path
     key: Path
@@ -22,11 +22,12 @@ class TlsFiles:
 
 
 def server_context(files: TlsFiles, on_refused: Callable[[str], None]) -> ssl.SSLContext:
-    """A counter's side: a client without a certificate of the authority gets no connection.
+    """Returns the context of a counter, which accepts clients with a certificate of the authority.
 
-    on_refused: hears why a certificate is not accepted; asyncio tells neither side.
+    on_refused: function that is called with the reason of a refused certificate, because asyncio
+    reports the reason to neither side.
 
-    Raises ConfigError where a file holds something else, UnopenedError where it cannot be read.
+    Raises ConfigError if a file holds other data, UnopenedError if it cannot be read.
     """
 
     class Connection(ssl.SSLObject):
@@ -45,14 +46,15 @@ def server_context(files: TlsFiles, on_refused: Callable[[str], None]) -> ssl.SS
 
 
 def client_context(files: TlsFiles) -> ssl.SSLContext:
-    """A probe's side; the counter's certificate has to name its host, too. Raises as above."""
+    """Returns the context of a probe. The counter's certificate has to name its host. Raises
+    ConfigError and UnopenedError as `server_context` does."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _load(context, files)
     return context
 
 
 def not_accepted(error: ssl.SSLCertVerificationError) -> str:
-    """Why a certificate is not accepted, without the host that it should be for."""
+    """Returns the reason why a certificate is not accepted, without the expected host."""
     reason = error.verify_message.partition(", certificate is not valid for")[0]
     return f"its certificate is not accepted ({reason})"
 
@@ -79,5 +81,5 @@ def _load(context: ssl.SSLContext, files: TlsFiles) -> None:
 
 
 def _no_password() -> bytes:
-    """Instead of a question on the terminal."""
+    """Returns an empty password, so that OpenSSL does not ask on the terminal."""
     return b""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a counter reads votes from and publishes answers to: the interface of every transport."""
+"""Interface of every transport, from which a counter reads votes and to which it publishes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ from zanon_net.count.commits import Commit
 from zanon_net.count.frames import Refusal
 
 BATCH_BYTES = 1 << 23
-"""About what `take` returns at most."""
+"""Approximate largest size of the messages that `take` returns."""
 
 
 class Received(NamedTuple):
-    """A message; what to refuse it to, an object of the transport's; and who has sent it, if that
-    is known better than by the message."""
+    """Received message. A refusal goes to `origin`, an object of the transport. `sender` is the
+    sender, if the transport knows it better than the message."""
 
     message: bytes
     origin: object = None
@@ -23,60 +23,60 @@ class Received(NamedTuple):
 
 
 class Transport(ABC):
-    """Messages in an order that is kept for each probe and shard; answers under names that a second
-    run repeats."""
+    """Transport of messages and answers. The messages of a session to a shard stay in order, and
+    a repeated commit publishes its answers under equal names."""
 
     def start(self, series: str) -> None:  # noqa: B027
-        """Begins to publish, after `load`; `take` comes later.
+        """Allows publishing. It is called after `load` and before `take`.
 
-        series: stands for all commits of one state, whose offsets no other series has.
+        series: name of all commits of one state. Their offsets occur in no other series.
         """
 
     @abstractmethod
     def take(self, timeout: float) -> list[Received]:
-        """The messages that are there; waits for the first one. Raises ZanonError."""
+        """Returns the available messages, and waits for the first message. Raises ZanonError."""
 
     @abstractmethod
     def publish(self, commit: Commit, answers: Sequence[bytes]) -> None:
-        """Hands the answers of a commit to their probes. Raises ZanonError."""
+        """Sends the answers of a commit to their probes. Raises ZanonError."""
 
     def refuse(self, received: Received, refusal: Refusal) -> None:  # noqa: B027
-        """Says to the sender of a message that it is not counted, where that can be.
+        """Informs the sender of a message that it is not counted, if the transport can.
 
-        Unless the refusal is final, the message comes again where that can be.
+        Unless the refusal is final, the message comes again if the transport can repeat it.
         """
 
     def take_lost(self) -> list[int]:
-        """The probes that are known to be gone, since the last call."""
+        """Returns the sessions that were found to be gone since the last call."""
         return []
 
     @property
     def positions(self) -> Mapping[str, int]:
-        """How far the log was read, for a log that can be read again from there."""
+        """Positions up to which a log was read, for a log that can be read again from there."""
         return {}
 
     def seek(self, positions: Mapping[str, int]) -> None:  # noqa: B027
-        """Reads on from there."""
+        """Continues reading from these positions."""
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """What it had to forget, by name, for metrics."""
+        """Counts of forgotten data by name, for metrics."""
         return {}
 
     def sync(self, offset: int) -> None:  # noqa: B027
-        """Waits for the disk to have what was published of the commits from an offset on: a
-        snapshot is about to say so. Raises ZanonError."""
+        """Waits until the published answers of all commits from an offset on are on the disk. A
+        snapshot that states so is written next. Raises ZanonError."""
 
     def dump(self) -> bytes:
-        """What else has to survive this process."""
+        """Returns the transport's state that has to survive this process."""
         return b""
 
     def load(self, dumped: bytes) -> None:  # noqa: B027
-        """Takes up what `dump` gave; before `start`."""
+        """Restores the state that `dump` returned. It is called before `start`."""
 
     def finish(self) -> None:  # noqa: B027
-        """Waits a little for what was published to arrive; there will be no more."""
+        """Waits a little for the last published answers to arrive."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends it; again is fine."""
+        """Ends the transport. A second call does nothing."""

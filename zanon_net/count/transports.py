@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The transport that a SOURCE names; what its library needs is imported for it alone."""
+"""Opens the transport that a SOURCE names, and imports its library only then."""
 
 import importlib
 from pathlib import Path
@@ -14,7 +14,7 @@ from zanon_net.errors import ConfigError, MissingExtraError
 
 
 def open_transport(place: Place, config: CountConfig, welcome: Welcome) -> Transport:
-    """Opens it. Raises ConfigError where settings are for another one, ZanonError."""
+    """Opens the transport. Raises ZanonError, and ConfigError for another transport's settings."""
     is_tls = place.scheme == "tls"
     if is_tls != (config.tls_cert is not None):
         raise ConfigError(
@@ -46,7 +46,7 @@ def open_transport(place: Place, config: CountConfig, welcome: Welcome) -> Trans
 
 
 def _max_age_s(config: CountConfig) -> float:
-    """For how long votes may still count, and answers may still be waited for."""
+    """Returns the seconds for which votes may still count and probes may wait for answers."""
     return (config.window_ns + int(config.max_skew) + int(config.probe_timeout)) * 1e-9
 
 

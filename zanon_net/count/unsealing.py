@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zanon_net._core import RowOpener
-from zanon_net.count.observation_lines import is_observation
-from zanon_net.count.sealed_frames import SUFFIX, Place, SealedRow, rows_in
+from zanon_net.count.sealed_frames import SUFFIX, Place, SealedRow, is_observation, rows_in
 from zanon_net.errors import FormatError, UnopenedError
 
 
 @dataclass(slots=True)
 class Unsealed:
-    """What became of rows. written: as lines. foreign: not sealed to this reader, or changed.
-    refused: opened, and no observation. repeated: came before. damaged: files."""
+    """Counts of rows and files. Rows are `written` as lines, `foreign` if they were changed or
+    sealed to another reader, `refused` if they are no observation, and `repeated` if they came
+    before. `damaged` counts files."""
 
     written: int = 0
     foreign: int = 0
@@ -26,7 +26,7 @@ class Unsealed:
 
     @property
     def rows(self) -> int:
-        """All of them."""
+        """Number of all rows."""
         return self.written + self.foreign + self.refused + self.repeated
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a counter and its probes meet: file:DIR, tls://HOST:PORT and the like."""
+"""URLs of a counter: file:DIR, tls://HOST:PORT, nats://... and kafka://..."""
 
 import ipaddress
 import re
@@ -18,7 +18,10 @@ PORT_MAX = 65535
 
 
 class Place(NamedTuple):
-    """host, port: of what listens. name: of a stream or a topic. folder: of files."""
+    """Place where a counter and its probes meet.
+
+    `host` and `port` are the address of the listener. `name` is a stream or a topic.
+    """
 
     scheme: str
     host: str = ""
@@ -28,12 +31,12 @@ class Place(NamedTuple):
 
     @property
     def address(self) -> str:
-        """HOST:PORT, as programs take it."""
+        """Address as HOST:PORT."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def read_place(setting: str, text: str) -> Place:
-    """Reads such a text. Raises ConfigError, with the setting's name first."""
+    """Reads a URL. Raises ConfigError, with the setting's name first."""
     scheme, colon, rest = text.partition(":")
     if scheme == "file" and rest:
         return Place("file", folder=rest)

@@ -35,7 +35,7 @@ _CAUSE = re.compile(r"(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)")
 
 
 def run_here(settings: Mapping[str, Any]) -> None:
-    """Runs the job to its end, or until it is interrupted. Raises ZanonError."""
+    """Runs the job until it ends or is interrupted. Raises ZanonError."""
     flink_home()
     os.environ.setdefault("JVM_ARGS", LIGHT_JIT)
     from py4j.protocol import Py4JJavaError
@@ -44,7 +44,7 @@ def run_here(settings: Mapping[str, Any]) -> None:
 
     _keep_workers_quiet()
     try:
-        # No machine fails without this process, and what cannot be read stays so.
+        # A restart would not help: the job lives in this process, and a damaged file stays damaged.
         with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
             run_count_job(replace(_prepared(settings), restarts=False))
     except Py4JJavaError as error:
@@ -52,13 +52,13 @@ def run_here(settings: Mapping[str, Any]) -> None:
 
 
 def _keep_workers_quiet() -> None:
-    """Threads of Beam in this process print traces of what the job's own error says in a line."""
+    """Silences threads of Beam in this process, whose traces repeat the job's one-line error."""
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     threading.excepthook = lambda _what: None
 
 
 def submit(cluster: str, settings: Mapping[str, Any]) -> str:
-    """The number of the job that runs on the cluster now. Raises ConfigError, ZanonError."""
+    """Submits the job to a cluster and returns its number. Raises ConfigError, ZanonError."""
     if _ADDRESS.fullmatch(cluster) is None:
         reject("cluster", "write HOST:PORT, as rest.address and rest.port of the job manager")
     home = flink_home()
@@ -80,14 +80,14 @@ def submit(cluster: str, settings: Mapping[str, Any]) -> str:
 
 
 def reason_in(text: str) -> str:
-    """The one line that says why, out of the traces of Java and Python."""
+    """Returns the reason in one line, from traces of Java and Python."""
     own = _OWN_ERROR.findall(text)
     causes = [line for line in _CAUSE.findall(text) if line.strip()]
     return own[-1] if own else causes[-1] if causes else "Flink gives no reason; see its log"
 
 
 def _prepared(settings: Mapping[str, Any]) -> CountSettings:
-    """The settings as they travel; tells the probes in the folder how the counter counts."""
+    """Returns the settings for the job, and writes the counter's welcome for the probes."""
     folder = CounterFolder(Path(settings["votes"]).absolute())
     answers = (
         folder.answers if settings["answers"] is None else Path(settings["answers"]).absolute()

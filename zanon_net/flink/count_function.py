@@ -9,9 +9,9 @@ from pyflink.common import Types
 from pyflink.datastream import KeyedProcessFunction, RuntimeContext
 from pyflink.datastream.state import ListStateDescriptor, ValueStateDescriptor
 
+from zanon_net.count.by_probe import frames_by_probe
 from zanon_net.count.frames import (
     Refusal,
-    answers_header,
     framed,
     messages_in,
     votes_header,
@@ -33,17 +33,17 @@ from zanon_net.flink.probe_watch import ProbeWatch
 
 BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
 LOOKS_A_TIMEOUT = 2
-"""How often a shard looks for silent probes."""
+"""Number of looks for silent probes within a time-out."""
 
 _log = logging.getLogger("zanon_net")
 
 
 class CountFunction(KeyedProcessFunction):
-    """Takes messages of votes by their shard; yields those of answers, or a refusal as the last.
-    All are in frames, and those of one element are of one probe.
+    """Function that takes messages of votes by shard, and yields messages of answers, or a refusal
+    as the last message. Messages are in frames, and an element has messages of one probe.
 
-    State of a shard is a snapshot and the log of entries since, so a checkpoint grows by what came,
-    and the process has the shard at hand: it reads the state once after a restart.
+    The state of a shard is a snapshot and the log of entries since, so a checkpoint grows with the
+    new messages. The process keeps the shard in memory, and reads the state once after a restart.
     """
 
     def __init__(self, settings: CountSettings) -> None:
@@ -54,7 +54,7 @@ class CountFunction(KeyedProcessFunction):
         self._said_late = LastNumbers()
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Begins, or goes on from a checkpoint."""
+        """Opens the state, which is empty or comes from a checkpoint."""
         end_with_task_manager()
         self._snapshot = runtime_context.get_state(ValueStateDescriptor("snapshot", BYTES))
         self._log = runtime_context.get_list_state(ListStateDescriptor("log", BYTES))
@@ -68,7 +68,7 @@ class CountFunction(KeyedProcessFunction):
         yield from _refusing(self._process(value, ctx))
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
-        """Goes on without the probes that were silent."""
+        """Continues without the probes that were silent."""
         yield from _refusing(self._look(timestamp, ctx))
 
     def _process(self, value: bytes, ctx: KeyedProcessFunction.Context) -> Iterator[bytes]:
@@ -80,12 +80,12 @@ class CountFunction(KeyedProcessFunction):
     def _look(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[bytes]:
         number = ctx.get_current_key()
         shard = self._shards.get(number) or self._begin(number, ctx)
-        if timestamp != self._look_at[number]:  # of before a restart: each would go on for ever
+        if timestamp != self._look_at[number]:  # a timer from before a restart would never end
             return
         watch = self._watches[number]
         for probe in watch.silent():
             yield from self._take(shard, probe_gone(probe))
-        if not shard.has_begun and len(watch.speakers) >= self._settings.expect_probes:
+        if not shard.has_begun and watch.all_present(self._settings.expect_probes):
             yield from self._take(shard, ALL_PRESENT)
         for probe, lag_ns in watch.late().items():
             if probe not in self._said_late:
@@ -95,10 +95,7 @@ class CountFunction(KeyedProcessFunction):
 
     def _take(self, shard: LoggedShard, entry: bytes) -> Iterator[bytes]:
         self._log.add(entry)
-        answers: dict[int, list[bytes]] = {}
-        for answer in shard.take(entry):
-            answers.setdefault(answers_header(answer).probe, []).append(framed(answer))
-        yield from map(b"".join, answers.values())
+        yield from frames_by_probe(shard.take(entry)).values()
         for refused in shard.take_refused():
             self._refusals.inc()
             _log.warning("probe %016x is refused: %s", refused.header.probe, refused.reason)
@@ -112,12 +109,12 @@ class CountFunction(KeyedProcessFunction):
             self._log.update(log)
 
     def _most_lag_ms(self) -> int:
-        """By how much a probe of a shard here is behind at most."""
+        """Returns the largest lag of a probe of the shards here, in milliseconds."""
         lags = (max(watch.lags.values(), default=0) for watch in self._watches.values())
         return max(lags, default=0) // NS_PER_MS
 
     def _begin(self, number: int, ctx: KeyedProcessFunction.Context) -> LoggedShard:
-        """The shard out of the state, where there is some."""
+        """Returns the shard, restored from its state."""
         if number >= self._settings.shards:
             raise FormatError(
                 f"a message is for shard {number} of {self._settings.shards}: a probe was told"
@@ -140,7 +137,8 @@ class CountFunction(KeyedProcessFunction):
 
 
 def _refusing(answers: Iterator[bytes]) -> Iterator[bytes]:
-    """Ends with a refusal where something cannot be read, which ends the job: it stays so."""
+    """Ends with a refusal, which ends the job, if an entry cannot be read. A restart would not
+    help."""
     try:
         yield from answers
     except FormatError as error:
@@ -148,7 +146,7 @@ def _refusing(answers: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _probe_of(frames: bytes) -> int:
-    """The probe of the first message, which is that of all messages of a file."""
+    """Returns the session of the first message, which is the session of all messages of a file."""
     return votes_header(next(messages_in(frames))).probe
 
 

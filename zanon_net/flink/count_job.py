@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The counting job: files of votes, shards by key, files of answers."""
+"""Counting job: files of votes, shards by key, and files of answers."""
 
 import tempfile
 from pathlib import Path
@@ -18,14 +18,16 @@ KEY_GROUPS = 256
 DISCOVERY_MS = 250
 BUNDLE_ELEMENTS = 4096
 BUNDLE_MS = 1000
-"""A checkpoint ends a bundle, and answers appear with it alone: a long bundle delays none."""
+"""Longest time of a bundle. It delays no answer, because answers appear with a checkpoint, which
+ends a bundle."""
 TOLERATED = 1 << 30
-"""A full disk ends no job: it goes on, and its answers wait for the checkpoint that succeeds."""
+"""Number of failed checkpoints after which the job ends. A full disk ends no job: its answers wait
+for a checkpoint that succeeds."""
 NAME = "zanon-net count"
 
 
 def run_count_job(settings: CountSettings) -> None:
-    """Runs the job, or submits it where `flink run` started this process."""
+    """Runs the job, or submits it if `flink run` started this process."""
     with tempfile.TemporaryDirectory(prefix="zanon-flink-") as folder:
         environment = StreamExecutionEnvironment.get_execution_environment(_configuration(settings))
         environment.add_jars(compile_classes(Path(folder)).as_uri())
@@ -55,7 +57,7 @@ def _configuration(settings: CountSettings) -> Configuration:
 
 
 def _users_settings() -> set[str]:
-    """The names of what the configuration of Flink sets that the client reads."""
+    """Returns the names of the settings in the configuration that Flink's client reads."""
     flink = get_gateway().jvm.org.apache.flink.configuration
     return set(flink.GlobalConfiguration.loadConfiguration().keySet())
 

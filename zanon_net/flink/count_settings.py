@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a counting job is made of; plain values, as they travel to the cluster."""
+"""Settings of a counting job, as plain values that travel to the cluster."""
 
 import json
 import sys
@@ -12,15 +12,14 @@ NS_PER_MS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class CountSettings:
-    """votes: the folder of the probes' messages; answers: that of the answers, a folder a probe.
+    """Settings of a counting job.
 
-    shards: a power of two up to 256. expect_probes: nothing is decided before so many were there.
-    ends: reads what is there and ends, instead of watching the folder.
-
-    restarts: whether a job that fails begins again from its last checkpoint, as `restarts` says.
-    What a shard refuses ends the job all the same.
-
-    python: the Python of the task managers, with PyFlink and zanon_net.
+    `votes` is the folder of the probes' messages, and `answers` the folder of the answers, with a
+    folder per probe. `shards` is a power of two up to 256. `expect_probes` is the number of probes
+    that have to join before anything is decided. `ends` is true to read the existing files and end,
+    and false to watch the folder. `restarts` is true if a failed job restarts from its last
+    checkpoint, as the module of this name describes. A refusal of a shard ends the job in any case.
+    `python` is the Python of the task managers, with PyFlink and zanon_net.
     """
 
     votes: str
@@ -41,10 +40,10 @@ class CountSettings:
     python: str = sys.executable
 
     def to_json(self) -> str:
-        """One line, for `from_json`."""
+        """Returns the settings as one line for `from_json`."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote."""
+        """Reads the line that `to_json` wrote."""
         return cls(**json.loads(text))

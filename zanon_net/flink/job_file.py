@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `flink run -py` starts: the settings of a job are its only argument."""
+"""Script that `flink run -py` starts. Its only argument is the settings of a job."""
 
 import sys
 

@@ -5,11 +5,11 @@
 from collections.abc import Iterator
 
 NUMBERS_MAX = 4096
-"""As many as a shard knows probes."""
+"""Number of sessions that a shard knows."""
 
 
 class LastNumbers:
-    """The numbers that were added last; beyond NUMBERS_MAX the oldest is forgotten."""
+    """Numbers that were added last. Beyond NUMBERS_MAX the oldest number is forgotten."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, None] = {}
@@ -18,14 +18,14 @@ class LastNumbers:
         return number in self._numbers
 
     def __iter__(self) -> Iterator[int]:
-        """In the order in which they were added."""
+        """Yields the numbers in the order of their addition."""
         return iter(self._numbers)
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def add(self, number: int) -> None:
-        """Adds a number; one that is there keeps its place."""
+        """Adds a number. A number that was added before keeps its place."""
         self._numbers[number] = None
         if len(self._numbers) > NUMBERS_MAX:
             del self._numbers[next(iter(self._numbers))]

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends a Python worker whose task manager was killed.
 
-PyFlink starts its workers behind a shell, and a task manager that is killed can end neither: the
-worker would wait for ever, with the tables of its shards in memory.
+PyFlink starts its workers behind a shell, and a killed task manager can end neither of them. The
+worker would wait forever, with the tables of its shards in memory.
 """
 
 import os
@@ -18,8 +18,8 @@ JAVA = "java"
 
 @cache
 def end_with_task_manager() -> None:
-    """From now on this process ends when the JVM that it descends from ends. Without effect where
-    it descends from none, as in `zanon-net flink job`, and where there is no Linux."""
+    """Ends this process when its ancestor JVM ends. Does nothing without a JVM as ancestor, as in
+    `zanon-net flink job`, and on other systems than Linux."""
     java = _java_above(os.getppid()) if hasattr(os, "pidfd_open") else None
     if java is not None:
         threading.Thread(
@@ -28,9 +28,9 @@ def end_with_task_manager() -> None:
 
 
 def _java_above(pid: int) -> int | None:
-    """A descriptor of the nearest process of Java among a process and those that it descends from.
+    """Returns a descriptor of the nearest process of Java among a process and its ancestors.
 
-    The descriptor is taken before its name is read, so it cannot be of a later process.
+    The descriptor is taken before the name is read, so it cannot be of a later process.
     """
     while pid > 1:
         try:
@@ -50,8 +50,8 @@ def _java_above(pid: int) -> int | None:
 
 
 def _end_after(descriptor: int) -> None:
-    """Ends this process at once when that of the descriptor has ended: its state is in checkpoints
-    and nobody takes what it would still say."""
+    """Kills this process when the process of the descriptor has ended. Its state is in checkpoints,
+    and no process reads its output any more."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     waiting.poll()

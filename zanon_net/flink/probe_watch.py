@@ -1,73 +1,65 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which probes of a shard are silent, and which stay behind: all that clocks decide.
+"""Clocks of the probes of one shard: which are silent, and which stay behind.
 
-Nothing here knows Flink.
+Nothing here knows Flink. csrc/count/probe_watch.h decides.
 """
 
 import time
 from collections.abc import Callable, Mapping
 
+from zanon_net._core import VoteWatch
 from zanon_net.flink.logged_shard import LoggedShard
+
+SECOND_LOOK_NS = 1  # a probe is late if it was behind at an earlier look, too
 
 
 class ProbeWatch:
-    """When the probes of a shard were last heard of: those that it waits for, and those that are
-    late, of which it knows a limited number.
+    """Watch over the sessions of a shard, and over those whose messages wait for their turn.
 
-    lags: by how many nanoseconds probes were behind in the last look that sent, though.
-    speakers: the probes that send though the newest came long ago. A number may have taken the
-    place of one that the shard never heard of, as its job began without state; none of these did.
+    lags: nanoseconds by which the probes that send were behind at the last look.
     """
 
     def __init__(
         self, shard: LoggedShard, timeout_ns: int, clock: Callable[[], int] = time.monotonic_ns
     ) -> None:
         self.lags: Mapping[int, int] = {}
-        self._shard, self._timeout_ns, self._clock = shard, timeout_ns, clock
-        self._heard: dict[int, int] = {}
-        self._joined = clock()  # when the newest of them came
-        self.speakers = set[int]()
+        self._shard, self._clock = shard, clock
+        self._watch = VoteWatch(timeout_ns, clock())
 
     def __len__(self) -> int:
-        return len(self._heard)
+        return len(self._watch)
+
+    @property
+    def speakers(self) -> set[int]:
+        """Sessions that send although the newest session joined long ago. A session may replace a
+        session that the shard never heard of, if its job started without state; no speaker does."""
+        return self._watch.speakers
 
     def hear(self, probe: int) -> None:
-        """Notes that messages of a probe came; those that wait for a missing one are no sign."""
-        now, is_new = self._clock(), probe not in self._heard
-        if not is_new and self._shard.is_stuck(probe):
-            return
-        self._heard[probe] = now
-        if is_new:
-            self._joined = now
-            self.speakers.clear()
-        elif now - self._joined > self._timeout_ns:
-            self.speakers.add(probe)
+        """Notes messages of a session, unless they wait for a missing message."""
+        is_new = probe not in self._watch
+        if is_new or not self._shard.is_stuck(probe):
+            self._watch.hear(probe, self._clock(), joins=is_new)
 
     def silent(self) -> list[int]:
-        """The probes that are waited for and have been silent too long, each once in that time."""
-        now = self._clock()
-        gone = [
-            probe
-            for probe in sorted(self._shard.probes)
-            if now - self._heard.setdefault(probe, now) >= self._timeout_ns
-        ]
-        for probe in gone:
-            del self._heard[probe]
-            self.speakers.discard(probe)
-        return gone
+        """Returns the awaited sessions that were silent for the timeout, once in each timeout."""
+        self._look()
+        return self._watch.take_silent(self._clock())
 
     def late(self) -> Mapping[int, int]:
-        """By how much probes are behind that send, in this look and the one before. Forgets all
-        that the shard does not know any more."""
-        behind, heard_after = self._shard.lags(), self._clock() - self._timeout_ns
-        known = self._shard.probes | behind.keys()
-        self._heard = {probe: at for probe, at in self._heard.items() if probe in known}
-        self.speakers.intersection_update(self._heard)
-        before = self.lags
-        self.lags = {
-            probe: by_ns
-            for probe, by_ns in behind.items()
-            if self._heard.get(probe, heard_after) > heard_after
-        }
-        return {probe: self.lags[probe] for probe in self.lags.keys() & before.keys()}
+        """Returns the lags of the sending sessions that were behind at this look and the last.
+        Forgets the sessions that the shard no longer knows."""
+        now = self._clock()
+        self._look()
+        self._watch.forget_unknown()
+        self._watch.note_late(now)
+        self.lags = self._watch.late(now, 0)
+        return self._watch.late(now, SECOND_LOOK_NS)
+
+    def all_present(self, expected: int) -> bool:
+        """Returns true if as many sessions are probes of their own as probes are expected."""
+        return self._watch.all_present([self._shard.shard], expected)
+
+    def _look(self) -> None:
+        self._watch.look([self._shard.shard], self._clock(), self._shard.early_probes)

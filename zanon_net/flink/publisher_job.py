@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishers of rows in a job: k-anonymous and l-diverse classes, a publisher a key.
 
-`publish_rows` is a step for any stream of rows; `run_publisher_job` has files of JSON Lines around
-it. The state of a key is its publisher's own, so a job that starts again goes on with the same
-output.
+`publish_rows` is a step for any stream of rows. `run_publisher_job` adds files of JSON Lines as
+source and sink. The state of a key is its publisher's state, so a restarted job continues with
+equal output.
 """
 
 import json
@@ -34,39 +34,39 @@ NAME = "zanon-net publish"
 
 
 class _Times(TimestampAssigner):
-    """The time of a row, for Flink's watermarks."""
+    """Assigner of row times, for Flink's watermarks."""
 
     def __init__(self, time_ms: Callable[[Row], int]) -> None:
         self._time_ms = time_ms
 
     def extract_timestamp(self, value: Row, record_timestamp: int) -> int:
-        """Milliseconds since 1970."""
+        """Returns the time of a row in milliseconds since 1970."""
         return self._time_ms(value)
 
 
 class KeyedPublishers(KeyedProcessFunction):
-    """PublishFunction as Flink takes it: a row in, rows out."""
+    """PublishFunction for Flink: takes a row, yields rows."""
 
     def __init__(self, function: PublishFunction, schema: pa.Schema) -> None:
         self._function, self._schema = function, schema
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Begins, or goes on from a checkpoint."""
+        """Opens the state, which is empty or comes from a checkpoint."""
         end_with_task_manager()
         self._function.open(runtime_context)
 
     def close(self) -> None:
-        """Forgets what the checkpoint has."""
+        """Forgets the publisher, whose state is in the checkpoint."""
         self._function.close()
 
     def process_element(self, value: Row, ctx: Any) -> Iterator[Row]:
-        """Takes a row of the key."""
+        """Takes a row of the key and yields released rows."""
         table = pa.Table.from_pylist([value], self._schema)
         for released in self._function.process_element(table, ctx):
             yield from released.to_pylist()
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Row]:
-        """Releases what has waited for long enough."""
+        """Yields the rows that have waited long enough."""
         for released in self._function.on_timer(timestamp, ctx):
             yield from released.to_pylist()
 
@@ -82,7 +82,7 @@ def publish_rows(
     late_ms: int = 0,
     **settings: Any,
 ) -> DataStream:
-    """The rows that may be released, as a stream of dicts.
+    """Returns a stream of dicts with the rows that may be released.
 
     stream: dicts of the schema. time_ms: the time of a row, which comes at most late_ms late.
     partition: the keys, of Plan.partition. settings: those of a Publisher, with a delay.
@@ -117,10 +117,12 @@ def run_publisher_job(
     watches: bool = False,
     **settings: Any,
 ) -> None:
-    """Publishes the rows in files of JSON Lines below `source` as such files below `out`.
+    """Publishes the rows of files of JSON Lines below `source` to files below `out`.
 
-    watches: goes on with files that appear later. settings: as publish_rows takes them; dates and
-    times are texts in JSON, so a schema has numbers or texts for them. Raises ConfigError.
+    `watches` is true to continue with files that appear later. `settings` are the settings of
+    publish_rows. A schema has numbers or texts for dates and times, which are texts in JSON.
+
+    Raises ConfigError.
     """
     builder = FileSource.for_record_stream_format(
         StreamFormat.text_line_format(), source.absolute().as_uri()

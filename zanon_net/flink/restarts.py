@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How often a job that fails begins again from its last checkpoint.
+"""Restart strategy of a job that fails.
 
-A task manager may be away for hours, and the job goes on soon after it is back. What fails each
-time does so for a day, and the job fails then: somebody has to look at it.
+A task manager may be away for hours, and the job continues soon after its return. A job that fails
+at each attempt fails for good after a day, because an operator has to correct the cause.
 """
 
 from collections.abc import Container, Mapping
@@ -21,8 +21,8 @@ FOR_A_DAY: Mapping[str, str] = {
 
 
 def restart_strategy(users: Container[str]) -> Mapping[str, str]:
-    """Settings for Flink, beside those that its user has made: a strategy of theirs is taken as it
-    is, and single settings of this one replace what is here."""
+    """Returns settings for Flink, in addition to the user's. If the user chose a strategy, it is
+    empty; single settings of the user replace settings here."""
     if TYPE in users or TYPE_BEFORE in users:
         return {}
     return {key: value for key, value in FOR_A_DAY.items() if key not in users}

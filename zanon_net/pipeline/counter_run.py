@@ -13,8 +13,7 @@ from zanon_net.count.attachments import SealedStore, ShareStore
 from zanon_net.count.facts import CounterFacts
 from zanon_net.count.frames import Welcome
 from zanon_net.count.lateness import ANSWERS_NS
-from zanon_net.count.releases import ReleaseFolder
-from zanon_net.count.row_folder import RowFolder
+from zanon_net.count.release_folders import ReleaseFolder, RowFolder
 from zanon_net.count.service import CounterService, Outputs
 from zanon_net.count.settings import CounterSettings
 from zanon_net.count.transports import open_transport

@@ -19,6 +19,8 @@ cdef extern from "count/vote_rules.h" nogil:
 cdef extern from "count/vote_message.h" nogil:
     uint32_t ZN_VOTES_MAX
     enum: ZN_COUNTED_KINDS
+    const char *const zn_counted_kind_names[]
+    c_bool zn_counted_kind_counts(uint8_t kind)
     ctypedef struct zn_counted_vote:
         int64_t t_ns
         uint64_t user
@@ -29,7 +31,7 @@ cdef extern from "count/vote_message.h" nogil:
         uint64_t probe, sequence, settings
         uint32_t votes
         uint64_t rules
-        c_bool renewed, marks_missing
+        c_bool new_session, marks_missing
         int64_t watermark_ns
     ctypedef struct zn_vote_writer:
         uint32_t votes, max_votes
@@ -47,6 +49,49 @@ cdef extern from "count/vote_message.h" nogil:
     int zn_answers_read(zn_vote_header *header, zn_span *bits, zn_span message, zn_error *err)
 
 
+cdef extern from "count/membership.h" nogil:
+    ctypedef enum zn_session_state:
+        ZN_SESSION_PRESENT
+    ctypedef struct zn_session:
+        uint64_t id, sequence
+        int64_t watermark_ns
+        zn_session_state state
+    ctypedef struct zn_session_set:
+        uint32_t n
+    ctypedef struct zn_membership:
+        zn_session *session
+        size_t n
+        uint64_t joined
+        c_bool begun
+        zn_session_set refused, abandoned
+    ctypedef enum zn_standing:
+        ZN_STANDING_NEXT
+        ZN_STANDING_DUPLICATE
+        ZN_STANDING_GAP
+        ZN_STANDING_OTHER_SETTINGS
+        ZN_STANDING_OTHER_RULES
+        ZN_STANDING_REFUSED
+        ZN_STANDING_ABANDONED
+    const zn_session *zn_membership_find(const zn_membership *m, uint64_t id)
+    int64_t zn_session_lag(const zn_session *session, int64_t decided_ns)
+    uint64_t zn_membership_missing(const zn_membership *m, uint32_t expected)
+
+
+cdef extern from "count/vote_entry.h" nogil:
+    ctypedef enum zn_vote_entry_kind:
+        ZN_ENTRY_COUNTED
+        ZN_ENTRY_UNCOUNTED
+        ZN_ENTRY_GONE
+        ZN_ENTRY_ALL_PRESENT
+        ZN_ENTRY_KINDS
+    ctypedef struct zn_vote_entry:
+        zn_vote_entry_kind kind
+        zn_span message
+        uint64_t session
+    void zn_vote_entry_write(zn_text *out, const zn_vote_entry *entry)
+    int zn_vote_entry_read(zn_vote_entry *out, zn_span bytes, zn_error *err)
+
+
 cdef extern from "count/vote_shard.h" nogil:
     int64_t ZN_VOTE_WATERMARK_END
     ctypedef struct zn_vote_shard:
@@ -61,17 +106,12 @@ cdef extern from "count/vote_shard.h" nogil:
     ctypedef struct zn_vote_shard_stats:
         uint64_t messages, votes, decided, late, client_addresses, duplicates, gaps, too_early
         uint64_t no_room, malformed, leases, leases_refused, probe_gone
-    ctypedef enum zn_vote_probe_state:
-        ZN_PROBE_PRESENT
-    ctypedef struct zn_vote_probe:
-        uint64_t id, sequence
-        int64_t watermark_ns
-        zn_vote_probe_state state
     void zn_vote_shard_config_init(zn_vote_shard_config *config, uint32_t z, int64_t window_ns)
     int zn_vote_shard_open(zn_vote_shard **out, const zn_vote_shard_config *config, zn_error *err)
     void zn_vote_shard_close(zn_vote_shard *s)
     int zn_vote_shard_put(zn_vote_shard *s, zn_span message, int64_t now_ns, c_bool *taken,
                           zn_error *err)
+    int zn_vote_shard_put_marks(zn_vote_shard *s, zn_span message, c_bool *taken, zn_error *err)
     void zn_vote_shard_set_rules(zn_vote_shard *s, uint64_t rules)
     uint64_t zn_vote_shard_rules(const zn_vote_shard *s)
     int64_t zn_vote_shard_watermark(const zn_vote_shard *s)
@@ -82,7 +122,13 @@ cdef extern from "count/vote_shard.h" nogil:
     const zn_counted_vote *zn_vote_shard_releases(const zn_vote_shard *s, size_t *n)
     void zn_vote_shard_clear_releases(zn_vote_shard *s)
     c_bool zn_vote_shard_forget_probe(zn_vote_shard *s, uint64_t probe)
-    const zn_vote_probe *zn_vote_shard_probes(const zn_vote_shard *s, size_t *n)
+    c_bool zn_vote_shard_begin(zn_vote_shard *s, uint32_t expected)
+    void zn_vote_shard_expect_no_more(zn_vote_shard *s, uint32_t expected)
+    void zn_vote_shard_refuse(zn_vote_shard *s, uint64_t session)
+    void zn_vote_shard_abandon(zn_vote_shard *s, uint64_t session)
+    zn_standing zn_vote_shard_standing(const zn_vote_shard *s, const zn_vote_header *h,
+                                       uint64_t last)
+    const zn_membership *zn_vote_shard_membership(const zn_vote_shard *s)
     const zn_vote_shard_config *zn_vote_shard_get_config(const zn_vote_shard *s)
     const zn_ztable *zn_vote_shard_table(const zn_vote_shard *s)
     zn_vote_shard_stats zn_vote_shard_get_stats(const zn_vote_shard *s)
@@ -90,6 +136,30 @@ cdef extern from "count/vote_shard.h" nogil:
     size_t zn_vote_shard_memory(const zn_vote_shard *s)
     int zn_vote_shard_dump(const zn_vote_shard *s, zn_text *out, zn_error *err)
     int zn_vote_shard_load(zn_vote_shard **out, zn_span dump, zn_error *err)
+
+
+cdef extern from "count/probe_watch.h" nogil:
+    ctypedef struct zn_watched:
+        uint64_t id
+        int64_t heard_ns, late_since_ns, slow_since_ns, lag_ns, watermark_ns
+        c_bool speaks, away
+    ctypedef struct zn_probe_watch:
+        zn_watched *probe
+        size_t n
+        int64_t timeout_ns, joined_ns
+    void zn_probe_watch_init(zn_probe_watch *w, int64_t timeout_ns, int64_t now_ns)
+    void zn_probe_watch_fini(zn_probe_watch *w)
+    zn_watched *zn_probe_watch_find(const zn_probe_watch *w, uint64_t id)
+    c_bool zn_probe_watch_hear(zn_probe_watch *w, uint64_t id, int64_t now_ns, c_bool joins)
+    c_bool zn_probe_watch_remove(zn_probe_watch *w, uint64_t id)
+    c_bool zn_probe_watch_look(zn_probe_watch *w, const zn_vote_shard *const *shard, size_t shards,
+                               const uint64_t *held, size_t n, int64_t now_ns)
+    size_t zn_probe_watch_take_silent(zn_probe_watch *w, int64_t now_ns, uint64_t *gone)
+    void zn_probe_watch_note_slow(zn_probe_watch *w, int64_t limit_ns, int64_t now_ns)
+    void zn_probe_watch_note_late(zn_probe_watch *w, int64_t now_ns)
+    void zn_probe_watch_forget_unknown(zn_probe_watch *w)
+    c_bool zn_probe_watch_all_present(const zn_probe_watch *w, const zn_vote_shard *const *shard,
+                                      size_t shards, uint32_t expected)
 
 
 cdef extern from "count/vote_rows.h" nogil:

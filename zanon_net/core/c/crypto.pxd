@@ -55,6 +55,12 @@ cdef extern from "crypto/keys.h" nogil:
                               size_t n)
 
 
+cdef extern from "crypto/count_hash.h" nogil:
+    ctypedef struct zn_count_settings:
+        uint64_t z, window_ns, rotate_ns, generation_ns
+    int zn_count_settings_digest(uint64_t *out, const zn_count_settings *settings, zn_error *err)
+
+
 cdef extern from "crypto/count_generations.h" nogil:
     ctypedef struct zn_count_generations:
         pass
