@@ -69,7 +69,7 @@ FLOOR = "csrc/util"
 """Folder that all other folders of csrc/ may include. It is a bar at the bottom, without arrows."""
 PUBLIC_HEADERS = {"csrc/include", "csrc/zanon"}
 """Folders of the headers that `make lib` installs. They are not in the picture."""
-ALL_IMPORT = {"errors", "_text", "_version"}
+ALL_IMPORT = {"errors", "_record", "_text", "_version"}
 API = "public API"
 """Box of the flat modules that have no other place, including `__init__`."""
 

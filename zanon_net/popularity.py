@@ -10,10 +10,10 @@ their users, and windows with fewer than z users are left out.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from zanon_net._record import dataclass
 from zanon_net.config.parse import TooLongError, read_text
 from zanon_net.errors import FormatError
 

@@ -159,8 +159,8 @@ RULES = [
     ),
     Rule(
         python_imports_point_down,
-        "errors, _version, _text, system <- config <- _core, popularity <- output, model <- rows"
-        " <- pipeline, microdata <- flat modules, bench <- __init__ <- cli <- __main__.",
+        "errors, _version, _record, _text, system <- config <- _core, popularity <- output, model"
+        " <- rows <- pipeline, microdata <- flat modules, bench <- __init__ <- cli <- __main__.",
         (
             "zanon_net/errors.py: from zanon_net import __version__",
             "zanon_net/config/settings.py: from zanon_net.pipeline.runner import run",

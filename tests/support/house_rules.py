@@ -206,9 +206,9 @@ def packet_output_is_behind_one_header(sources: Sources) -> Complaints:
 
 # ---- Python -------------------------------------------------------------------------------------
 
-# errors, _version, _text, system <- config <- _core, popularity <- output, model <- rows, count
-# <- pipeline, microdata <- the rest <- __init__ <- cli.
-RANKS = {"_version": 0, "errors": 0, "_text": 0, "system": 0, "config": 1}
+# errors, _version, _record, _text, system <- config <- _core, popularity <- output, model
+# <- rows, count <- pipeline, microdata <- the rest <- __init__ <- cli.
+RANKS = {"_version": 0, "errors": 0, "_record": 0, "_text": 0, "system": 0, "config": 1}
 RANKS |= {"_core": 2, "popularity": 2, "output": 3, "model": 3, "rows": 4, "count": 4}
 RANKS |= {"pipeline": 5, "microdata": 5, "__init__": 7, "cli": 8, "__main__": 9}
 ANY_OTHER = 6  # flat public modules and bench; may import their equals

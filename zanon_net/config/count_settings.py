@@ -7,8 +7,8 @@ The dataclass gives the rows of the schema types for type checkers, like the dat
 """
 
 import os
-from dataclasses import dataclass
 
+from zanon_net._record import dataclass
 from zanon_net.config import rules
 from zanon_net.config.schema import COUNT, rows_of
 from zanon_net.config.sections import View, describe

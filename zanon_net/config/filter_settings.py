@@ -8,9 +8,9 @@ The dataclass gives the rows of the schema types for type checkers. A wrong valu
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from zanon_net._record import dataclass
 from zanon_net.config import rules
 from zanon_net.config.schema import FILTER, rows_of
 from zanon_net.config.sections import View, describe

@@ -9,9 +9,9 @@ checks it against the other settings.
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from zanon_net._record import dataclass
 from zanon_net.config import presets
 from zanon_net.config.parse import UNITS_NS, flag, reject, shown, whole
 

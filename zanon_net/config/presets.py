@@ -8,9 +8,9 @@ value that is set wins, and `weaker` names it if it discloses more. z is not par
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from zanon_net._record import dataclass
 from zanon_net.config.parse import UNITS_NS, format_duration
 
 PURPOSES = ("internal", "partner", "public")

@@ -8,9 +8,9 @@ The dataclasses give the rows of the schema types for type checkers. A wrong val
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from zanon_net._record import dataclass
 from zanon_net.config import rules
 from zanon_net.config.parse import Network
 from zanon_net.config.schema import RUN, rows_of

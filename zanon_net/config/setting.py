@@ -3,9 +3,9 @@
 """A setting, which is one row of the table in `schema`, and functions over rows."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from zanon_net._record import dataclass
 from zanon_net.config.parse import refuse_key
 from zanon_net.config.rules import Settings
 from zanon_net.config.types import Type

@@ -9,11 +9,11 @@ raises `ConfigError` with a text that starts with the key.
 
 import dataclasses
 import os
-from dataclasses import dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from zanon_net._record import dataclass
 from zanon_net.config import presets, probe_rules, rules
 from zanon_net.config.load import SECTIONS, load_sections
 from zanon_net.config.packet_views import PacketView, packet_views

@@ -4,9 +4,10 @@
 
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from zanon_net._record import dataclass
 from zanon_net.config.parse import read_text
 
 Keys = tuple[str, ...]

@@ -3,10 +3,11 @@
 """Types of settings: how a value is read, and how the documents and `--help` write it."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from zanon_net._record import dataclass
 from zanon_net.config import packet_views, parse, tunnel_ports
 from zanon_net.config.listen_address import read_listen_address
 from zanon_net.config.parse import reject

@@ -3,7 +3,9 @@
 """Disk of a run's output: the rules for its use, and the state of the output on it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from zanon_net._record import dataclass
 
 
 def _never() -> bool:

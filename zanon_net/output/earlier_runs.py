@@ -14,10 +14,10 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from zanon_net._record import dataclass
 from zanon_net.output.files import PARTIAL
 from zanon_net.output.part_files import PartFile, find, folder_of_ours
 from zanon_net.output.state_file import next_path

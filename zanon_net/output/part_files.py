@@ -15,11 +15,11 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from zanon_net._record import dataclass
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.output.files import PARTIAL
 from zanon_net.output.sink import Plan

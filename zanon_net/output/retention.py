@@ -7,10 +7,10 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from zanon_net._record import dataclass
 from zanon_net.config.parse import format_duration, format_size
 from zanon_net.output.disk import DiskRules, Removed
 from zanon_net.output.earlier_runs import EarlierPart, earlier_parts, note_removed

@@ -4,11 +4,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from zanon_net._core import FILE_NAMES, TABLES, TableRows
+from zanon_net._record import dataclass
 from zanon_net.output.disk import DiskFacts, DiskRules
 from zanon_net.output.files import SUFFIXES
 from zanon_net.output.new_file import PRIVATE

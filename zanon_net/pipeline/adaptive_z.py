@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """z that follows the stream: the counts of each window set it for the next window."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zanon_net._record import dataclass
 from zanon_net.config.sections import ZParams
 
 LOWER_BELOW = 0.9  # a window that needs less than this share of the z in force may lower it

@@ -4,7 +4,8 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from zanon_net._record import dataclass
 
 Counters = Mapping[str, int]
 MERGED = (

@@ -8,9 +8,10 @@ that are split between the two captures prove nothing.
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from zanon_net._core import PacketEngine
+from zanon_net._record import dataclass
 from zanon_net.config.settings import Config
 from zanon_net.errors import ZanonError
 from zanon_net.pipeline.sources import OpenSource

@@ -3,9 +3,9 @@
 """Events of a run that lower its releases though nothing failed, as counts and sentences."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
+from zanon_net._record import dataclass
 from zanon_net.pipeline.facts import times_in_words
 
 

@@ -3,9 +3,9 @@
 """Facts about each source of a run: the packets read and the packets lost."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from zanon_net._record import dataclass
 from zanon_net.pipeline.link_types import by_link_type
 
 INTERFACE = "interface"

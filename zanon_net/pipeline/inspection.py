@@ -6,10 +6,11 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from zanon_net._core import PacketEngine
+from zanon_net._record import dataclass
 from zanon_net._text import NS_PER_S, iso_time, table, time_range
 from zanon_net.config.parse import format_duration
 from zanon_net.config.settings import Config

@@ -16,8 +16,9 @@ import struct
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from zanon_net._record import dataclass
 
 SOFTNET_STAT = Path("/proc/net/softnet_stat")
 _DROPPED, _PROCESSOR = 1, 12  # columns of softnet_stat, hexadecimal; the kernel counts in 32 bits

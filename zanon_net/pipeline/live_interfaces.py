@@ -6,10 +6,11 @@ import errno
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from zanon_net._core import LIMITS, Live
+from zanon_net._record import dataclass
 from zanon_net.config.schema import RUN
 from zanon_net.config.settings import Config
 from zanon_net.config.types import RING_MIN

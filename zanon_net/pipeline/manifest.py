@@ -4,10 +4,11 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from zanon_net._core import STAT_INFO
+from zanon_net._record import dataclass
 from zanon_net._text import readable, time_range
 from zanon_net._version import __version__
 from zanon_net.config.presets import MINUTE_ALL

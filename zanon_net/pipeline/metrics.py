@@ -7,10 +7,11 @@ digits. The times among them come from settings and the clock.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from zanon_net._core import STAT_INFO
+from zanon_net._record import dataclass
 from zanon_net._version import __version__
 from zanon_net.output.disk import DiskFacts
 from zanon_net.pipeline.facts import Drops

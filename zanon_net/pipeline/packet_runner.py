@@ -8,11 +8,11 @@ import os
 import pwd
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from zanon_net._record import dataclass
 from zanon_net.config.presets import PACKET_FORMATS
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError

@@ -4,11 +4,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from zanon_net._record import dataclass
 from zanon_net._text import share, table, time_span
 from zanon_net.errors import ConfigError
 from zanon_net.output.read_logs import read_files, read_log

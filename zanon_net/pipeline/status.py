@@ -5,9 +5,10 @@
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from zanon_net._core import PacketEngine
+from zanon_net._record import dataclass
 from zanon_net._text import iso_time
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline.facts import Drops

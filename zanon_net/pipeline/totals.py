@@ -4,10 +4,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from zanon_net._core import STAT_ALIASES, STAT_INFO, PacketEngine
+from zanon_net._record import dataclass
 
 _NAMES_SEEN_IN = "names seen in "  # the start of the texts of these counters
 

@@ -5,10 +5,10 @@
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from zanon_net._core import LADDER_STEPS_MAX, Taxonomy
+from zanon_net._record import dataclass
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.config.parse import reject
 from zanon_net.rows.hierarchy_file import read_taxonomy

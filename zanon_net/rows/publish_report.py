@@ -3,10 +3,10 @@
 """Report of `zanon-net publish`: a manifest for machines, a summary for people, in counts."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from zanon_net._core import ROW_FATES, ROW_FAULTS, RowPublisher
+from zanon_net._record import dataclass
 from zanon_net._text import share, time_range
 from zanon_net._version import __version__
 from zanon_net.config.schema import rows_of

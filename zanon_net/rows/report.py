@@ -4,10 +4,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from zanon_net._core import ROW_FAULTS, RowFilter
+from zanon_net._record import dataclass
 from zanon_net._text import share, table, time_range, time_span
 from zanon_net._version import __version__
 from zanon_net.config.filter_settings import FilterConfig

@@ -8,10 +8,10 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from zanon_net._record import dataclass
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.output.sink import Plan
 from zanon_net.output.stdout import StdoutSink
