@@ -17,9 +17,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # before the package is built
 
-from zanon_net.config.load import SECTIONS  # noqa: E402
 from zanon_net.config.presets import PRESETS, PURPOSE, PURPOSES, written  # noqa: E402
-from zanon_net.config.schema import RUN, SETTINGS, rows_of  # noqa: E402
+from zanon_net.config.schema import COMMANDS, rows_of  # noqa: E402
+from zanon_net.config.sections import RUN, SECTIONS  # noqa: E402
 from zanon_net.config.setting import Setting  # noqa: E402
 
 PAGE = ROOT / "docs/reference/configuration.md"
@@ -69,8 +69,7 @@ def settings_tables() -> Iterator[str]:
     yield ""
     yield "These are the options of the other commands:"
     yield ""
-    commands = dict.fromkeys(row.command for row in SETTINGS if row.command != "run")
-    yield from _table("option", {name: rows_of(name) for name in commands})
+    yield from _table("option", {name: rows_of(name) for name in COMMANDS if name != "run"})
 
 
 def _table(kind: str, parts: Mapping[str, Sequence[Setting]]) -> Iterator[str]:

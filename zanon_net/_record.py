@@ -28,6 +28,10 @@ else:
         def decorate(cls: type) -> type:
             cls = dataclasses.dataclass(init=False, repr=False, eq=False, **options)(cls)
             cls.__record_fields__ = dataclasses.fields(cls)
+            cls.__record_defaults__ = tuple(
+                (field.name, field.default, field.default_factory)
+                for field in cls.__record_fields__
+            )
             functions = {"__repr__": _repr}
             if eq:
                 functions |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
@@ -45,6 +49,7 @@ else:
 
 
 _set = object.__setattr__
+_MISSING = dataclasses.MISSING
 
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
@@ -54,15 +59,14 @@ def _init(self: Any, *values: Any, **named: Any) -> None:
             _refuse_call(self, values, named)
         named |= zip(known, values, strict=True)
     used = 0
-    for field in self.__record_fields__:
-        name = field.name
+    for name, default, factory in self.__record_defaults__:
         if name in named:
             _set(self, name, named[name])
             used += 1
-        elif field.default is not dataclasses.MISSING:
-            _set(self, name, field.default)
-        elif field.default_factory is not dataclasses.MISSING:
-            _set(self, name, field.default_factory())
+        elif default is not _MISSING:
+            _set(self, name, default)
+        elif factory is not _MISSING:
+            _set(self, name, factory())
         else:
             _refuse_call(self, (), named)
     if used < len(named):

@@ -25,7 +25,8 @@ from zanon_net.cli.commands import COMMANDS
 from zanon_net.cli.common import COMMON
 from zanon_net.cli.entry import cli
 from zanon_net.cli.options import run_options
-from zanon_net.config.schema import RUN, rows_of
+from zanon_net.config.schema import rows_of
+from zanon_net.config.sections import RUN
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ from support.waiting import wait_until
 
 from zanon_net._core import VoteWriter, read_votes
 from zanon_net.count.frames import ENDED
-from zanon_net.count.tls import TlsFiles
+from zanon_net.count.url import TlsFiles
 from zanon_net.keys import new_key
 
 EPOCH = MINUTE // 2

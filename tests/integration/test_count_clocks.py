@@ -21,7 +21,7 @@ from support.counting import counter
 from support.packets import HOUR, MINUTE, SECOND, START, Frame, Udp, merged, user, visit
 from support.probes import Portions, portions
 
-from zanon_net.count.tls import TlsFiles
+from zanon_net.count.url import TlsFiles
 from zanon_net.keys import new_key
 
 SETTINGS = ["--z", "4", "--window", "2m", "--rotate", "2m", "--internal", "10.0.0.0/8"]

@@ -39,9 +39,8 @@ from zanon_net.count.frames import (
     write_welcome,
 )
 from zanon_net.count.listener import PROBES_MAX, Listener, _owner
-from zanon_net.count.tls import TlsFiles
 from zanon_net.count.transport import Received
-from zanon_net.count.url import read_place
+from zanon_net.count.url import TlsFiles, read_place
 from zanon_net.errors import ConfigError, FormatError, UnopenedError, ZanonError
 
 Answers = dict[tuple[int, Key], list[bool]]

@@ -20,7 +20,7 @@ from support.packets import SECOND, START, merged, user, visit
 from support.ports import free_port
 from support.probes import portions
 
-from zanon_net.count.tls import TlsFiles
+from zanon_net.count.url import TlsFiles
 from zanon_net.keys import new_key
 
 SETTINGS = ["--z", "4", "--window", "2m", "--rotate", "1m"]

@@ -361,7 +361,7 @@ def test_whole_row_groups_of_the_open_part_outlive_a_full_disk(
     config = Config(z=1, evidence="any", format="parquet", key_file=tmp_path / "zanon.key")
     config = config.replace(compress=compress, split=split)
     monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", 1000)
-    monkeypatch.setattr(runner, "ROW_GROUP_ROWS", 1000)
+    monkeypatch.setattr(runner, "FULL_ROWS", 1000)
     run(many, config, out=whole)
     if not can_mount(small, "400k"):
         pytest.skip("mounting a tmpfs takes privileges")

@@ -16,7 +16,7 @@ from support.parts import capture_of, files_in, flow, manifest_of, records_in
 
 from zanon_net import Config, run
 from zanon_net.keys import new_key
-from zanon_net.output import earlier_runs, part_files, retention
+from zanon_net.output import part_files, retention, state_file
 from zanon_net.output.disk import DiskRules
 from zanon_net.output.folder import FolderSink
 from zanon_net.output.retention import Retention
@@ -561,10 +561,10 @@ def test_other_folders_stay(tmp_path: Path) -> None:
     earlier(tmp_path, "20260103T100000Z", killed=True)
     bare = earlier(tmp_path, "20260104T100000Z")
     (bare / "manifest.json").unlink()
-    running = tmp_path / "zanon-20260103T100000Z" / earlier_runs.RESERVED
+    running = tmp_path / "zanon-20260103T100000Z" / state_file.RESERVED
     before = files_in(tmp_path)
     with running.open("wb") as file:
-        earlier_runs.lock(file.fileno())
+        state_file.lock(file.fileno())
         found = live_retention(tmp_path, max_bytes=1)
         found.remove_due(0, 0)
     running.unlink()

@@ -132,12 +132,12 @@ def as_if_live(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         runner, "disk_rules", lambda *_arguments, **_options: DiskRules(waits=True, is_live=True)
     )
-    monkeypatch.setattr(runner, "LiveReader", reader.Reader)
+    monkeypatch.setattr(reader.Reader, "is_live", True)
     monkeypatch.setattr(reader, "BATCH_FRAMES", 1000)
     monkeypatch.setattr(upkeep, "TEND_S", 0.0)
     monkeypatch.setattr(files, "BUFFER_BYTES", 1 << 14)
     monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", 1000)
-    monkeypatch.setattr(runner, "ROW_GROUP_ROWS", 1000)
+    monkeypatch.setattr(runner, "FULL_ROWS", 1000)
 
 
 def ends_at(disk: SmallDisk, *spells: tuple[int, int]) -> Callable[..., None]:

@@ -22,8 +22,8 @@ from zanon_net.count.folder_transport import FolderTransport
 from zanon_net.count.frames import Welcome
 from zanon_net.count.service import CounterService, Outputs
 from zanon_net.count.settings import CounterSettings
-from zanon_net.count.tls import TlsFiles
 from zanon_net.count.transport import Received
+from zanon_net.count.url import TlsFiles
 from zanon_net.keys import new_key
 from zanon_net.system.signals import Interruption
 

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from zanon_net.count.tls import TlsFiles
+from zanon_net.count.url import TlsFiles
 
 
 class Authority:

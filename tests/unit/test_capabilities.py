@@ -14,10 +14,11 @@ NET_RAW, IPC_LOCK, SYS_ADMIN = 1 << 13, 1 << 14, 1 << 21
 PROGRAM = """
 import ctypes, sys
 from pathlib import Path
+from zanon_net.pipeline.hardening import harden
 from zanon_net.system import capabilities as c
 sets = (c._Half * 2)(c._Half(0, int(sys.argv[1]), 0))
 assert ctypes.CDLL(None).capset(ctypes.byref(c._Header(c._VERSION, 0)), sets) == 0
-c.use_permitted()
+harden()
 lines = Path("/proc/thread-self/status").read_text().splitlines()
 print(*(int(line.split()[1], 16) for line in lines if line[:6] in ("CapPrm", "CapEff")))
 """

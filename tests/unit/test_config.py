@@ -22,8 +22,8 @@ from zanon_net.config.example import example
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.config.rules import Z_MAX
 from zanon_net.config.run_rows import SNAPLEN_MAX, WORKERS_MAX
-from zanon_net.config.schema import KEYS, RUN, SETTINGS, rows_of
-from zanon_net.config.sections import LiveSettings, PacketSettings
+from zanon_net.config.schema import rows_of
+from zanon_net.config.sections import KEYS, RUN, LiveSettings, PacketSettings
 
 HOUR_NS = 3_600_000_000_000
 KEY_TEXT = "rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4="
@@ -173,9 +173,9 @@ def test_settings_are_fixed_and_those_of_the_schema() -> None:
         for field in dataclasses.fields(getattr(config, section))
     ]
     assert fields == [(row.section, row.name) for row in RUN.values()]
-    assert len(RUN) == len([row for row in SETTINGS if row.command == "run"])
+    assert len(RUN) == len(rows_of("run"))
     names = [field.name for field in dataclasses.fields(FilterConfig)]
-    assert names == [row.name for row in SETTINGS if row.command == "filter"]
+    assert names == [row.name for row in rows_of("filter")]
 
 
 def test_settings_by_their_names() -> None:

@@ -12,7 +12,8 @@ from support.cli import Captured, run_main
 from zanon_net import Config, ConfigError
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.config.parse import SHOWN_MAX, is_harmless, shown
-from zanon_net.config.schema import RUN, rows_of
+from zanon_net.config.schema import rows_of
+from zanon_net.config.sections import RUN
 
 KEY = "rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4="
 PASTED = {  # how it may come

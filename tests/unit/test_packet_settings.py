@@ -6,7 +6,8 @@ import pytest
 
 from zanon_net import Config, ConfigError
 from zanon_net.config.presets import PACKETS, PRESETS, PURPOSES
-from zanon_net.config.schema import RUN, rows_of
+from zanon_net.config.schema import rows_of
+from zanon_net.config.sections import RUN
 
 SECOND = 10**9
 # The core numbers the words of each in this order (csrc/include/zanon/zanon.h).

@@ -9,7 +9,7 @@ import pytest
 
 from zanon_net import Config, ConfigError
 from zanon_net.config.presets import PRESETS, PURPOSES, effective, weaker
-from zanon_net.config.schema import RUN
+from zanon_net.config.sections import RUN
 
 MINUTE = 60 * 10**9
 # The contract's table: internal, partner, public.

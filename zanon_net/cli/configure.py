@@ -5,13 +5,14 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from zanon_net.config.schema import KEYS, RUN, rows_of
+from zanon_net.config.schema import rows_of
 from zanon_net.config.setting import read_settings
-from zanon_net.config.settings import Config
-from zanon_net.config.toml_places import place_of
 from zanon_net.errors import ConfigError
+
+if TYPE_CHECKING:
+    from zanon_net.config.settings import Config
 
 
 def chosen(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,8 +20,10 @@ def chosen(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value not in (None, ())}
 
 
-def configure(config_file: str | None, options: Mapping[str, Any]) -> Config:
+def configure(config_file: str | None, options: Mapping[str, Any]) -> "Config":
     """The file's settings with the chosen options over them. Raises ConfigError."""
+    from zanon_net.config.settings import Config
+
     config = Config() if config_file is None else Config.load(config_file)
     with naming_options():
         return config.replace(**chosen(options))
@@ -55,6 +58,8 @@ def naming_origins(config_file: str | None, options: Mapping[str, Any]) -> Itera
 
     An error that begins with no setting's name stays as it is.
     """
+    from zanon_net.config.sections import KEYS, RUN
+
     try:
         yield
     except ConfigError as error:
@@ -64,5 +69,7 @@ def naming_origins(config_file: str | None, options: Mapping[str, Any]) -> Itera
                 raise
         if config_file is None or name not in KEYS:
             raise
+        from zanon_net.config.toml_places import place_of
+
         place = place_of(Path(config_file), KEYS[name].section, name)
         raise type(error)(f"{config_file}: [{KEYS[name].section}] {error}{place}") from None

@@ -13,7 +13,8 @@ from zanon_net._version import __version__
 from zanon_net.cli.commands import EPILOG, HELP_OPTIONS, LazyGroup, help_alone
 from zanon_net.cli.completion import VARIABLE as COMPLETION
 from zanon_net.cli.completion import complete
-from zanon_net.cli.messages import COMMAND, explain, flush_stdout, printing_log_records
+from zanon_net.cli.messages import COMMAND, explain, flush_stdout, say
+from zanon_net.system.log import log
 from zanon_net.system.streams import ClosedStdout
 
 DEBUG_VARIABLE = "ZANON_DEBUG"
@@ -30,10 +31,10 @@ DEBUG_VARIABLE = "ZANON_DEBUG"
 def cli(ctx: click.Context) -> None:
     """Turn network traffic into flow logs in which every name is shared by at least z users."""
     help_alone(ctx)
-    from zanon_net.system.hardening import harden  # late: --help does without its time
+    from zanon_net.pipeline.hardening import harden  # late: --help does without its time
 
     harden()
-    ctx.with_resource(printing_log_records())
+    ctx.with_resource(log.printing(say))
 
 
 def _invoke(arguments: Sequence[str]) -> int:

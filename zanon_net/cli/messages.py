@@ -17,7 +17,7 @@ import click
 from zanon_net._text import printable, terminal_width
 from zanon_net.errors import CapacityError, ConfigError, UnopenedError, ZanonError
 from zanon_net.system.file_errors import NO_ROOM, explanation
-from zanon_net.system.log_levels import NOTICE
+from zanon_net.system.log import INFO, NOTICE, WARNING, log
 
 if TYPE_CHECKING:
     from zanon_net.pipeline.report import Report
@@ -32,10 +32,7 @@ def set_verbosity(*, quiet: bool, verbose: bool) -> None:
     """Chooses which log records are printed: warnings, notices too, or all of them."""
     if quiet and verbose:
         raise click.UsageError("choose one of -q and -v")
-    import logging
-
-    level = logging.WARNING if quiet else logging.INFO if verbose else NOTICE
-    logging.getLogger("zanon_net").setLevel(level)
+    log.level = WARNING if quiet else INFO if verbose else NOTICE
 
 
 def say(text: str) -> None:
@@ -138,25 +135,6 @@ def finish_run(
 def say_memory(flows: int, memory_bytes: int) -> None:
     """Says what the flow table may take; see Started."""
     say(f"the flow table holds up to {flows:,} flows, in up to {memory_bytes:,} bytes of memory")
-
-
-@contextmanager
-def printing_log_records() -> Iterator[None]:
-    """Inside, log records are printed like every other message of the command."""
-    import logging
-
-    class Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            say(record.getMessage())
-
-    log, handler = logging.getLogger("zanon_net"), Handler()
-    level = log.level
-    log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(level)
 
 
 def explain(error: BaseException) -> int:

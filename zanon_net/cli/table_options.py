@@ -17,15 +17,15 @@ from zanon_net.cli.options import (
     quiet_option,
     setting_options,
 )
-from zanon_net.config.schema import SETTINGS, rows_of
+from zanon_net.config.schema import COMMANDS, rows_of
 from zanon_net.config.setting import manifest_of
-from zanon_net.config.table_rows import SECTION
 from zanon_net.config.table_settings import table_settings
 
 OPTIONS = {
     name: row.options[0]
-    for row in SETTINGS
-    if row.section == SECTION
+    for command in COMMANDS
+    if command.startswith("table ")
+    for row in rows_of(command)
     for name in (row.name, row.label)
 }
 """The option of each setting; an error that begins with another word stays as it is."""

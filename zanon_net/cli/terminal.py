@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from zanon_net.cli.messages import printing_above, say, write_if_heard
-from zanon_net.pipeline.reader import Progress
-from zanon_net.pipeline.status import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from zanon_net.pipeline.reader import Progress
+    from zanon_net.pipeline.status import Status
 
 
 def _terminal() -> "Console | None":
@@ -35,7 +36,7 @@ def _messages_above(console: "Console") -> AbstractContextManager[None]:
 
 
 @contextmanager
-def progress_bar(quiet: bool) -> Iterator[Progress | None]:
+def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
     """A progress bar on stderr if that is a terminal; else None."""
     console = None if quiet else _terminal()
     if console is None:
@@ -66,7 +67,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def status_printer(wanted: bool, form: str) -> Iterator[Callable[[Status], None]]:
+def status_printer(wanted: bool, form: str) -> "Iterator[Callable[[Status], None]]":
     """Yields the printer of a status: as JSON in a line; as text on a terminal a table that
     changes, elsewhere a line."""
     if form == "json":
@@ -79,7 +80,7 @@ def status_printer(wanted: bool, form: str) -> Iterator[Callable[[Status], None]
     from rich.live import Live
     from rich.table import Table
 
-    def table(status: Status) -> Table:
+    def table(status: "Status") -> Table:
         grid = Table.grid(padding=(0, 2))
         for row in status.rows():
             grid.add_row(*row)

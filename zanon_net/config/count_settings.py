@@ -10,8 +10,10 @@ import os
 
 from zanon_net._record import dataclass
 from zanon_net.config import rules
-from zanon_net.config.schema import COUNT, rows_of
-from zanon_net.config.sections import View, describe
+from zanon_net.config.schema import rows_of
+from zanon_net.config.setting import View, describe
+
+COUNT = {row.name: row for row in rows_of("count")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from zanon_net.config.load import SECTIONS
 from zanon_net.config.schema import rows_of
+from zanon_net.config.sections import SECTIONS
 from zanon_net.errors import ConfigError
 from zanon_net.system.file_errors import explained
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from zanon_net._record import dataclass
 from zanon_net.config import rules
-from zanon_net.config.schema import FILTER, rows_of
-from zanon_net.config.sections import View, describe
-from zanon_net.config.setting import core_arguments, manifest_of
+from zanon_net.config.schema import rows_of
+from zanon_net.config.setting import View, core_arguments, describe, manifest_of
+
+FILTER = {row.name: row for row in rows_of("filter")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

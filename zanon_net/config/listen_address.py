@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from zanon_net.config.parse import reject
 
-_WRITTEN = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+|localhost)):([0-9]{1,5})")
+_WRITTEN = r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+|localhost)):([0-9]{1,5})"
 LOCALHOST = "127.0.0.1"
 PORT_MAX = 65535
 
@@ -42,7 +42,7 @@ class ListenAddress(NamedTuple):
 
 def read_listen_address(name: str, value: object) -> str:
     """Reads ADDR:PORT and shortens the address. Refuses host names other than localhost."""
-    match = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+    match = re.fullmatch(_WRITTEN, value) if isinstance(value, str) else None
     problem = "must be an address and a port, such as 127.0.0.1:9464 or [::1]:9464"
     if match is None:
         reject(name, problem)

@@ -3,19 +3,16 @@
 """Reads the configuration file of a run: TOML, with the sections and keys of the schema."""
 
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from zanon_net.config.parse import did_you_mean, is_harmless, read_text, refuse_key, reject, shown
-from zanon_net.config.schema import KEYS, RUN, rows_of
+from zanon_net.config.schema import rows_of
+from zanon_net.config.sections import KEYS, SECTIONS
 from zanon_net.config.setting import Setting
 from zanon_net.config.toml_places import place_of
 from zanon_net.errors import ConfigError, UnopenedError
-
-SECTIONS = tuple(dict.fromkeys(row.section for row in RUN.values()))
-"""Names of the file's sections and of `Config`'s fields, in their order."""
 
 
 def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -38,6 +35,8 @@ def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Returns the content of a TOML file. Raises ConfigError, without the texts of the file."""
+    import tomllib  # late: only a file of settings needs it
+
     text = ""
     try:
         text = read_text(path)

@@ -27,7 +27,7 @@ CHOICES = {
 """Settings that a view may change, in addition to z, and their values. By default a view has the
 run's."""
 KEYS = ("z", *(name.replace("_", "-") for name in CHOICES))
-_NAME = re.compile(r"[a-z0-9-]{1,32}")
+_NAME = r"[a-z0-9-]{1,32}"
 
 Settings = Mapping[str, Any]
 
@@ -76,7 +76,7 @@ def read_views(name: str, value: object) -> tuple[str, ...]:
 def _parts(setting: str, text: str) -> tuple[str, dict[str, str]]:
     """Returns the name of the view, and its values by the settings' names."""
     name, _colon, rest = text.partition(":")
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         reject(
             setting,
             f"{shown(name)} is not a name of a view: 1 to 32 of small letters, digits and -",

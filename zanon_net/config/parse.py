@@ -7,13 +7,11 @@ it. The message repeats a wrong value only if the value cannot be a key or a lar
 see `shown`.
 """
 
-import difflib
 import ipaddress
 import operator
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import NoReturn
 
@@ -41,16 +39,17 @@ ANYWHERE = ("0.0.0.0/0", "::/0")
 SHOWN_MAX = 20  # characters of a wrong value that a message may repeat
 
 _IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+# Patterns that are texts are compiled at their first use, because few settings need them.
 _ZERO = re.compile(r"0 ?(ns|us|ms|s|m|h|d)?")
 _DURATION = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m|h|d)")
-_KEY = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?![A-Za-z0-9+/=])")
+_KEY = r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?![A-Za-z0-9+/=])"
 _KEY_OR_MOST_OF_IT = re.compile(
     r"[A-Za-z0-9+/]{43}=|(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/]{42,43}"
 )
-_WORDS = re.compile(r"[a-z]+([ ,_-]+[a-z]+)*")
-_SIZE = re.compile(r"([0-9]{1,19}) ?([KMGT]?)i?B?", re.IGNORECASE)
+_WORDS = r"[a-z]+([ ,_-]+[a-z]+)*"
+_SIZE = r"(?i)([0-9]{1,19}) ?([KMGT]?)i?B?"
 _FILE_MODE = re.compile(r"0?6[04][04]")
-_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 
 
 def reject(name: str, problem: str) -> NoReturn:
@@ -63,7 +62,7 @@ def is_harmless(text: str) -> bool:
 
     A key has 44 characters; after SHOWN_MAX of them, more than 130 bits remain unknown.
     """
-    return len(text) <= SHOWN_MAX or _WORDS.fullmatch(text) is not None
+    return len(text) <= SHOWN_MAX or re.fullmatch(_WORDS, text) is not None
 
 
 def shown(value: object) -> str:
@@ -93,12 +92,14 @@ def refuse_key(name: str, value: object) -> None:
 
 def without_keys(text: str) -> str:
     """Returns `text` with a placeholder for each key in it."""
-    return _KEY.sub("(a key)", text)
+    return re.sub(_KEY, "(a key)", text)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Returns the end of a message about the unknown `word`; empty if no known word is close to
     it."""
+    import difflib  # late: only errors need it
+
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
@@ -126,10 +127,11 @@ def parse_duration(name: str, value: object) -> int:
         match = _DURATION.fullmatch(value.strip())
         if match is None:
             reject(name, f"{shown(value)} is not a duration; write it like 1h, 10m, 90s or 500ms")
-        ns = Decimal(match[1]) * UNITS_NS[match[2]]
-        if ns != int(ns):
+        number, _point, fraction = match[1].partition(".")
+        ns, rest = divmod(int(number + fraction) * UNITS_NS[match[2]], 10 ** len(fraction))
+        if rest != 0:
             reject(name, f"{shown(value)} is not a whole number of nanoseconds")
-        value = int(ns)
+        value = ns
     whole_ns = as_int(value)
     if whole_ns is None:
         reject(name, "not a duration; write it like '1h', or as a whole number of nanoseconds")
@@ -315,7 +317,7 @@ def _suffix(name: str, where: str, text: str) -> str:
     if not suffix.isascii() or len(suffix) > 253:
         suffix = ""
     suffix = suffix.lower()
-    if not all(map(_LABEL.fullmatch, suffix.split("."))):
+    if not all(re.fullmatch(_LABEL, label) for label in suffix.split(".")):
         reject(name, f"{where} is not a hostname suffix such as example.com (IDNs as xn--...)")
     return suffix
 
@@ -359,7 +361,7 @@ def whole(name: str, value: object, low: int, high: int) -> int:
 def parse_size(name: str, value: object) -> int:
     """Reads bytes from a whole number or a text such as "500M"; K, M, G and T are powers of
     1024."""
-    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    match = re.fullmatch(_SIZE, value.strip()) if isinstance(value, str) else None
     if match is not None:
         value = int(match[1]) * SIZE_UNITS[match[2].upper()]
     size = as_int(value)
@@ -417,7 +419,7 @@ def prefix_pair(name: str, value: object) -> tuple[int, int]:
     return lengths[0], lengths[1]
 
 
-_PSEUDONYMS = re.compile(r"networks|random|crypto-pan(?::([0-9]{1,3}),([0-9]{1,3}))?")
+_PSEUDONYMS = r"networks|random|crypto-pan(?::([0-9]{1,3}),([0-9]{1,3}))?"
 
 
 DNS_VOTES = ("own", "all", "no")
@@ -439,7 +441,7 @@ def pseudonyms(name: str, value: object) -> str:
     """Reads what pseudonyms keep: "networks", "random", "crypto-pan", or "crypto-pan:P4,P6"."""
     problem = "must be networks, random, crypto-pan or crypto-pan:P4,P6"
     text = str(value)
-    form = _PSEUDONYMS.fullmatch(text) if isinstance(value, str) else None
+    form = re.fullmatch(_PSEUDONYMS, text) if isinstance(value, str) else None
     if form is None:
         reject(name, problem)
     bits = tuple(int(part) for part in form.groups() if part is not None)

@@ -8,35 +8,19 @@ The dataclasses give the rows of the schema types for type checkers. A wrong val
 
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
 from zanon_net._record import dataclass
 from zanon_net.config import rules
 from zanon_net.config.parse import Network
-from zanon_net.config.schema import RUN, rows_of
-from zanon_net.config.setting import Setting, read_settings
+from zanon_net.config.schema import rows_of
+from zanon_net.config.setting import View, describe
 
-
-class View:
-    """Rows of the schema as a frozen dataclass, whose fields have the rows' names."""
-
-    __slots__ = ()
-
-    rows: ClassVar[tuple[Setting, ...]]
-
-    def __post_init__(self) -> None:
-        for name, value in read_settings(self.rows, self.settings()).items():
-            object.__setattr__(self, name, value)
-
-    def settings(self) -> dict[str, Any]:
-        """Returns every setting by its name."""
-        return {row.name: getattr(self, row.name) for row in self.rows}
-
-
-def describe(view: type[View]) -> None:
-    """Puts the meaning and range of each field into the docstring of `view`."""
-    fields = "\n".join(f"    {row.name}: {row.meaning} ({row.type.range})." for row in view.rows)
-    view.__doc__ = f"{view.__doc__}\n\n{fields}\n    "
+RUN = {row.name: row for row in rows_of("run")}
+"""The settings of `run` by their names, which are unique over all sections."""
+KEYS = {row.label: row for row in RUN.values()}
+"""The settings of `run` by their names in the configuration file."""
+SECTIONS = tuple(dict.fromkeys(row.section for row in RUN.values()))
+"""Names of the configuration file's sections and of `Config`'s fields, in their order."""
 
 
 @dataclass(frozen=True, slots=True)

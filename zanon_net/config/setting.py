@@ -3,7 +3,7 @@
 """A setting, which is one row of the table in `schema`, and functions over rows."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from zanon_net._record import dataclass
 from zanon_net.config.parse import refuse_key
@@ -133,3 +133,25 @@ def manifest_of(rows: Iterable[Setting], settings: Settings) -> dict[str, Any]:
 def core_arguments(rows: Iterable[Setting], settings: Settings) -> dict[str, Any]:
     """Returns the values that the core is opened with, by the binding's keywords."""
     return {row.core_argument: row.for_core(settings) for row in rows if row.core}
+
+
+class View:
+    """Rows of the schema as a frozen dataclass, whose fields carry the rows' names."""
+
+    __slots__ = ()
+
+    rows: ClassVar[tuple[Setting, ...]]
+
+    def __post_init__(self) -> None:
+        for name, value in read_settings(self.rows, self.settings()).items():
+            object.__setattr__(self, name, value)
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting by its name."""
+        return {row.name: getattr(self, row.name) for row in self.rows}
+
+
+def describe(view: type[View]) -> None:
+    """Puts the meaning and range of each field into the docstring of `view`."""
+    fields = "\n".join(f"    {row.name}: {row.meaning} ({row.type.range})." for row in view.rows)
+    view.__doc__ = f"{view.__doc__}\n\n{fields}\n    "

@@ -11,15 +11,17 @@ import dataclasses
 import os
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from zanon_net._record import dataclass
 from zanon_net.config import presets, probe_rules, rules
-from zanon_net.config.load import SECTIONS, load_sections
 from zanon_net.config.packet_views import PacketView, packet_views
 from zanon_net.config.parse import did_you_mean
-from zanon_net.config.schema import KEYS, RUN, rows_of
+from zanon_net.config.schema import rows_of
 from zanon_net.config.sections import (
+    KEYS,
+    RUN,
+    SECTIONS,
     AddressPolicy,
     CountSettings,
     Input,
@@ -27,11 +29,9 @@ from zanon_net.config.sections import (
     LiveSettings,
     Output,
     PacketSettings,
-    View,
     ZParams,
 )
-from zanon_net.config.setting import core_arguments, manifest_of
-from zanon_net.config.toml_places import place_of
+from zanon_net.config.setting import View, core_arguments, manifest_of
 from zanon_net.errors import ConfigError
 
 _VIEWS: dict[str, type[View]] = {
@@ -44,6 +44,13 @@ _VIEWS: dict[str, type[View]] = {
     "packets": PacketSettings,
     "count": CountSettings,
 }
+
+
+class _Signature:
+    """Signature of `Config`, made when somebody reads it."""
+
+    def __get__(self, _instance: object, _owner: type) -> Signature:
+        return _signature()
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -60,7 +67,7 @@ class Config:
     Raises ConfigError for a wrong value or an unknown name.
     """
 
-    __signature__: ClassVar[Signature]
+    __signature__ = _Signature()
 
     anonymity: ZParams
     addresses: AddressPolicy
@@ -91,8 +98,11 @@ class Config:
             if part is not None and not isinstance(part, kind):
                 raise TypeError(f"{section} must be {kind.__name__}, not {type(part).__name__}")
             written = changes.get(section, {})
-            chosen = kind(**written) if part is None else dataclasses.replace(part, **written)  # type: ignore[type-var]
-            object.__setattr__(self, section, chosen)
+            if part is None:
+                part = kind(**written)
+            elif written:
+                part = dataclasses.replace(part, **written)  # type: ignore[type-var]
+            object.__setattr__(self, section, part)
         rules.check_all(self.settings())
         probe_rules.check_probe(self.settings())
 
@@ -104,6 +114,9 @@ class Config:
         Paths in it are relative to its folder. Raises ConfigError, also for an unknown section or
         key.
         """
+        from zanon_net.config.load import load_sections  # late: most runs have no such file
+        from zanon_net.config.toml_places import place_of
+
         if path == "":
             raise ConfigError("the settings' file has no name; was it a variable that is not set?")
         path = Path(path)
@@ -122,6 +135,8 @@ class Config:
 
         Raises ConfigError.
         """
+        if not settings:
+            return self
         parts = {section: getattr(self, section) for section in SECTIONS}
         return type(self)(**parts, **settings)
 
@@ -197,6 +212,3 @@ def _signature() -> Signature:
         for name, row in RUN.items()
     ]
     return Signature([*parts, *settings])
-
-
-Config.__signature__ = _signature()

@@ -8,7 +8,7 @@ from typing import Any
 
 from zanon_net.config.load import read_toml, refuse_bare_duration
 from zanon_net.config.parse import did_you_mean, refuse_key, shown
-from zanon_net.config.schema import SETTINGS, rows_of
+from zanon_net.config.schema import COMMANDS, rows_of
 from zanon_net.config.setting import Setting, read_settings
 from zanon_net.config.toml_places import place_of
 from zanon_net.errors import ConfigError
@@ -34,7 +34,8 @@ def load_table(path: Path, command: str) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: {name} is a section; write [{name}] and its keys below{place_of(path, name)}"
         )
-    known = {row.label for row in SETTINGS if row.section == own_section}
+    rows = (row for name in COMMANDS for row in rows_of(name))
+    known = {row.label for row in rows if row.section == own_section}
     own = {row.label: row for row in rows_of(command)}
     found = {}
     for key, value in keys.items():

@@ -3,7 +3,6 @@
 """The places of sections and keys in a TOML file, for errors about them."""
 
 import re
-import tomllib
 from dataclasses import field
 from pathlib import Path
 
@@ -110,4 +109,6 @@ class _Reading:
 
 
 def _unquoted(key: str) -> str:
+    import tomllib  # late, as in `load`
+
     return str(tomllib.loads(f"key = {key}")["key"]) if key[0] in "\"'" else key

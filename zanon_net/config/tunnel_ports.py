@@ -5,8 +5,6 @@
 A setting contains a port as it is written, NAME:PORT; the core gets both.
 """
 
-import difflib
-
 from zanon_net.config.parse import reject, shown
 
 PORTS_MAX = 16
@@ -47,6 +45,8 @@ def _parts(name: str, text: str) -> tuple[str, int]:
     if not colon:
         reject(name, f"must be a tunnel and a port such as vxlan:4799, not {shown(text)}")
     if tunnel not in TUNNELS:
+        import difflib  # late: only errors need it
+
         near = difflib.get_close_matches(tunnel, TUNNELS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(TUNNELS)}"
         reject(name, f"{shown(tunnel)} is not a tunnel that is read; {hint}")

@@ -18,6 +18,11 @@ cdef int check(int rc, zn_error *err) except -1:
     raise ZanonError(message)
 
 
+def set_process(int option, unsigned long value):
+    """Sets an attribute of the process by prctl(2); returns false if that cannot be done."""
+    return bool(zn_process_set(option, value))
+
+
 cdef bint interrupted(int rc, const zn_error *err) except -1:
     """Returns true if a signal ended the wait for a stream. Runs the signal's handler, which may
     raise."""

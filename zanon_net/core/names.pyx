@@ -53,6 +53,7 @@ cdef dict describe_aliases():
 
 STAT_INFO = describe_stats()
 STAT_ALIASES = describe_aliases()
+cdef dict STAT_PLACES = {entry[0]: i for i, entry in enumerate(STAT_INFO)}
 STAGES = tuple(zn_profile_stage_name(<zn_profile_stage>stage).decode()
                for stage in range(<int>ZN_PROFILE_STAGE_COUNT))
 ROW_FAULTS = {

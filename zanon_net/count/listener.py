@@ -5,7 +5,6 @@
 import asyncio
 import hashlib
 import json
-import logging
 import os
 import ssl
 import time
@@ -36,11 +35,11 @@ from zanon_net.count.frames import (
     write_welcome,
 )
 from zanon_net.count.streams import LoopThread, read_frame, watch_peer
-from zanon_net.count.tls import TlsFiles, server_context
+from zanon_net.count.tls import server_context
 from zanon_net.count.transport import BATCH_BYTES, Received, Transport
-from zanon_net.count.url import Place
+from zanon_net.count.url import Place, TlsFiles
 from zanon_net.errors import FormatError, ZanonError
-from zanon_net.system.log_levels import NOTICE
+from zanon_net.system.log import log
 
 INTRODUCTION_S = 5.0  # time for a client to show its certificate and send its hello
 WAITING_BYTES_MAX = 4 * BATCH_BYTES  # messages that were read and not taken
@@ -52,8 +51,6 @@ OWNERS_MAX = 1 << 16  # sessions whose certificates are known
 REFUSED_MAX = 1 << 12  # sessions that are known to be refused for good
 PROBES_MAX = 16  # connected sessions of one certificate; each probe should have its own
 FINISHING_S, POLL_S = 5.0, 0.02
-
-_log = logging.getLogger("zanon_net")
 
 
 class _Connection:
@@ -151,7 +148,7 @@ class Listener(Transport):
         """See Transport."""
         del series
         self._thread.wait_for(self._server.start_serving())
-        _log.log(NOTICE, "counting on port %d", self.port)
+        log.notice("counting on port %d", self.port)
 
     @property
     def port(self) -> int:
@@ -292,7 +289,7 @@ class Listener(Transport):
         except (OSError, ssl.SSLError, EOFError, TimeoutError, asyncio.CancelledError):
             pass  # the client reconnects, or is gone, or this process ends
         except FormatError as error:
-            _log.warning("warning: a client was cut off: %s", error)
+            log.warning("warning: a client was cut off: %s", error)
             writer.write(framed(write_refusal(Refusal(str(error), is_final=True))))
         finally:
             if connection is not None and self._connections.get(connection.probe) is connection:
@@ -305,7 +302,7 @@ class Listener(Transport):
     def _accept(self, hello: Hello, writer: asyncio.StreamWriter) -> _Connection | None:
         connection = _Connection(hello, _owner(writer), writer, self._welcome.shards)
         if problem := self._problem(hello, connection.owner):
-            _log.warning("warning: probe %016x is refused: %s", hello.probe, problem.text)
+            log.warning("warning: probe %016x is refused: %s", hello.probe, problem.text)
             connection.end(problem)
             return None
         if hello.probe in self._connections:  # the system has not noticed its loss yet

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loop of a counter: takes messages, commits them, publishes answers, and keeps the state."""
 
-import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from zanon_net.count.release_folders import ReleaseFolder, RowFolder
 from zanon_net.count.settings import NS, CounterSettings
 from zanon_net.count.transport import Received, Transport
 from zanon_net.errors import FormatError
+from zanon_net.system.log import log
 from zanon_net.system.signals import Interruption
 
 if TYPE_CHECKING:  # its library is needed for it alone
@@ -28,8 +28,6 @@ SNAPSHOTS_A_WINDOW = 12
 SNAPSHOT_SHARE = 0.05  # share of the time that snapshots may take
 REPEATED_S = 60.0  # time between two warnings of one subject
 DEFAULT_CLOCKS = Clocks()
-
-_log = logging.getLogger("zanon_net")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +147,7 @@ class CounterService:
         if now - self._warned.get(subject, -REPEATED_S) >= REPEATED_S:
             self._warned = {old: at for old, at in self._warned.items() if now - at < REPEATED_S}
             self._warned[subject] = now
-            _log.warning("warning: %s", text)
+            log.warning("warning: %s", text)
 
     # ---- state -----------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 """Client of a counter over TCP, with TLS, or without TLS on one machine."""
 
 import asyncio
-import logging
 import os
 import socket
 import ssl
@@ -31,11 +30,10 @@ from zanon_net.count.streams import LoopThread, read_frame, watch_peer
 from zanon_net.count.tls import not_accepted
 from zanon_net.count.url import Place
 from zanon_net.errors import FormatError
+from zanon_net.system.log import log
 
 PATIENCE_S = (0.1, 5.0)  # first and longest time between two attempts to connect
 CONNECTING_S = 10.0
-
-_log = logging.getLogger("zanon_net")
 
 
 class StreamClient(CountClient):
@@ -182,7 +180,7 @@ class StreamClient(CountClient):
         """Warns once of each problem until a counter answers."""
         if problem not in self._said:
             self._said.add(problem)
-            _log.warning("warning: %s; names stay suppressed until it answers", problem)
+            log.warning("warning: %s; names stay suppressed until it answers", problem)
 
     def _reason_at_first(self, error: BaseException) -> str:
         """Returns the reason why a connection ended without a message. In TLS 1.3 the peer refuses

@@ -3,7 +3,6 @@
 """Connections that carry frames: an event loop in its own thread, and reading a frame."""
 
 import asyncio
-import logging
 import os
 import socket
 import time
@@ -15,13 +14,12 @@ from typing import Any
 
 from zanon_net.count.frames import length_of
 from zanon_net.errors import FormatError
+from zanon_net.system.log import log
 from zanon_net.system.signals import signals_blocked
 
 DEAD_AFTER_S = 15  # time without an answer of the peer's system while there are bytes to send
 CLOSING_S = 2.0
 REPEATED_S = 60.0  # time between two warnings of one subject
-
-_log = logging.getLogger("zanon_net")
 
 
 async def read_frame(reader: asyncio.StreamReader, most: int) -> bytes:
@@ -85,7 +83,7 @@ class LoopThread:
         now, subject = time.monotonic(), subject or text
         if now - self._warned.get(subject, -REPEATED_S) >= REPEATED_S:
             self._warned[subject] = now
-            _log.warning("warning: %s", text)
+            log.warning("warning: %s", text)
 
     def close(self) -> None:
         """Ends the tasks and the thread. A second call does nothing."""

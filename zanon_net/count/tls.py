@@ -2,23 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutual TLS: both sides show a certificate of the one configured authority."""
 
-import os
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from zanon_net.count.url import TlsFiles
 from zanon_net.errors import ConfigError, UnopenedError
-
-Path = str | os.PathLike[str]
-
-
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """Files in PEM: the own certificate, its key, and the authority of the peers' certificates."""
-
-    cert: Path
-    key: Path
-    ca: Path
 
 
 def server_context(files: TlsFiles, on_refused: Callable[[str], None]) -> ssl.SSLContext:

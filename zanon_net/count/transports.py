@@ -7,9 +7,8 @@ from pathlib import Path
 
 from zanon_net.config.count_settings import CountConfig
 from zanon_net.count.frames import Welcome
-from zanon_net.count.tls import TlsFiles
 from zanon_net.count.transport import Transport
-from zanon_net.count.url import Place
+from zanon_net.count.url import Place, TlsFiles
 from zanon_net.errors import ConfigError, MissingExtraError
 
 

@@ -3,7 +3,9 @@
 """URLs of a counter: file:DIR, tls://HOST:PORT, nats://... and kafka://..."""
 
 import ipaddress
+import os
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from zanon_net.errors import ConfigError
@@ -63,3 +65,12 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Files in PEM: the own certificate, its key, and the authority of the others'."""
+
+    cert: str | os.PathLike[str]
+    key: str | os.PathLike[str]
+    ca: str | os.PathLike[str]

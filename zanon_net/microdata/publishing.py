@@ -14,7 +14,7 @@ import numpy.typing as npt
 from zanon_net._core import CodedPublisher, Taxonomy, TupleGate, format_time, identities
 from zanon_net.config.parse import column_name, parse_duration, reject, shown, whole
 from zanon_net.config.publish_rules import WAYS
-from zanon_net.config.schema import PUBLISH
+from zanon_net.config.schema import rows_of
 from zanon_net.errors import ConfigError, FormatError
 from zanon_net.microdata.arrow import arrow, as_table, compute, empty_as_missing, encoded, texts
 from zanon_net.microdata.hierarchy import Hierarchy
@@ -25,6 +25,7 @@ from zanon_net.rows.publish_report import classes_of, delays_of
 STATE_MARK = b"zanon-net publisher 1\n"
 DIGEST_BYTES = 32
 KEY_BYTES = 16
+PUBLISH = {row.name: row for row in rows_of("publish")}
 UNIT_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 Numbers = npt.NDArray[np.uint64]

@@ -12,8 +12,6 @@ from zanon_net.config.presets import PACKET_FORMATS
 from zanon_net.errors import ConfigError
 from zanon_net.output.folder import FolderSink, default_folder
 from zanon_net.output.sink import Plan, Sink
-from zanon_net.output.stdout import StdoutSink
-from zanon_net.output.waiting_folder import WaitingFolderSink
 
 ON_STDOUT = ("jsonl", "observations", "csv", *PACKET_FORMATS)
 NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
@@ -26,7 +24,11 @@ def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: 
     """
     chosen = tuple(formats)
     if out != "-":
-        kind = WaitingFolderSink if plan.disk.waits and plan.disk.is_live else FolderSink
+        kind = FolderSink
+        if plan.disk.waits and plan.disk.is_live:
+            from zanon_net.output.waiting_folder import WaitingFolderSink
+
+            kind = WaitingFolderSink
         return kind(default_folder(datetime.now(UTC)) if out is None else Path(out), plan)
     for name, given in (
         ("keep", plan.disk.keep_ns),
@@ -43,4 +45,6 @@ def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: 
         raise ConfigError(f"--out - takes one format, one of {names}; or choose a folder")
     if chosen[0] in PACKET_FORMATS and sys.stdout is not None and sys.stdout.isatty():
         raise ConfigError("packets are no text for a terminal; write them to a file, or to a pipe")
+    from zanon_net.output.stdout import StdoutSink
+
     return StdoutSink(plan)

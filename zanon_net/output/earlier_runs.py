@@ -20,12 +20,9 @@ from typing import Any
 from zanon_net._record import dataclass
 from zanon_net.output.files import PARTIAL
 from zanon_net.output.part_files import PartFile, find, folder_of_ours
-from zanon_net.output.state_file import next_path
+from zanon_net.output.state_file import MANIFEST, RESERVED, next_path
 
 RUN_FOLDER = re.compile(r"zanon-\d{8}T\d{6}Z")
-MANIFEST = "manifest.json"
-RESERVED = f"{MANIFEST}.reserved{PARTIAL}"
-"""The file that a run keeps locked: it reserves disk space for the run's last manifest."""
 _STATE, _NEXT = f"{MANIFEST}{PARTIAL}", next_path(Path(MANIFEST)).name
 _MANIFEST_MAX = 1 << 26
 _NOT_OURS = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
@@ -41,15 +38,6 @@ class EarlierPart:
     folder: Path
     files: tuple[PartFile, ...]
     written_ns: int
-
-
-def lock(handle: int) -> None:
-    """Locks the file, so that other runs see that the run of this file is active.
-
-    Without support for locks, other runs take every run for an active run.
-    """
-    with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX)  # others lock it briefly when they check
 
 
 def earlier_parts(run_folder: Path) -> list[EarlierPart]:

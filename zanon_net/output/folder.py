@@ -16,25 +16,26 @@ from datetime import UTC, datetime
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from zanon_net.config.presets import PACKET_FORMATS
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
-from zanon_net.output.disk import DiskFacts
-from zanon_net.output.earlier_runs import MANIFEST, RESERVED, lock
+from zanon_net.output.disk import DiskFacts, DiskRules, Removed
 from zanon_net.output.files import PARTIAL, CaptureFile, LogFile, TextFile
 from zanon_net.output.new_file import create_private, refuse_existing
-from zanon_net.output.parquet import ParquetFile, Schema
 from zanon_net.output.part_files import part_names
-from zanon_net.output.retention import Retention
 from zanon_net.output.room import Room
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
-from zanon_net.output.state_file import StateFile
+from zanon_net.output.state_file import MANIFEST, RESERVED, StateFile, lock
 from zanon_net.output.transaction import Transaction
 from zanon_net.system.durability import sync_folders
 from zanon_net.system.file_errors import NO_ROOM, explained
 from zanon_net.system.streams import refuse_stdout
+
+if TYPE_CHECKING:
+    from zanon_net.output.parquet import ParquetFile, Schema
+    from zanon_net.output.retention import Retention
 
 MANIFEST_BYTES = 1 << 16  # kept free for the manifest, so that it can report a full disk
 # cut off the largest file on a full disk, for the headers of the other files
@@ -73,7 +74,7 @@ class FolderSink(Sink):
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.place = self.folder = folder
         self._plan = plan
-        self._schemas = {table: Schema(fields, plan.about) for table, fields in plan.fields.items()}
+        self._schemas = _schemas(plan)
         self._open: dict[str, LogFile] = {}
         self._reserved: FileIO | None = None
         self._stamp_ns: int | None = None  # start of the part; None: the time of its first packet
@@ -86,7 +87,7 @@ class FolderSink(Sink):
         self._number = 1  # of the open part
         self._now_ns = 0  # packet time at which the last part ended
         self._room = Room(plan.disk)
-        self._retention = Retention(folder, plan.disk)
+        self._retention = _retention(folder, plan.disk)
         self._written = dict.fromkeys(plan.outputs, 0)
         self._transaction = Transaction()
         self._state = StateFile(folder / MANIFEST, self._transaction, plan.mode)
@@ -153,6 +154,8 @@ class FolderSink(Sink):
     def _new_file(self, output: str, path: Path) -> LogFile:
         compress, room = self._plan.compress, self._room
         if output in self._schemas:
+            from zanon_net.output.parquet import ParquetFile
+
             schema = self._schemas[output]
             return ParquetFile(path, schema, compress, gathers=self._divided, room=room)
         is_capture = output in CAPTURES or output in self._plan.views
@@ -171,8 +174,7 @@ class FolderSink(Sink):
                 file.write(lines, count)
             for output, end in ends.items():
                 if end > start[output]:
-                    rows = self._open[output]
-                    assert isinstance(rows, ParquetFile)
+                    rows = cast("ParquetFile", self._open[output])
                     rows.write(tables[output], start[output], end)
                 start[output] = end
 
@@ -215,7 +217,8 @@ class FolderSink(Sink):
         mark_ns = self._stamp_ns - self._stamp_ns % split_ns + split_ns if split_ns else now_ns
         files = [file for file in self._files if file.get("part") == self._number]
         self._now_ns = min(now_ns, mark_ns)  # a single packet with a wrong time removes nothing
-        self._retention.add(files, self._now_ns)
+        if self._retention is not None:
+            self._retention.add(files, self._now_ns)
         self._number += 1
         self.parts += 1
 
@@ -241,6 +244,8 @@ class FolderSink(Sink):
 
     def _remove_due(self) -> bool:
         """Removes old parts; returns true if a part was removed."""
+        if self._retention is None:
+            return False
         whole = [int(facts["bytes"]) for facts in self._about_to_appear.values()]
         taken = sum(whole or [file.size for file in self._open.values()])
         before = self._retention.removed
@@ -421,7 +426,8 @@ class FolderSink(Sink):
     @property
     def disk(self) -> DiskFacts:
         """See Sink."""
-        removed, earlier = self._retention.removed
+        retention = self._retention
+        removed, earlier = (Removed(), Removed()) if retention is None else retention.removed
         return DiskFacts(removed=removed, earlier=earlier, times_full=self._room.times)
 
     @property
@@ -429,6 +435,24 @@ class FolderSink(Sink):
         """See Sink."""
         about = self._about_to_appear
         return {o: n + about.get(o, {"records": 0})["records"] for o, n in self._written.items()}
+
+
+def _retention(folder: Path, rules: DiskRules) -> "Retention | None":
+    """What removes old parts; None: they all stay."""
+    if not rules.removes:
+        return None
+    from zanon_net.output.retention import Retention  # late: most runs keep all parts
+
+    return Retention(folder, rules)
+
+
+def _schemas(plan: Plan) -> "dict[str, Schema]":
+    """The Arrow schema of each table."""
+    if not plan.fields:
+        return {}
+    from zanon_net.output.parquet import Schema  # late: only Parquet needs it
+
+    return {table: Schema(fields, plan.about) for table, fields in plan.fields.items()}
 
 
 def check_out(

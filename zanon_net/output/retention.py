@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removal of whole old parts, by --keep and --max-disk. The open part is never removed."""
 
-import logging
 import os
 import time
 from collections import Counter
@@ -15,9 +14,7 @@ from zanon_net.config.parse import format_duration, format_size
 from zanon_net.output.disk import DiskRules, Removed
 from zanon_net.output.earlier_runs import EarlierPart, earlier_parts, note_removed
 from zanon_net.output.part_files import PartFile, find, folder_of_ours, remove
-from zanon_net.system.log_levels import NOTICE
-
-_log = logging.getLogger("zanon_net")
+from zanon_net.system.log import log
 
 AT_ONCE = 4
 """Parts that a run on interfaces removes at one look, because nothing empties the ring
@@ -124,7 +121,7 @@ class Retention:
                 left -= not part.is_stuck
         if limit and open_bytes > limit and not self._has_warned_of_open:
             self._has_warned_of_open = True
-            _log.warning(
+            log.warning(
                 "warning: the open part alone takes more than --max-disk; make parts shorter"
             )
         return gone
@@ -172,14 +169,14 @@ class Retention:
             self._warn(_described(part, files), error)
         if removed:
             self._count(part, removed)
-            _log.log(NOTICE, "removed %s: %s", _described(part, removed), why)
+            log.notice("removed %s: %s", _described(part, removed), why)
         if not part.earlier:
             gone.update(file.path for file in removed)
 
     def _warn(self, what: str, error: OSError) -> None:
         if not self._has_warned:
             self._has_warned = True
-            _log.warning(
+            log.warning(
                 "warning: cannot remove %s: %s; it does not count until it can be removed",
                 what,
                 error.strerror,

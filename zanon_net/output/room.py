@@ -7,7 +7,6 @@ use `waiting_folder`.
 """
 
 import errno
-import logging
 import time
 from collections.abc import Callable
 from io import FileIO
@@ -16,14 +15,13 @@ from typing import TypeVar
 
 from zanon_net.errors import OutputError
 from zanon_net.output.disk import DiskRules
-from zanon_net.system.log_levels import NOTICE
+from zanon_net.system.log import log
 
 CHECK_S = 2.0  # between two attempts to write
 _SIGNAL_S = 0.1  # within which a signal ends the wait
 # conditions that may pass; no wait helps at a limit on file sizes
 _FREED = (errno.ENOSPC, errno.EDQUOT)
 
-_log = logging.getLogger("zanon_net")
 _Result = TypeVar("_Result")
 
 
@@ -51,7 +49,7 @@ class Room:
                 has_waited = True
             else:
                 if has_waited:
-                    _log.log(NOTICE, "there is space again: the run continues")
+                    log.notice("there is space again: the run continues")
                 return result
 
     def _wait(self, path: Path, error: OSError | OutputError, *, begins: bool) -> bool:
@@ -63,7 +61,7 @@ class Room:
         assert isinstance(cause, OSError)
         if begins:
             self.times += 1
-            _log.warning("warning: cannot write %s: %s; waiting for space", path, cause.strerror)
+            log.warning("warning: cannot write %s: %s; waiting for space", path, cause.strerror)
         due = time.monotonic() + CHECK_S
         while time.monotonic() < due and not self._rules.gives_up():
             time.sleep(_SIGNAL_S)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifest of an active run: whole at any time, even if the run is killed."""
 
-import logging
+import fcntl
 import os
 from contextlib import suppress
 from io import BufferedWriter
@@ -11,8 +11,20 @@ from pathlib import Path
 from zanon_net.output.files import PARTIAL
 from zanon_net.output.new_file import PRIVATE, create_private
 from zanon_net.output.transaction import Transaction
+from zanon_net.system.log import log
 
-_log = logging.getLogger("zanon_net")
+MANIFEST = "manifest.json"
+RESERVED = f"{MANIFEST}.reserved{PARTIAL}"
+"""The file that a run keeps locked: it reserves disk space for the run's last manifest."""
+
+
+def lock(handle: int) -> None:
+    """Locks the file, so that other runs see that the run of this file is active.
+
+    Without support for locks, other runs take every run for an active run.
+    """
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)  # others lock it briefly when they check
 
 
 def next_path(manifest: Path) -> Path:
@@ -44,7 +56,7 @@ class StateFile:
         except OSError as error:
             if not self._has_warned:
                 self._has_warned = True
-                _log.warning("warning: cannot write %s: %s", self.path, error.strerror)
+                log.warning("warning: cannot write %s: %s", self.path, error.strerror)
 
     def write_last(self, manifest: bytes) -> None:
         """Writes the whole manifest to the disk. Raises OSError."""

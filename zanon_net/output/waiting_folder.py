@@ -6,7 +6,6 @@ The open part is cut to whole records and appears. Later records are lost, and c
 is space for a new part.
 """
 
-import logging
 import os
 import time
 from collections import Counter
@@ -22,12 +21,10 @@ from zanon_net.output.files import PARTIAL
 from zanon_net.output.folder import FolderSink, reserve
 from zanon_net.output.sink import Parts, Plan, Tables
 from zanon_net.system.file_errors import explained, lacks_room
-from zanon_net.system.log_levels import NOTICE
+from zanon_net.system.log import log
 
 SPACE_BYTES = 16 << 20  # free space that a new part needs, or a share of the file system
 SPACE_SHARE = 20
-
-_log = logging.getLogger("zanon_net")
 
 
 class WaitingFolderSink(FolderSink):
@@ -79,7 +76,7 @@ class WaitingFolderSink(FolderSink):
         """Makes the whole records of the open part appear, and waits for space."""
         assert isinstance(error.__cause__, OSError)
         reason = error.__cause__.strerror
-        _log.warning(
+        log.warning(
             "warning: cannot write to %s: %s; records are lost until there is space",
             self.folder,
             reason,
@@ -110,7 +107,7 @@ class WaitingFolderSink(FolderSink):
         self._stamp_ns = time.time_ns()
         self._lost = self._unwritten()
         self._is_full = False
-        _log.log(NOTICE, "there is space again: a new part begins; %s", self.disk.note())
+        log.notice("there is space again: a new part begins; %s", self.disk.note())
         return True
 
     def _need_space(self) -> None:

@@ -6,7 +6,6 @@ the answers come.
 The engine makes the messages and reads the answers; this module moves them.
 """
 
-import logging
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +16,7 @@ from zanon_net.config.settings import Config
 from zanon_net.errors import FormatError, ZanonError
 from zanon_net.pipeline.probe_numbers import ProbeNumbers
 from zanon_net.pipeline.vote_sealing import VoteSealer, sealer_of
-from zanon_net.system.log_levels import NOTICE
+from zanon_net.system.log import log
 from zanon_net.system.signals import Interruption
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ SPEAK_BYTES = 32 << 20  # and below which they are again
 # unanswered messages, mostly marks of clients, from which on they are dropped
 ABANDON_BYTES = 256 << 20
 
-_log = logging.getLogger("zanon_net")
-
 
 class Interrupted(Protocol):
     """A reader that knows if a signal ended the reading."""
@@ -46,17 +43,16 @@ class Interrupted(Protocol):
 
 def begin_counting(
     engine: PacketEngine, config: Config, interruption: Interruption, *, is_live: bool
-) -> "Counting | None":
-    """Connects a probe with its counter; returns None for a run that counts alone.
+) -> "Counting":
+    """Connects a probe with the counter of `count_at`.
 
     Raises ConfigError, UnopenedError, ZanonError if no counter answers or the counter refuses the
     probe, or KeyboardInterrupt.
     """
     settings = config.count
-    if settings.count_at is None:
-        return None
+    assert settings.count_at is not None
     from zanon_net.count.client import connect
-    from zanon_net.count.tls import TlsFiles
+    from zanon_net.count.url import TlsFiles
 
     sealer = sealer_of(config)
     cert, key, ca = settings.count_tls_cert, settings.count_tls_key, settings.count_tls_ca
@@ -144,7 +140,7 @@ class Counting:
         self._hold_ns, self._longest_ns = hold_ns, max(hold_ns, self._longest_ns)
         self._engine.count_hold(hold_ns)
         self._numbers.patience_s = self._hold_s
-        _log.log(NOTICE, self._hold_text(hold_ns))
+        log.notice(self._hold_text(hold_ns))
 
     def _hold_text(self, hold_ns: int) -> str:
         if hold_ns == self._given_ns:
@@ -163,7 +159,7 @@ class Counting:
         try:
             self._engine.count_answer(answer)
         except FormatError as error:  # the votes of the message stay unanswered, and so suppressed
-            _log.warning("warning: an answer of the counter is left out: %s", error)
+            log.warning("warning: an answer of the counter is left out: %s", error)
 
     def _look(self, now: float) -> None:
         """Limits the unanswered messages while the counter is away for long."""
@@ -185,7 +181,7 @@ class Counting:
         the session is gone, as if the probe was killed, and a new session begins.
         """
         if not self._is_away:
-            _log.warning(
+            log.warning(
                 "warning: the counter has not answered for so long that the messages about clients"
                 " fill %d MiB; they are dropped, and no name is queried until the counter answers",
                 ABANDON_BYTES >> 20,
@@ -198,7 +194,7 @@ class Counting:
     def _note_counter(self) -> None:
         """Notes that the counter has answered."""
         if self._is_away:
-            _log.log(NOTICE, "the counter answers again; this probe has a new session from here on")
+            log.notice("the counter answers again; this probe has a new session from here on")
         self._is_away = False
 
     def tick(self, drain: Callable[[], None], reader: Interrupted) -> None:

@@ -6,19 +6,13 @@ The unpacked size is bounded, and so is the memory. If the packed data is damage
 before that place is used, and the warning names the place.
 """
 
-import bz2
 import fcntl
-import lzma
 import os
+import sys
 import threading
-import zlib
-from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, Protocol
-
-import lz4.block
-import lz4.frame
-import zstandard
 
 MAGIC_BYTES = 13  # the header of a .lzma file, which has no magic number
 RATIO_MAX = 200
@@ -44,16 +38,23 @@ _MAGICS = {
     b"BZh": "bzip2",
 }
 _SKIPPABLE = "zstd or lz4"  # until a frame follows that is not skippable
-_DAMAGE = (
-    OSError,
-    EOFError,
-    zlib.error,
-    lzma.LZMAError,
-    zstandard.ZstdError,
-    RuntimeError,  # of lz4 frames
-    lz4.block.LZ4BlockError,
-    ValueError,
-)
+_LIBRARIES = {
+    "gzip": ("zlib",),
+    "bzip2": ("bz2",),
+    "xz": ("lzma",),
+    "lzma": ("lzma",),
+    "lz4": ("lz4.block", "lz4.frame"),
+    "zstd": ("zstandard",),
+    _SKIPPABLE: ("lz4.block", "lz4.frame", "zstandard"),
+}
+"""The modules that unpack each compression: an unpacker imports only those of its own."""
+_ERRORS = {
+    "zlib": "error",
+    "lzma": "LZMAError",
+    "zstandard": "ZstdError",
+    "lz4.block": "LZ4BlockError",
+}
+"""The error of a module for damaged data, if it is none of Python's."""
 
 
 class Raw(Protocol):
@@ -138,6 +139,8 @@ class _GzipMember:
     returns unpacked bytes."""
 
     def __init__(self) -> None:
+        import zlib
+
         self._member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
         self._rest = b""
         self.eof = False
@@ -163,6 +166,8 @@ class _ZstdFrame:
     """Decoder of a zstd frame. The library's own reader takes a cut frame for a whole frame."""
 
     def __init__(self) -> None:
+        import zstandard
+
         self._frame = zstandard.ZstdDecompressor().decompressobj()
         self._rest = b""
         self.eof = False
@@ -217,6 +222,8 @@ class _Lz4Legacy:
             return b""
         if len(self._packed) < 4 + size:
             return b""
+        import lz4.block
+
         block = bytes(self._packed[4 : 4 + size])
         del self._packed[: 4 + size]
         unpacked: bytes = lz4.block.decompress(block, uncompressed_size=_LEGACY_BLOCK)
@@ -226,14 +233,37 @@ class _Lz4Legacy:
         return int.from_bytes(self._packed[:4], "little")
 
 
-_DECODERS: dict[str, Callable[[], Any]] = {
-    "gzip": _GzipMember,
-    "bzip2": bz2.BZ2Decompressor,
-    "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ),
-    "lzma": lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE),
-    "lz4": lz4.frame.LZ4FrameDecompressor,
-    "zstd": _ZstdFrame,
-}
+def _decoder_of(compression: str) -> Any:
+    """Returns a decoder for one stream or frame."""
+    match compression:
+        case "gzip":
+            return _GzipMember()
+        case "bzip2":
+            import bz2
+
+            return bz2.BZ2Decompressor()
+        case "xz" | "lzma":
+            import lzma
+
+            form = lzma.FORMAT_XZ if compression == "xz" else lzma.FORMAT_ALONE
+            return lzma.LZMADecompressor(form)
+        case "lz4":
+            import lz4.frame
+
+            return lz4.frame.LZ4FrameDecompressor()
+        case "zstd":
+            return _ZstdFrame()
+    raise ValueError("skippable frames alone")
+
+
+def _damage() -> tuple[type[BaseException], ...]:
+    """Returns the errors that mean damaged data, of the modules that are imported."""
+    own = (
+        getattr(sys.modules[module], name)
+        for module, name in _ERRORS.items()
+        if module in sys.modules
+    )
+    return (OSError, EOFError, RuntimeError, ValueError, *own)  # RuntimeError: of lz4's frames
 
 
 class _Members:
@@ -280,7 +310,7 @@ class _Members:
             raise ValueError("other bytes after a stream")
         self.compression = found
         legacy = self._ahead.startswith(_LZ4_LEGACY)
-        self._decoder = _Lz4Legacy() if legacy else _DECODERS[found]()
+        self._decoder = _Lz4Legacy() if legacy else _decoder_of(found)
         return True
 
     def _skip(self) -> None:
@@ -325,6 +355,8 @@ class Unpacker:
 
     def __init__(self, raw: Raw, start: bytes, max_bytes: int | None) -> None:
         self.compression = compression_of(start) or ""
+        for module in _LIBRARIES.get(self.compression, ()):  # here, as the thread may lack rights
+            import_module(module)
         self.problem: str | None = None
         self.exceeded: str | None = None
         self.unpacked_bytes = 0
@@ -368,7 +400,7 @@ class Unpacker:
             self.problem = f"the {self.compression} data ends early, {self._place()}"
         except MemoryError:
             self.problem = f"the {self.compression} data needs more memory than there is"
-        except _DAMAGE as error:
+        except _damage() as error:
             self.problem = f"the {self.compression} data is damaged {self._place()}"
             if "too much memory" in str(error):  # a window beyond zstd's usual bound, 128 MiB
                 self.problem = (

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnoses of captures, from an engine's counters alone: the problem and the remedy."""
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 
 from zanon_net._record import dataclass
+from zanon_net.system.log import log
 
 Counters = Mapping[str, int]
 MERGED = (
@@ -13,8 +13,6 @@ MERGED = (
     " counts are too low; switch the offload off where the frames are captured: ethtool -K IFACE"
     " gro off lro off"
 )
-
-_log = logging.getLogger("zanon_net")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +174,7 @@ class MergeWarning:
         """Warns if these are the first counters of a run with a merged frame."""
         if counters["frames_merged"] and not self._warned:
             self._warned = True
-            _log.warning("warning: %s", MERGED)
+            log.warning("warning: %s", MERGED)
 
 
 def diagnose(counters: Counters) -> list[Diagnosis]:

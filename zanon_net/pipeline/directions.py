@@ -6,7 +6,6 @@ Sources are read one after the other, so the packets of the second capture come 
 that are split between the two captures prove nothing.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import field
 
@@ -15,14 +14,16 @@ from zanon_net._record import dataclass
 from zanon_net.config.settings import Config
 from zanon_net.errors import ZanonError
 from zanon_net.pipeline.sources import OpenSource
+from zanon_net.system.log import log
 
 SAMPLE_FRAMES = 16384
 """Frames from the start of a capture that show whether it holds one direction."""
 SAMPLE_FLOWS = 16384
 
-_log = logging.getLogger("zanon_net")
 
 Counters = Mapping[str, int]
+COUNTERS = ("clock_late", "clock_rejected", "clock_rebased")
+"""The counters of an engine by which a capture is seen to come late."""
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class Directions:
     def see(self, source: OpenSource, last_ns: int | None, before: Counters, now: Counters) -> None:
         """Takes a source that was read.
 
-        last_ns: the latest packet time so far, in ns. before, now: the engine's counters before and
+        last_ns: the latest packet time so far, in ns. before, now: the engine's COUNTERS before and
         after the source was read.
         """
         if last_ns is None:
@@ -71,7 +72,7 @@ class Directions:
             if other.is_file and self._is_one_sided(other):
                 self.pairs.append((other.name, source.name))
                 if len(self.pairs) == 1:
-                    _log.warning("%s", self.note())
+                    log.warning("%s", self.note())
                 return
 
     def _is_one_sided(self, source: OpenSource) -> bool:

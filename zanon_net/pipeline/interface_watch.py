@@ -7,7 +7,6 @@ different interface, which has to be opened. An interface that is only down keep
 continues when it is up.
 """
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +17,7 @@ from zanon_net.errors import ZanonError
 from zanon_net.pipeline.facts import Away
 from zanon_net.pipeline.link_counters import LinkState, read_link_state
 from zanon_net.pipeline.live_interfaces import InterfaceFacts, LiveInterfaces
-from zanon_net.system.log_levels import NOTICE
+from zanon_net.system.log import log
 
 LOOK_S = 0.2  # between two looks; a shorter absence may not be noticed
 RETRY_S = 1.0  # between two attempts to open an interface that is up again
@@ -26,8 +25,6 @@ DOWN_S = 10.0  # an interface that is down for less flaps, and is not lost
 REPORT_S = 10.0  # between two reports of an interface that flaps
 UNKNOWN = LinkState(0, True, 0)
 """State if the system gives no state: only opening the interface shows whether it is up."""
-
-_log = logging.getLogger("zanon_net")
 
 
 class Presence:
@@ -163,7 +160,7 @@ class InterfaceWatch:
         if one.leave("is down", now):
             ends = f"the run ends if it is not up within {DOWN_S:g} s"
             waits = "the run waits for it"
-            _log.warning(
+            log.warning(
                 "warning: interface %s is down; %s",
                 one.name,
                 waits if self._on_lost == "wait" else ends,
@@ -177,7 +174,7 @@ class InterfaceWatch:
             self.lost.append(one.lose(reason))
             return
         if one.leave(reason, now):
-            _log.warning("warning: interface %s %s; the run waits for it", one.name, reason)
+            log.warning("warning: interface %s %s; the run waits for it", one.name, reason)
         if link is not None and link.is_up and now >= one.retry_at:
             self._reopen(i, one, link, now)
 
@@ -188,7 +185,7 @@ class InterfaceWatch:
         except ZanonError as error:
             if str(error) != one.problem:
                 one.problem = str(error)
-                _log.warning("warning: %s; the run tries again every second", error)
+                log.warning("warning: %s; the run tries again every second", error)
             return
         one.link = self._link(one.name) or link
         self._welcome(one, time.monotonic())
@@ -198,7 +195,7 @@ class InterfaceWatch:
             return
         seconds = one.seconds(now)
         if one.come_back(now):
-            _log.log(NOTICE, "interface %s is back after %.1f s", one.name, seconds)
+            log.notice("interface %s is back after %.1f s", one.name, seconds)
 
 
 def missed_by(before: LinkState | None, now: LinkState) -> int:

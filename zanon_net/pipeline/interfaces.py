@@ -4,7 +4,6 @@
 
 import errno
 import os
-import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,10 +30,25 @@ def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
 
     A source that is an alternative name of an interface is replaced by the interface's name.
     """
-    known = {name for _index, name in socket.if_nameindex()} | {ANY}
-    texts = [str(item) for item in sources]
-    found = [(text, text if text in known else interface_named(text)) for text in texts]
-    return [name for text, name in found if name is not None and not Path(text).exists()]
+    texts = [text for text in map(str, sources) if not _is_there(text)]
+    if not texts:
+        return []
+    known = {name for _index, name in _interfaces()} | {ANY}
+    found = [text if text in known else interface_named(text) for text in texts]
+    return [name for name in found if name is not None]
+
+
+def _is_there(path: str) -> bool:
+    with suppress(OSError):  # such as the error for a name that is too long
+        return Path(path).exists()
+    return False
+
+
+def _interfaces() -> list[tuple[int, str]]:
+    """Returns the index and the name of each interface."""
+    import socket  # late: a run on captures needs no socket
+
+    return socket.if_nameindex()
 
 
 def interface_named(other: str) -> str | None:
@@ -46,7 +60,7 @@ def interface_named(other: str) -> str | None:
 
 def no_such(name: str) -> str:
     """Returns the message about a name of neither a file nor an interface."""
-    known = [known for _index, known in socket.if_nameindex()]
+    known = [known for _index, known in _interfaces()]
     return f"No such file or directory, and no network interface{did_you_mean(name, known)}"
 
 
@@ -56,7 +70,7 @@ def refuse_output(name: str, sources: Sequence[str | os.PathLike[str]]) -> None:
     name: the interface's own name. sources: the sources of the run. Raises CaptureError if the
     interface does not exist, and ConfigError.
     """
-    known = {name: index for index, name in socket.if_nameindex()}
+    known = {name: index for index, name in _interfaces()}
     if name == ANY:
         raise ConfigError(f"--to: packets leave through one interface, not through {ANY}; name it")
     if name not in known:

@@ -11,7 +11,6 @@ Frames refused for their length are counted there, too.
 
 import errno
 import os
-import socket
 import struct
 import sys
 from collections.abc import Iterator, Mapping
@@ -109,6 +108,8 @@ def _links(interface: str | None, kind: int = _NAME) -> Iterator[bytes]:
     kind: the attribute that has the name. Raises OSError.
     """
     asked = b"" if interface is None else _attribute(kind, os.fsencode(interface) + b"\0")
+    import socket  # late: runs on captures do without its time
+
     flags = _REQUEST | (_DUMP if interface is None else 0)
     body = _LINK.pack(0, 0, 0, 0, 0) + asked
     with socket.socket(_AF_NETLINK, socket.SOCK_RAW, _ROUTE) as kernel:

@@ -3,7 +3,6 @@
 """Reads a run's packets from network interfaces, until a signal or the loss of an interface ends
 it."""
 
-import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -15,7 +14,7 @@ from zanon_net.pipeline.facts import Drops, Loss
 from zanon_net.pipeline.interface_watch import InterfaceWatch
 from zanon_net.pipeline.live_interfaces import InterfaceFacts, LiveInterfaces
 from zanon_net.pipeline.window_hooks import WindowHooks
-from zanon_net.system.log_levels import NOTICE
+from zanon_net.system.log import log
 
 BATCH_FRAMES = 16384
 WAIT_MS = 100  # longest wait of the core, and so of a signal, a status line or an idle flow
@@ -23,8 +22,6 @@ DRAIN_S = 0.3  # longer than a frame waits for its turn (ZN_LIVE_HOLD_MS)
 DRAIN_MAX_S = 10.0  # frames of rings that take longer to empty are counted as lost
 HOUSEKEEPING_S = 1.0
 WARNING_S = 10.0  # between two warnings of one kind, and no less than between status lines
-
-_log = logging.getLogger("zanon_net")
 
 
 class Wishes(Protocol):
@@ -51,7 +48,7 @@ class GrowthWarnings:
         if number <= self._before or (self._due is not None and now < self._due):
             return
         self._due, self._before = now + self._interval_s, number
-        _log.warning("warning: so far %s", text)
+        log.warning("warning: so far %s", text)
 
 
 class LiveWarnings:
@@ -74,6 +71,7 @@ class LiveWarnings:
 class LiveReader:
     """Feeds one engine from interfaces until a request, or the loss of an interface, ends it."""
 
+    is_live = True
     interrupted = False  # a signal is how a live run ends
 
     def __init__(
@@ -126,7 +124,7 @@ class LiveReader:
 
     def batches(self) -> Iterator[None]:
         """Yields after each batch, and at least ten times a second, with output to take."""
-        _log.log(NOTICE, "listening on %s", ", ".join(self._interfaces.names))
+        log.notice("listening on %s", ", ".join(self._interfaces.names))
         last = kept_house = time.monotonic()
         while not self._wishes.requested and not self._watch.lost:
             if self._batch():
@@ -139,7 +137,7 @@ class LiveReader:
                 self._engine.idle(int((now - last) * 1e9))
                 self._warnings.see(self.loss(), now)  # reads narrow counters before they wrap
             yield
-        _log.info("reading the frames that are left in the rings")
+        log.info("reading the frames that are left in the rings")
         yield from self._drain()
         self._watch.finish()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from zanon_net._core import LIMITS, Live
 from zanon_net._record import dataclass
-from zanon_net.config.schema import RUN
+from zanon_net.config.sections import RUN
 from zanon_net.config.settings import Config
 from zanon_net.config.types import RING_MIN
 from zanon_net.errors import CaptureError, ConfigError
@@ -144,13 +144,6 @@ class LiveInterfaces:
     def close(self) -> None:
         """Closes the interfaces. A second call does nothing."""
         self.live.close()
-
-
-def refuse_live_settings(config: Config) -> None:
-    """Raises ConfigError for a setting that has no effect on captures."""
-    for name in ("ring", "snaplen", "promiscuous", "fail_on_loss", "on_lost"):
-        if getattr(config.live, name) != RUN[name].default:
-            raise ConfigError(f"{name}: is for network interfaces; leave it out for captures")
 
 
 def open_interfaces(names: Sequence[str], others: int, config: Config) -> LiveInterfaces:

@@ -7,7 +7,6 @@ the run.
 """
 
 import errno
-import logging
 import os
 import socket
 import time
@@ -28,6 +27,7 @@ from zanon_net.config.listen_address import ListenAddress
 from zanon_net.errors import ConfigError, OutputError, ZanonError
 from zanon_net.pipeline.metrics import METRICS, Metric, rounded
 from zanon_net.system.file_errors import explained
+from zanon_net.system.log import log
 from zanon_net.system.signals import signals_blocked
 
 CLIENT_TIMEOUT_S = 5.0  # for a client to send its request and to read the answer
@@ -43,8 +43,6 @@ _ADVICE = {
     errno.EACCES: "choose a port above 1023",
     errno.EADDRNOTAVAIL: "choose an address of this machine",
 }
-
-_log = logging.getLogger("zanon_net")
 
 
 class MetricsCollector(Collector):
@@ -144,7 +142,7 @@ class MetricsServer(HTTPServer):
         self._thread = Thread(target=self._serve, name="metrics", daemon=True)
         with signals_blocked():  # threads for clients inherit this
             self._thread.start()
-        _log.info("serving metrics on port %d", self.server_port)
+        log.info("serving metrics on port %d", self.server_port)
 
     def _serve(self) -> None:
         while not self._is_closing:
@@ -216,7 +214,7 @@ class MetricsFile:
             if not self._written:
                 raise
             if not self._fails:
-                _log.warning("warning: %s; the run continues", error)
+                log.warning("warning: %s; the run continues", error)
             self._fails = True
 
     def _replace(self, content: bytes) -> None:

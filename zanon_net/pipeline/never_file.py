@@ -2,17 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file of `--never`, which a run reads again on SIGHUP."""
 
-import logging
 from typing import Any
 
 from zanon_net._core import PacketEngine
 from zanon_net.config.parse import NeverList, parse_never
 from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
-from zanon_net.system.log_levels import NOTICE
+from zanon_net.system.log import log
 from zanon_net.system.signals import Interruption
-
-_log = logging.getLogger("zanon_net")
 
 
 class NeverFile:
@@ -36,11 +33,11 @@ class NeverFile:
             if not suffixes:
                 raise ConfigError(f"never: {self._path} holds no suffix")
         except ConfigError as error:
-            _log.warning("warning: %s; the list from before stays in use", error)
+            log.warning("warning: %s; the list from before stays in use", error)
             return
         self._engine.set_never([suffix.encode("ascii") for suffix in suffixes])
         self._times, self._suffixes = self._times + 1, len(suffixes)
-        _log.log(NOTICE, "never: %s was read again: %d suffixes", self._path, self._suffixes)
+        log.notice("never: %s was read again: %d suffixes", self._path, self._suffixes)
 
     def facts(self) -> dict[str, Any]:
         """Returns the manifest's entry of a list that was read again; empty if the list did not

@@ -4,17 +4,20 @@
 
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from zanon_net._core import PacketEngine
 from zanon_net.config.sections import LiveSettings
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Parts
 from zanon_net.pipeline.facts import Drops
-from zanon_net.pipeline.metrics import METRICS, Snapshot, rounded
-from zanon_net.pipeline.metrics_clock import MetricsClock
-from zanon_net.pipeline.metrics_outputs import MetricsOutputs
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.service import ServiceManager
+
+if TYPE_CHECKING:
+    from zanon_net.pipeline.metrics import Snapshot
+    from zanon_net.pipeline.metrics_clock import MetricsClock
+    from zanon_net.pipeline.metrics_outputs import MetricsOutputs
 
 
 class Observers:
@@ -27,7 +30,9 @@ class Observers:
     def __init__(self, settings: LiveSettings, service: ServiceManager | None = None) -> None:
         self._service = service if service is not None and service.is_there else None
         self._clock: MetricsClock | None = None
-        self._metrics = MetricsOutputs(METRICS, settings.metrics, settings.metrics_file)
+        self._metrics: MetricsOutputs | None = None
+        if settings.metrics is not None or settings.metrics_file is not None:
+            self._metrics = _metrics_outputs(settings)
 
     def begin(
         self,
@@ -39,10 +44,13 @@ class Observers:
     ) -> None:
         """Starts the reports; the run is about to read, with everything open. Raises
         OutputError."""
-        if self._service is not None or self._metrics.is_there:
+        if self._service is not None or self._metrics is not None:
+            from zanon_net.pipeline.metrics_clock import MetricsClock
+
             self._clock = MetricsClock(engine, drops, hooks, self._publish, disk, presence)
             self._clock.tick(time.monotonic())
-        self._metrics.start()
+        if self._metrics is not None:
+            self._metrics.start()
         if self._service is not None:
             self._service.ready()
 
@@ -71,17 +79,28 @@ class Observers:
 
     def close(self) -> None:
         """Ends the server. A second call does nothing."""
-        self._metrics.close()
+        if self._metrics is not None:
+            self._metrics.close()
 
-    def _publish(self, snapshot: Snapshot) -> None:
-        self._metrics.publish(snapshot)
+    def _publish(self, snapshot: "Snapshot") -> None:
+        if self._metrics is not None:
+            self._metrics.publish(snapshot)
         if self._service is not None:
             self._service.status(_status(snapshot))
 
 
-def _status(snapshot: Snapshot) -> str:
+def _metrics_outputs(settings: LiveSettings) -> "MetricsOutputs":
+    from zanon_net.pipeline.metrics import METRICS  # late: most runs have no metrics
+    from zanon_net.pipeline.metrics_outputs import MetricsOutputs
+
+    return MetricsOutputs(METRICS, settings.metrics, settings.metrics_file)
+
+
+def _status(snapshot: "Snapshot") -> str:
     """Returns a status line. Every user of the system may read it, so its values have three digits,
     too."""
+    from zanon_net.pipeline.metrics import rounded
+
     packets, lost = snapshot.totals.counters["frames"], snapshot.drops.total
     away = "".join(f", interface {name} away" for name, up in snapshot.interfaces.items() if not up)
     return (

@@ -3,14 +3,12 @@
 """Runs captures or interfaces to one file of anonymized packets, or to an interface."""
 
 import errno
-import logging
 import os
-import pwd
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zanon_net._record import dataclass
 from zanon_net.config.presets import PACKET_FORMATS
@@ -29,21 +27,22 @@ from zanon_net.output.one_file import (
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.output.wire import InterfaceSink
 from zanon_net.pipeline.interfaces import interface_named, interfaces_of, refuse_output
-from zanon_net.pipeline.privileges import become, explain_missing
 from zanon_net.pipeline.reader import Progress, Started
 from zanon_net.pipeline.report import Report
-from zanon_net.pipeline.runner import run_into
+from zanon_net.pipeline.runner import SinkFor, run_into
 from zanon_net.pipeline.status import Status
 from zanon_net.system.file_errors import explained
+from zanon_net.system.log import log
 from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import STDIN, Source, check_sources
 
+if TYPE_CHECKING:
+    import pwd
+
 ON_STDOUT = "pcapng"
 TO_INTERFACE = "pcap"
 NAMED = "name it .pcap or .pcapng, also with .gz or .zst after that, or - for standard output"
-
-_log = logging.getLogger("zanon_net")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +156,15 @@ def _sink_opener(
     sources: Sequence[Source],
     config: Config,
     dry_run: bool,
-) -> Callable[[pwd.struct_passwd | None, ExitStack], Callable[[Plan], Sink]]:
+) -> SinkFor:
     """Returns the opener of the sink: an interface is opened while the process may, a file as
     `user`."""
 
-    def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
+    def sink_for(user: "pwd.struct_passwd | None", stack: ExitStack) -> Callable[[Plan], Sink]:
         sink = None if to is None else _open_interface(to, sources, stack)
         if user is not None:
+            from zanon_net.pipeline.privileges import become
+
             become(user, keeps_capture=config.live.keeps_capture)
         if dry_run:
             return NoSink
@@ -206,11 +207,13 @@ def _open_interface(to: str, sources: Sequence[Source], stack: ExitStack) -> Int
         sink = InterfaceSink(to, waits=not interfaces_of(sources))
     except CaptureError as error:
         if error.errno == errno.EPERM:
+            from zanon_net.pipeline.privileges import explain_missing
+
             raise explain_missing(error) from None
         raise
     stack.callback(sink.discard)
     if sink.warning is not None:
-        _log.warning("warning: %s", sink.warning)
+        log.warning("warning: %s", sink.warning)
     return sink
 
 

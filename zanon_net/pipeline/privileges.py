@@ -15,9 +15,9 @@ from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError, ZanonError
 from zanon_net.output.folder import default_folder
 from zanon_net.output.parquet import parquet
+from zanon_net.pipeline.hardening import forbid_core_dumps, gain_no_privileges
 from zanon_net.pipeline.window_hooks import controller
 from zanon_net.system.capabilities import keep_over_change_of_user, leave_capture
-from zanon_net.system.hardening import forbid_core_dumps, gain_no_privileges
 
 
 def find_user(name: str) -> pwd.struct_passwd:

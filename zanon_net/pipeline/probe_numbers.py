@@ -11,18 +11,16 @@ it as an ended probe without its last marks, and suppresses what they may have a
 that was abandoned because the counter did not answer for too long is treated in the same way.
 """
 
-import logging
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from zanon_net.count.frames import ENDED, answers_header, votes_header
 from zanon_net.errors import ZanonError
+from zanon_net.system.log import log
 
 if TYPE_CHECKING:
     from zanon_net.count.client_base import CountClient
-
-_log = logging.getLogger("zanon_net")
 
 
 class ProbeNumbers:
@@ -93,7 +91,7 @@ class ProbeNumbers:
             self._client = self._client.as_another(present)
 
     def _renew(self, number: int) -> None:
-        _log.warning(
+        log.warning(
             "warning: the packets' clock was set back; for the counter this probe has a new session"
             " from here on"
         )

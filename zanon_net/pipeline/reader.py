@@ -3,34 +3,36 @@
 """Reads packets of captures for an engine, batch by batch, until their end or a signal."""
 
 import errno
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from zanon_net._core import PacketEngine
+from zanon_net.config.sections import RUN
 from zanon_net.config.settings import Config
-from zanon_net.errors import CaptureError
-from zanon_net.pipeline.directions import Directions
+from zanon_net.errors import CaptureError, ConfigError
+from zanon_net.pipeline.directions import COUNTERS, Directions
 from zanon_net.pipeline.facts import Drops, SourceFacts
 from zanon_net.pipeline.interfaces import interfaces_of
-from zanon_net.pipeline.live import LiveReader
-from zanon_net.pipeline.live_interfaces import open_interfaces, refuse_live_settings
 from zanon_net.pipeline.sources import OpenSource, open_sources
 from zanon_net.pipeline.window_hooks import WindowHooks
+from zanon_net.system.log import log
 from zanon_net.system.signals import Interruption, StopReading
 from zanon_net.system.streams import Source
+
+if TYPE_CHECKING:
+    from zanon_net.pipeline.live import LiveReader
 
 BATCH_FRAMES = 65536
 SIZED_FRAMES = 16384  # with --split-size, because the size of files is checked after each batch
 UNPACKED_FRAMES = 2048  # of compressed sources, which are slow: the progress moves more often
+YIELD_FRAMES = 4096  # frames of small captures that are read between two looks at the output
 FRAMES_ALONE = 256  # frames that are read one by one until a frame is a packet
 Progress = Callable[[int, int, int], None]
 """Function called after each batch: bytes read, bytes in all (0: not known), packets."""
 Started = Callable[[int, int], None]
 """Function called with the first packet: flows and bytes that the flow table holds at most."""
-
-_log = logging.getLogger("zanon_net")
 
 
 def open_all(
@@ -51,6 +53,7 @@ def open_all(
 class Reader:
     """Feeds one engine from several sources, one after the other, batch by batch."""
 
+    is_live = False
     failure = None  # the error of a capture is raised
 
     def __init__(
@@ -69,6 +72,11 @@ class Reader:
         self._batch_frames = self._left = batch_frames
         self._sources = sources
         self._progress = progress
+        totals = [source.progress()[1] for source in sources]
+        self._total = sum(totals) if all(totals) else 0
+        self._read = self._read_frames = 0  # bytes and frames of finished sources
+        self._is_short = False  # the last call returned fewer frames than it was asked for
+        self._unseen = 0  # frames since the last yield of `batches`
         self._interruption = interruption
         self.first_ns: int | None = None
         self.started: Callable[[], None] | None = None  # called when the first packet was read
@@ -102,21 +110,30 @@ class Reader:
         """Yields after each batch when the engine has output to take, and about five times a second
         while a stream is silent."""
         for source in takewhile(lambda _source: not self.interrupted, self._sources):
-            _log.info("reading %s", source.name)
-            before = self._engine.stats
+            log.info("reading %s", source.name)
+            before = self._engine.counts(*COUNTERS)
             while not self.interrupted and self._batch(source):
                 if self.first_ns is None and self._engine.time_range_ns is not None:
                     self.first_ns = self._engine.time_range_ns[0]
                     if self.started is not None:
                         self.started()
-                yield
-                self._report_progress()
+                if self._has_output(source):
+                    self._unseen = 0
+                    yield
+                    self._report_progress(source)
             while self.interrupted and source.is_open and self._take_read(source):
                 yield
-                self._report_progress()
+                self._report_progress(source)
             source.check()
             source.close()
+            self._read += source.progress()[0]
+            self._read_frames += source.frames
             self._see_directions(source, before)
+
+    def _has_output(self, source: OpenSource) -> bool:
+        """Returns false while the output of small files can wait."""
+        waits = source.is_file and self._is_short and self._batch_frames == BATCH_FRAMES
+        return not waits or self._unseen >= YIELD_FRAMES or self._engine.waiting
 
     def _see_directions(self, source: OpenSource, before: dict[str, int]) -> None:
         """Looks for the other direction of a capture that was read."""
@@ -124,24 +141,25 @@ class Reader:
             return
         times = self._engine.time_range_ns
         last_ns = None if times is None else times[1]
-        self._directions.see(source, last_ns, before, self._engine.stats)
+        self._directions.see(source, last_ns, before, self._engine.counts(*COUNTERS))
 
-    def _report_progress(self) -> None:
+    def _report_progress(self, source: OpenSource) -> None:
         if self._progress is not None:
-            done, totals = zip(*(source.progress() for source in self._sources), strict=True)
-            total = sum(totals) if all(totals) else 0
-            self._progress(sum(done), total, sum(source.frames for source in self._sources))
+            read = self._read + source.progress()[0]
+            self._progress(read, self._total, self._read_frames + source.frames)
 
     def _batch(self, source: OpenSource) -> bool:
         """Reads one batch; returns true if there may be more."""
         # Reads the first packet alone: the engine's time range is then its time.
         alone = self.first_ns is None and source.frames < FRAMES_ALONE
         before, more = self._frames(), True
+        self._is_short = False
         try:
             with self._interruption.reading():
                 frames = 1 if alone else self._frames_of_call(source)
                 # A pause of a stream is a batch without frames, so that due work is done meanwhile.
-                more = self._engine.run(source.capture, frames, pauses=True) != 0
+                read = self._engine.run(source.capture, frames, pauses=True)
+                more, self._is_short = read != 0, 0 <= read < frames
         except StopReading:
             pass
         # any signal ends a wait, even a signal without a handler of zanon_net
@@ -169,12 +187,19 @@ class Reader:
         if self._hooks is not None:
             self._hooks.see(self._engine)
         source.frames += (frames := self._frames() - before)
+        self._unseen += frames
         self._left = (self._left - frames) % self._batch_frames or self._batch_frames
 
     def _frames(self) -> int:
         """Returns the frames read so far from all sources, including a call that a signal ended."""
-        stats = self._engine.stats
-        return stats["frames"] + stats["frames_filtered"]
+        return sum(self._engine.counts("frames", "frames_filtered").values())
+
+
+def _refuse_live_settings(config: Config) -> None:
+    """Raises ConfigError for a setting that has no effect on captures."""
+    for name in ("ring", "snaplen", "promiscuous", "fail_on_loss", "on_lost"):
+        if getattr(config.live, name) != RUN[name].default:
+            raise ConfigError(f"{name}: is for network interfaces; leave it out for captures")
 
 
 def reader_opener(
@@ -183,14 +208,17 @@ def reader_opener(
     progress: Progress | None,
     interruption: Interruption,
     stack: ExitStack,
-) -> Callable[[PacketEngine, WindowHooks], Reader | LiveReader]:
+) -> "Callable[[PacketEngine, WindowHooks], Reader | LiveReader]":
     """Opens the sources, which `stack` closes; returns a function that makes their reader."""
     names = interfaces_of(sources)
     if names:
+        from zanon_net.pipeline.live import LiveReader  # late: runs on captures do without both
+        from zanon_net.pipeline.live_interfaces import open_interfaces
+
         live = open_interfaces(names, len(sources) - len(names), config)
         stack.callback(live.close)
         return lambda engine, hooks: LiveReader(engine, live, progress, interruption, hooks)
-    refuse_live_settings(config)
+    _refuse_live_settings(config)
     opened = open_all(sources, config, interruption, stack)
     frames = SIZED_FRAMES if config.output.size_limit else BATCH_FRAMES
     found = Directions(config)

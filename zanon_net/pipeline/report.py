@@ -4,14 +4,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from zanon_net._record import dataclass
 from zanon_net._text import share, table, time_span
 from zanon_net.errors import ConfigError
-from zanon_net.output.read_logs import read_files, read_log
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.doubts import Doubts
@@ -93,6 +91,8 @@ class Report:
 
         Raises ConfigError if the run wrote neither Tstat's logs nor Parquet into a folder.
         """
+        from zanon_net.output.read_logs import read_files, read_log  # late: few programs read
+
         protocol = log.partition("_")[0]
         named = re.compile(rf"{protocol}\b.*\.parquet")
         parquet = [path for path in self.files if named.fullmatch(path.name)]
@@ -105,6 +105,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Returns the summary for notebooks."""
+        from html import escape
+
         rows = (
             f"<tr><th>{escape(title)}</th><td>{escape(text)}</td></tr>"
             for title, text in self._rows()

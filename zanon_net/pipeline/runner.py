@@ -2,35 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs captures to logs: opens, reads in batches, writes; an error leaves no output."""
 
-import logging
 import os
-import pwd
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from zanon_net._core import OUTPUTS, TABLES, PacketEngine
+from zanon_net._core import FULL_ROWS, OUTPUTS, TABLES, PacketEngine
 from zanon_net._version import __version__
 from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError, FormatError, OutputError, ZanonError
-from zanon_net.output.async_sink import AsyncSink
 from zanon_net.output.choice import open_sink
 from zanon_net.output.disk import DiskRules
 from zanon_net.output.folder import check_out
-from zanon_net.output.parquet import ROW_GROUP_ROWS
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.pipeline import packet_fates
-from zanon_net.pipeline.counting import Counting, begin_counting
 from zanon_net.pipeline.diagnostics import MergeWarning
 from zanon_net.pipeline.facts import Facts
 from zanon_net.pipeline.interfaces import interfaces_of
-from zanon_net.pipeline.live import LiveReader
 from zanon_net.pipeline.manifest import Ending, build_manifest, manifest_bytes
 from zanon_net.pipeline.never_file import NeverFile
 from zanon_net.pipeline.observers import Observers
-from zanon_net.pipeline.privileges import find_user, go_on_as, load_libraries
 from zanon_net.pipeline.reader import (
     Progress,
     Reader,
@@ -43,11 +36,16 @@ from zanon_net.pipeline.totals import Totals
 from zanon_net.pipeline.upkeep import Upkeep
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.file_errors import lacks_room
+from zanon_net.system.log import log
 from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import STDIN, Source
 
-_log = logging.getLogger("zanon_net")
+if TYPE_CHECKING:
+    import pwd
+
+    from zanon_net.pipeline.counting import Counting
+    from zanon_net.pipeline.live import LiveReader
 
 
 def run(
@@ -91,9 +89,13 @@ def run(
     if config.views and out == STDIN:
         raise ConfigError("view: a view needs a file of its own; name a folder with --out")
 
-    def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
+    def sink_for(user: "pwd.struct_passwd | None", stack: ExitStack) -> Callable[[Plan], Sink]:
         keeps = config.live.keeps_capture
-        place = out if user is None else go_on_as(user, out, stack, keeps_capture=keeps)
+        place = out
+        if user is not None:
+            from zanon_net.pipeline.privileges import go_on_as
+
+            place = go_on_as(user, out, stack, keeps_capture=keeps)
         return partial(open_sink, place, config.output.format)
 
     return run_into(
@@ -108,7 +110,7 @@ def run(
     )
 
 
-SinkFor = Callable[[pwd.struct_passwd | None, ExitStack], Callable[[Plan], Sink]]
+SinkFor = Callable[["pwd.struct_passwd | None", ExitStack], Callable[[Plan], Sink]]
 """Function that takes the user whom the run becomes, and the stack of the run; returns the opener
 of the sink."""
 
@@ -126,7 +128,11 @@ def run_into(
 ) -> Report:
     """Runs the sources into a sink. Takes, returns and raises what `run` does."""
     interruption = interruption or Interruption()
-    user = None if config.live.drop_to is None else find_user(config.live.drop_to)
+    user = None
+    if config.live.drop_to is not None:
+        from zanon_net.pipeline.privileges import find_user
+
+        user = find_user(config.live.drop_to)
     with ExitStack() as stack, ExitStack() as until_published:
         observers = Observers(config.live, service)
         stack.callback(observers.close)
@@ -134,10 +140,15 @@ def run_into(
         engine = PacketEngine(**config.engine_arguments())
         stack.callback(engine.close)
         is_live = bool(interfaces_of(sources))
-        counting = begin_counting(engine, config, interruption, is_live=is_live)
-        if counting is not None:
+        counting = None
+        if config.count.count_at is not None:
+            from zanon_net.pipeline.counting import begin_counting
+
+            counting = begin_counting(engine, config, interruption, is_live=is_live)
             stack.callback(counting.close)
         if user is not None:
+            from zanon_net.pipeline.privileges import load_libraries
+
             load_libraries(config)
         open_it = sink_for(user, stack)
         hooks = WindowHooks(config)
@@ -145,6 +156,8 @@ def run_into(
         plan = plan_of(engine, config, disk_rules(config, interruption, is_live=is_live))
         sink = open_it(plan)
         if config.limits.workers > 1 and sink.may_async_sink:
+            from zanon_net.output.async_sink import AsyncSink
+
             sink = AsyncSink(sink, plan, engine.call_aside)
         stack.callback(sink.discard)
         reader = begin(engine, hooks)
@@ -187,13 +200,13 @@ def plan_of(engine: PacketEngine, config: Config, disk: DiskRules | None = None)
 
 
 def run_reader(
-    reader: Reader | LiveReader,
+    reader: "Reader | LiveReader",
     engine: PacketEngine,
     sink: Sink,
     hooks: WindowHooks,
     observers: Observers,
     on_status: Callable[[Status], None] | None = None,
-    counting: Counting | None = None,
+    counting: "Counting | None" = None,
     never: NeverFile | None = None,
 ) -> Report:
     """Reads to the end, and writes. Raises the errors of `run`."""
@@ -222,7 +235,7 @@ def run_reader(
     clock = _status_clock(reader, engine, sink, config.live.status_s, on_status)
     observers.begin(engine, reader.drops, hooks, lambda: sink.disk, reader.presence)
     try:
-        upkeep = Upkeep(sink, config, state, is_live=isinstance(reader, LiveReader))
+        upkeep = Upkeep(sink, config, state, is_live=reader.is_live)
         drain = partial(_drain, engine, sink, observers)
         merges = MergeWarning()
         for _batch in reader.batches():
@@ -234,7 +247,7 @@ def run_reader(
                 never.tick()
             observers.tick()
             upkeep.tick()
-            merges.see(engine.stats)
+            merges.see(engine.counts("frames_merged"))
             if clock is not None:
                 clock.tick()
         _finish(reader, engine, sink, observers, counting)
@@ -252,13 +265,13 @@ def run_reader(
             kept_from = reader.first_ns if lacks_room(error) else None
             sink.abandon(lambda: manifest_bytes(manifest(text)), kept_from)
         raise
-    _log.info("finished")
+    log.info("finished")
     seconds = time.monotonic() - began
     return Report(final, sink.place, Totals.of(engine), seconds, sink.is_file)
 
 
 def _status_clock(
-    reader: Reader | LiveReader,
+    reader: "Reader | LiveReader",
     engine: PacketEngine,
     sink: Sink,
     interval_s: float | None,
@@ -271,15 +284,15 @@ def _status_clock(
 
 
 def _finish(
-    reader: Reader | LiveReader,
+    reader: "Reader | LiveReader",
     engine: PacketEngine,
     sink: Sink,
     observers: Observers,
-    counting: Counting | None,
+    counting: "Counting | None",
 ) -> None:
     """Ends all flows after the last read, and moves the remaining output to the sink."""
     observers.stopping()
-    if isinstance(reader, Reader):  # for an interface, no packet or an early end is no error
+    if not reader.is_live:  # for an interface, no packet or an early end is no error
         _refuse_unreadable(reader.facts())
     if counting is not None:
         counting.finish(partial(_drain, engine, sink, observers))
@@ -293,10 +306,10 @@ def _finish(
 def _drain(engine: PacketEngine, sink: Sink, observers: Observers) -> None:
     """Moves output from the engine to the sink until no record waits. Rows of a Parquet table that
     do not fill a row group stay."""
-    _move(engine, sink, observers, rows=ROW_GROUP_ROWS)
+    _move(engine, sink, observers, rows=FULL_ROWS)
     while engine.waiting:
         engine.flush()
-        _move(engine, sink, observers, rows=ROW_GROUP_ROWS)
+        _move(engine, sink, observers, rows=FULL_ROWS)
 
 
 def _move(engine: PacketEngine, sink: Sink, observers: Observers, **limits: int) -> None:
@@ -307,7 +320,7 @@ def _move(engine: PacketEngine, sink: Sink, observers: Observers, **limits: int)
 
 
 def _rotate(
-    reader: Reader | LiveReader, engine: PacketEngine, sink: Sink, observers: Observers
+    reader: "Reader | LiveReader", engine: PacketEngine, sink: Sink, observers: Observers
 ) -> None:
     """Ends a part if a signal requested it, or if a file is large."""
     times = engine.time_range_ns

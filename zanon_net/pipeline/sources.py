@@ -6,8 +6,8 @@ Several sources are read one after the other, in the order of their first packet
 """
 
 import errno
-import logging
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +18,7 @@ from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatErr
 from zanon_net.pipeline.decompress import MAGIC_BYTES, Unpacker, compression_of
 from zanon_net.pipeline.facts import SourceFacts
 from zanon_net.pipeline.interfaces import interfaces_of, no_such
+from zanon_net.system.log import log
 from zanon_net.system.streams import (
     STDIN,
     Source,
@@ -25,11 +26,10 @@ from zanon_net.system.streams import (
     open_path,
     read_stream,
     refuse_stdout,
+    writes_to_file,
 )
 
 HEADER_BYTES_MAX = 1 << 12  # more than is read before a file is refused as no capture
-
-_log = logging.getLogger("zanon_net")
 
 
 class OpenSource:
@@ -47,10 +47,9 @@ class OpenSource:
         self._capture: Capture | None = None
         self._unpacker: Unpacker | None = None
         self._facts: SourceFacts | None = None
-        self._total = 0
-        self.is_file = self._path is not None and self._path.is_file()
-        if self._path is not None and self.is_file:
-            self._total = self._path.stat().st_size
+        found = None if self._path is None else _stat_of(self._path)
+        self.is_file = found is not None and stat.S_ISREG(found.st_mode)
+        self._total = found.st_size if found is not None and self.is_file else 0
 
     @property
     def name(self) -> str:
@@ -78,13 +77,23 @@ class OpenSource:
     def open(self) -> None:
         """Opens the source and reads its header. Raises ConfigError, CaptureError or
         FormatError."""
+        self._capture = self._open_file() if self.is_file else None
+        if self._capture is not None:
+            return
+        stack = ExitStack()
         try:
-            with ExitStack() as stack:
-                self._capture = self._open(stack)
-                self._stack = stack.pop_all()
+            self._capture = self._open(stack)
         except BaseException:
-            self._capture = None
+            stack.close()
             raise
+        self._stack = stack
+
+    def _open_file(self) -> Capture | None:
+        """Opens a file that is not compressed; None: it is compressed, or no capture."""
+        try:
+            return Capture(str(self._path), filter=self._config.input.filter)
+        except (CaptureError, FormatError):
+            return None
 
     def _open(self, stack: ExitStack) -> Capture:
         expression = self._config.input.filter
@@ -96,10 +105,10 @@ class OpenSource:
         if str(self._path) == self._path.name and not os.path.lexists(self._path):
             text = f"{self._path} cannot be opened: {no_such(self._path.name)}"
             raise CaptureError(errno.ENOENT, text)
-        if self._path.is_dir() or not self._path.exists():
+        if not self.is_file and (self._path.is_dir() or not self._path.exists()):
             return stack.enter_context(Capture(str(self._path), filter=expression))
         try:
-            fd = open_path(self._path)
+            fd = open_path(self._path, is_file=self.is_file)
         except OSError as error:
             text = f"{self._path} cannot be opened: {error.strerror}"
             raise CaptureError(error.errno, text) from None
@@ -148,8 +157,7 @@ class OpenSource:
         """Finds the time of the first packet; closes a file that can be opened again."""
         self.first_ns = self.capture.peek_ns()
         if self.is_file and self._config.live.drop_to is None:
-            self._stack.close()
-            self._capture = None
+            self._close()
 
     def again(self) -> "OpenSource":
         """Returns a second handle of a file, which is not open yet."""
@@ -161,8 +169,13 @@ class OpenSource:
         """Closes the source; its facts stay."""
         if self._capture is not None:
             self._facts = self.facts()
-            self._stack.close()
-            self._capture = None
+            self._close()
+
+    def _close(self) -> None:
+        assert self._capture is not None
+        self._capture.close()
+        self._stack.close()
+        self._capture = None
 
     def progress(self) -> tuple[int, int]:
         """Returns (bytes of the file read, bytes in all); 0 if unknown."""
@@ -190,6 +203,13 @@ class OpenSource:
             frames=self.frames,
             warning="; ".join(problem for problem in problems if problem) or None,
         )
+
+
+def _stat_of(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except (OSError, ValueError):
+        return None
 
 
 def _refuse_exceeded(name: str, unpacker: Unpacker) -> None:
@@ -255,24 +275,30 @@ def _open_one(source: Source, config: Config, stack: ExitStack) -> OpenSource:
 def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSource]:
     """Returns the captures in a folder, closed again."""
     try:
-        entries = sorted(folder.iterdir())
-        files = [path for path in entries if path.is_file()]
-        # links, such as links to a missing disk
-        nowhere = [path for path in entries if not path.exists()]
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        files = [folder / entry.name for entry in entries if entry.is_file()]
+        nowhere = [  # links, such as links to a missing disk
+            folder / entry.name
+            for entry in entries
+            if entry.is_symlink() and not Path(entry).exists()
+        ]
     except OSError as error:
         raise CaptureError(error.errno, f"{folder} cannot be read: {error.strerror}") from None
     for path in nowhere:
-        _log.warning("%s leads to no file: left out", path.name)
+        log.warning("%s leads to no file: left out", path.name)
     captures = []
+    may_be_stdout = writes_to_file()
     for path in files:
         item = OpenSource(path, config)
         stack.callback(item.close)
         try:
             item.look()
         except FormatError:
-            _log.info("%s is no capture: left out", path.name)
+            log.info("%s is no capture: left out", path.name)
             continue
-        refuse_stdout(path, path.name)
+        if may_be_stdout:
+            refuse_stdout(path, path.name)
         captures.append(item)
     if not captures:
         raise FormatError(f"{folder} is a folder without a capture in it")

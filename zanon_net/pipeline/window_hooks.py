@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from zanon_net._core import PacketEngine
 from zanon_net.config.sections import ZParams
 from zanon_net.config.settings import Config
-from zanon_net.output.popularity_file import PopularityFile
 
 if TYPE_CHECKING:
     from zanon_net.pipeline.adaptive_z import ZController
@@ -32,6 +31,8 @@ class WindowHooks:
         self._controller = controller(anonymity) if anonymity.dynamic else None
         self._file = None
         if path is not None:
+            from zanon_net.output.popularity_file import PopularityFile
+
             self._file = PopularityFile(
                 path, anonymity.z, anonymity.window_ns, mode=config.output.file_mode
             )

@@ -3,10 +3,13 @@
 """Service manager that started the process, such as systemd: sd_notify(3)."""
 
 import os
-import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
 
 
 class ServiceManager:
@@ -21,8 +24,7 @@ class ServiceManager:
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._socket: socket.socket | None = None
         if address.startswith(("/", "@")):
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            self._socket.setblocking(False)
+            self._socket = _datagrams()
         self._interval_s = _watchdog_interval_s(environment)
         self._due = 0.0
 
@@ -61,6 +63,14 @@ class ServiceManager:
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.sendto(state.encode(), self._address)
+
+
+def _datagrams() -> "socket.socket":
+    import socket  # late: most processes have no such manager
+
+    opened = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    opened.setblocking(False)
+    return opened
 
 
 def _watchdog_interval_s(environment: Mapping[str, str]) -> float | None:

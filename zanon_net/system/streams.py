@@ -43,12 +43,15 @@ def read_stream(fd: int, most: int) -> bytes:
     return os.read(fd, most)
 
 
-def open_path(path: Path) -> int:
+def open_path(path: Path, *, is_file: bool = False) -> int:
     """Opens for reading as os.open. Waits for a named pipe's writer as read_stream waits for
-    bytes."""
+    bytes.
+
+    is_file: true if the path is known to be a regular file.
+    """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY
     # on other systems poll takes the missing writer for the end
-    if sys.platform != "linux" or not path.is_fifo():
+    if is_file or sys.platform != "linux" or not path.is_fifo():
         return os.open(path, flags)
     fd = os.open(path, flags | os.O_NONBLOCK)
     try:
@@ -66,6 +69,14 @@ class ClosedStdout(io.StringIO):
     def write(self, _text: str, /) -> int:
         """Raises ZanonError."""
         raise ZanonError("standard output is closed")
+
+
+def writes_to_file() -> bool:
+    """Returns true if standard output is a regular file."""
+    try:
+        return stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    except (AttributeError, OSError, ValueError):  # closed, or no file
+        return False
 
 
 def refuse_stdout(file: int | str | os.PathLike[str], name: str) -> None:

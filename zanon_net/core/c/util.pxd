@@ -60,6 +60,10 @@ cdef extern from "util/hash.h" nogil:
     zn_id zn_hash128(const zn_hash_key *key, uint8_t domain, const void *data, size_t n)
 
 
+cdef extern from "util/process.h" nogil:
+    bint zn_process_set(int option, unsigned long value)
+
+
 cdef extern from "util/stats.h" nogil:
     ctypedef enum zn_stat:
         ZN_STAT_FRAGMENTS
