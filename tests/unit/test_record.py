@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dataclasses made without compiling code behave as those of the standard library."""
+"""Dataclasses of `_record` behave as the dataclasses of the standard library."""
 
 import copy
 import dataclasses

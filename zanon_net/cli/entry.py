@@ -31,7 +31,7 @@ DEBUG_VARIABLE = "ZANON_DEBUG"
 def cli(ctx: click.Context) -> None:
     """Turn network traffic into flow logs in which every name is shared by at least z users."""
     help_alone(ctx)
-    from zanon_net.pipeline.hardening import harden  # late: --help does without its time
+    from zanon_net.pipeline.hardening import harden  # late: --help needs no core
 
     harden()
     ctx.with_resource(log.printing(say))

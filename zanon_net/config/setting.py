@@ -136,7 +136,7 @@ def core_arguments(rows: Iterable[Setting], settings: Settings) -> dict[str, Any
 
 
 class View:
-    """Rows of the schema as a frozen dataclass, whose fields carry the rows' names."""
+    """Rows of the schema as a frozen dataclass, whose fields have the rows' names."""
 
     __slots__ = ()
 
@@ -147,7 +147,7 @@ class View:
             object.__setattr__(self, name, value)
 
     def settings(self) -> dict[str, Any]:
-        """Every setting by its name."""
+        """Returns every setting by its name."""
         return {row.name: getattr(self, row.name) for row in self.rows}
 
 

@@ -47,7 +47,7 @@ _VIEWS: dict[str, type[View]] = {
 
 
 class _Signature:
-    """Signature of `Config`, made when somebody reads it."""
+    """Signature of `Config`, built when it is read."""
 
     def __get__(self, _instance: object, _owner: type) -> Signature:
         return _signature()

@@ -69,7 +69,7 @@ def _is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Files in PEM: the own certificate, its key, and the authority of the others'."""
+    """Files in PEM: the certificate, its key, and the authority of the peers."""
 
     cert: str | os.PathLike[str]
     key: str | os.PathLike[str]

@@ -438,7 +438,7 @@ class FolderSink(Sink):
 
 
 def _retention(folder: Path, rules: DiskRules) -> "Retention | None":
-    """What removes old parts; None: they all stay."""
+    """Returns the object that removes old parts; None if all parts stay."""
     if not rules.removes:
         return None
     from zanon_net.output.retention import Retention  # late: most runs keep all parts
@@ -447,7 +447,7 @@ def _retention(folder: Path, rules: DiskRules) -> "Retention | None":
 
 
 def _schemas(plan: Plan) -> "dict[str, Schema]":
-    """The Arrow schema of each table."""
+    """Returns the Arrow schema of each table."""
     if not plan.fields:
         return {}
     from zanon_net.output.parquet import Schema  # late: only Parquet needs it

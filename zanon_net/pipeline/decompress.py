@@ -47,14 +47,14 @@ _LIBRARIES = {
     "zstd": ("zstandard",),
     _SKIPPABLE: ("lz4.block", "lz4.frame", "zstandard"),
 }
-"""The modules that unpack each compression: an unpacker imports only those of its own."""
+"""Modules that unpack each compression. An unpacker imports the modules of its compression."""
 _ERRORS = {
     "zlib": "error",
     "lzma": "LZMAError",
     "zstandard": "ZstdError",
     "lz4.block": "LZ4BlockError",
 }
-"""The error of a module for damaged data, if it is none of Python's."""
+"""Error of a module for damaged data, if the module has an error of its own."""
 
 
 class Raw(Protocol):
@@ -355,7 +355,7 @@ class Unpacker:
 
     def __init__(self, raw: Raw, start: bytes, max_bytes: int | None) -> None:
         self.compression = compression_of(start) or ""
-        for module in _LIBRARIES.get(self.compression, ()):  # here, as the thread may lack rights
+        for module in _LIBRARIES.get(self.compression, ()):  # here: the thread may lack rights
             import_module(module)
         self.problem: str | None = None
         self.exceeded: str | None = None

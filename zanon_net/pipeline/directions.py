@@ -23,7 +23,7 @@ SAMPLE_FLOWS = 16384
 
 Counters = Mapping[str, int]
 COUNTERS = ("clock_late", "clock_rejected", "clock_rebased")
-"""The counters of an engine by which a capture is seen to come late."""
+"""Counters of an engine that show if a capture comes late."""
 
 
 @dataclass(slots=True)

@@ -108,7 +108,7 @@ def _links(interface: str | None, kind: int = _NAME) -> Iterator[bytes]:
     kind: the attribute that has the name. Raises OSError.
     """
     asked = b"" if interface is None else _attribute(kind, os.fsencode(interface) + b"\0")
-    import socket  # late: runs on captures do without its time
+    import socket  # late: a run on captures needs no socket
 
     flags = _REQUEST | (_DUMP if interface is None else 0)
     body = _LINK.pack(0, 0, 0, 0, 0) + asked

@@ -198,8 +198,9 @@ def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
 
 
 def _write(value: Any, line: str, parts: list[str]) -> None:
-    """Appends what `json.dumps` returns with an indent of two spaces. It takes a third of the time,
-    which counts for a folder of many captures.
+    """Appends the text of `json.dumps` with an indent of two spaces.
+
+    It takes a third of the time, which counts for a folder of many captures.
 
     line: a line break with the indent of the value.
     """

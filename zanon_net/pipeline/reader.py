@@ -212,7 +212,7 @@ def reader_opener(
     """Opens the sources, which `stack` closes; returns a function that makes their reader."""
     names = interfaces_of(sources)
     if names:
-        from zanon_net.pipeline.live import LiveReader  # late: runs on captures do without both
+        from zanon_net.pipeline.live import LiveReader  # late: only interfaces need it
         from zanon_net.pipeline.live_interfaces import open_interfaces
 
         live = open_interfaces(names, len(sources) - len(names), config)

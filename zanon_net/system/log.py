@@ -25,7 +25,7 @@ class Log:
         self.log(INFO, text, *values)
 
     def notice(self, text: str, *values: object) -> None:
-        """Logs a record that a person has to see once."""
+        """Logs a record of the level NOTICE."""
         self.log(NOTICE, text, *values)
 
     def warning(self, text: str, *values: object) -> None:
@@ -37,7 +37,7 @@ class Log:
         if self._printer is not None:
             if level >= self.level:
                 self._printer(text % values if values else text)
-        elif level >= WARNING or "logging" in sys.modules:  # nobody else has set a lower level
+        elif level >= WARNING or "logging" in sys.modules:  # a lower level needs `logging`
             import logging
 
             logging.getLogger("zanon_net").log(level, text, *values)
