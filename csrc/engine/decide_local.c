@@ -7,6 +7,7 @@
 #include "engine/records.h"
 #include "flow/flow_table.h"
 #include "release/flow_record.h"
+#include "release/gate_local.h"
 
 #define CLOSED 16 /* flows whose records are made together */
 

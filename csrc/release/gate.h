@@ -113,8 +113,6 @@ size_t zn_gate_memory(const zn_gate *g);
 /* Returns true if at least z users exposed the attribute in the window that ends now, or with
  * release_all. */
 bool zn_gate_is_shared(const zn_gate *g, zn_id attribute);
-/* Decides by the z-table every vote cast since the last call. */
-void zn_gate_decide(zn_gate *g);
 /* Returns the observations that the last decision released, in time order, and sets *count. They
  * are valid until the next decision. */
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
@@ -123,9 +121,6 @@ static inline zn_release_origin zn_gate_release_origin(const zn_gate *g, size_t 
 {
     return g->released.origin[i];
 }
-
-/* Adds the client of a closed flow to the clients of this epoch, before its record is made. */
-void zn_gate_flow_closed(zn_gate *g, const zn_flow *f);
 
 /* Sets the number of users that names and addresses need from since_ns of packet time. The owner of
  * the policy sets policy->z. Older votes that are decided later, because a flow had to close first,

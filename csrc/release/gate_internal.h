@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that gate.c (z-table of this process) and gate_remote.c (remote counter) share. */
+/* Functions of gate.c that gate_local.c (z-table) and gate_remote.c (remote counter) share. */
 #ifndef ZN_RELEASE_GATE_INTERNAL_H
 #define ZN_RELEASE_GATE_INTERNAL_H
 

@@ -78,7 +78,7 @@ static void mark_address(zn_gate *g, int64_t t_ns, const zn_addr *address)
     report_address(g, t_ns, address);
 }
 
-/* Reports the flow's client, in the cases in which add_client of gate.c adds it. */
+/* Reports the flow's client, in the cases in which add_client of gate_local.c adds it. */
 static void mark_client(zn_gate *g, int64_t t_ns, const zn_flow *f)
 {
     mark_address(g, t_ns, &f->tuple.addr[f->client]);
@@ -387,7 +387,7 @@ static void answer_vote(zn_gate *g, const zn_step *step, bool yes)
     zn_gate_finish(g, &v, yes, why, yes ? ZN_ALL_OUTPUTS : 0);
 }
 
-/* Withholds the server of a flow, as withhold_server of gate.c does, unless the server was no
+/* Withholds the server of a flow, as withhold_server of gate_local.c does, unless the server was no
  * client. */
 static void answer_server_before(zn_gate *g, uint32_t flow, bool yes)
 {
