@@ -107,13 +107,17 @@ demo: .venv/.built ## anonymize pcaps/demo.pcap into demo-out and show what came
 	@echo; .venv/bin/python pcaps/withheld.py pcaps/demo.truth.jsonl demo-out
 
 .PHONY: test
-test: system-test .venv/.built ## run all tests but those of programs under sanitizers (`make asan`)
+test: system-test .venv/.built ## run the tests, with representatives of large families (`make test-all` has every case)
 	.venv/bin/python $(PYTEST) -m 'not sanitized'
+
+.PHONY: test-all
+test-all: system-test .venv/.built ## `make test` with every case: all parameter sets of families, twice the examples of Hypothesis
+	ZANON_TESTS=all .venv/bin/python $(PYTEST) -m 'not sanitized'
 
 .PHONY: test-random
 test-random: system-test .venv/.built ## run the tests by Hypothesis with other examples than `make test` (SEED=N)
 	@echo "Random examples, seed $(SEED); SEED=$(SEED) repeats them"
-	.venv/bin/python $(PYTEST) -m 'hypothesis and not sanitized' \
+	ZANON_TESTS=all .venv/bin/python $(PYTEST) -m 'hypothesis and not sanitized' \
 		--hypothesis-profile=random --hypothesis-seed=$(SEED)
 
 # Debian's package starts a server of its own where systemd runs: its programs are taken out of it
@@ -279,6 +283,7 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 site: .venv/.built ## the documents as a web site, build/site/index.html; a link that leads nowhere is an error
 	@rm -rf build/site build/site-doctrees
 	.venv/bin/sphinx-build -W -n --keep-going -q -d build/site-doctrees -c docs/site . build/site
+	ZANON_SITE=build/site .venv/bin/python -m pytest -q tests/docs/test_site.py
 	@echo "build/site/index.html; links that leave the site: build/site/outside-links.txt"
 
 # PYTHONSAFEPATH keeps the source folder, and with it the other variant's extension, off sys.path.

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import engine
+from support.examples import EVERY_CASE, examples, representatives
 from support.paths import ROOT
 from support.shared import made_once
 from support.time_limits import (  # noqa: F401
@@ -21,16 +22,14 @@ from support.time_limits import (  # noqa: F401
 )
 
 # No deadlines, because machines are busy and sanitizers slow. The source of a test determines its
-# examples, so that every run tries the same examples. With CI=true, Hypothesis loads its profile
-# "ci", which also does both.
+# examples, so that every run tries the same examples.
 PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("patient", derandomize=True, **PATIENT)
+settings.register_profile("patient", derandomize=True, max_examples=examples(100), **PATIENT)
 # `make test-random` tries other examples, by a seed.
 settings.register_profile("random", derandomize=False, print_blob=True, **PATIENT)
 # Under sanitizers C is several times slower; `make test` has tried more of the same.
 settings.register_profile("sanitized", settings.get_profile("ci"), max_examples=30)
-if "CI" not in os.environ:
-    settings.load_profile("patient")
+settings.load_profile("patient")
 
 # Seconds for which Hypothesis makes a failing example smaller. Hypothesis has no setting for its
 # default, 300, which is long for a run with several failing tests.
@@ -41,8 +40,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Several workers begin with the files that take long, so that none is left at the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Selects representatives of families. Several workers begin with the files that take long, so
+    that none is left at the end."""
+    if not EVERY_CASE:
+        chosen = representatives(items)
+        ids = {item.nodeid for item in chosen}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in ids])
+        items[:] = chosen
     if "PYTEST_XDIST_WORKER" in os.environ:
         slow = {item.path for item in items if item.get_closest_marker("slow")}
         slow |= {item.path for item in items if "property" in item.path.parts}

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The site of the documents: it is built without a warning, holds all pages, and loads nothing."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,13 +15,20 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from sphinx.util.inventory import InventoryFile
+from support.examples import EVERY_CASE
 from support.paths import ROOT
 from support.shared import made_once
 
 import zanon_net
 from zanon_net import microdata, model
 
-pytestmark = [pytest.mark.source, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.source,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not EVERY_CASE and "ZANON_SITE" not in os.environ, reason="`make site` tests the site"
+    ),
+]
 
 OUTSIDE = ("http:", "https:", "mailto:", "//")
 OF_THE_THEME = {
@@ -42,7 +50,9 @@ def build(root: Path, out: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the site."""
+    """The folder of the site: of `make site`, or built for these tests."""
+    if "ZANON_SITE" in os.environ:
+        return ROOT / os.environ["ZANON_SITE"]
 
     def make(folder: Path) -> None:
         done = build(ROOT, folder / "site")

@@ -46,6 +46,7 @@ def votes_of(probes: Probes, *kinds: str) -> Iterable[tuple[str, int, tuple[int,
                 yield KINDS[kind], t_ns, (ids[0], ids[1], ids[2])
 
 
+@pytest.mark.family(6)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "more",

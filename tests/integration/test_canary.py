@@ -90,6 +90,7 @@ def fixed_key(key_file: str) -> list[str]:
     return ["--key-file", key_file]
 
 
+@pytest.mark.family(9)
 @pytest.mark.parametrize("z", [5, 20])
 @pytest.mark.parametrize(
     "more",

@@ -100,6 +100,7 @@ def servers(flows: list[dict[str, Any]]) -> Counter[str]:
     return Counter(flow["server"] for flow in flows if flow["server"] is not None)
 
 
+@pytest.mark.family(4)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("leases", [True, False])
 def test_no_more_is_shown_than_by_one_run(chosen: dict[str, Any], seed: int, leases: bool) -> None:

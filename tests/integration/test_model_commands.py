@@ -128,6 +128,7 @@ def test_what_does_not_hold_is_said(popularity_file: str, capsys: Captured) -> N
     assert "but the number of users is not constant" in capsys.readouterr().out
 
 
+@pytest.mark.family(3)
 @pytest.mark.parametrize("suffix", ["png", "svg", "html"])
 @pytest.mark.parametrize("command", ["model", "tune"])
 def test_plots(command: str, suffix: str, popularity_file: str) -> None:

@@ -59,6 +59,7 @@ def heard(one: Sample) -> bytes:
     return one.data + unsealed(one.data[42:])
 
 
+@pytest.mark.family(15)
 @pytest.mark.parametrize("name", ["out.pcap", "out.pcapng"])
 @pytest.mark.parametrize(
     "more",

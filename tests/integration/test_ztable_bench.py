@@ -62,6 +62,7 @@ def tables_of(text: str) -> dict[str, list[list[str]]]:
 @pytest.mark.skipif(
     not shutil.which("c++") or not shutil.which("cc"), reason="no C and C++ compiler"
 )
+@pytest.mark.family(0)  # `make test-all`: each table is measured once, which takes 20 s
 def test_every_table_has_every_row() -> None:
     done = run("--size", "0.00005", "--repeat", "1")
     assert done.returncode == 0, done.stderr
