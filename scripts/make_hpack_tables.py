@@ -109,7 +109,7 @@ def huffman() -> Iterable[str]:
     yield f"#define HPACK_CODE_BITS_MAX {max(bits)}u"
     yield "#define HPACK_EOS 256u"
     yield ""
-    yield "/* How many codes have 0, 1, 2 ... bits. */"
+    yield "/* Number of codes with 0, 1, 2 ... bits. */"
     yield f"static const uint16_t hpack_codes[] = {{\n{fill(counts)}\n}};"
     yield ""
     yield "/* Symbols in the order of their codes. */"
