@@ -34,7 +34,7 @@ from zanon_net.count.transport import Received
 from zanon_net.count.url import read_place
 from zanon_net.pipeline import counting
 from zanon_net.pipeline.counting import Counting
-from zanon_net.pipeline.probe_numbers import ProbeNumbers
+from zanon_net.pipeline.probe_sessions import ProbeSessions
 from zanon_net.pipeline.vote_sealing import NothingAttached
 
 KNOWN = 4096  # probes, in a shard
@@ -399,7 +399,7 @@ def test_marks_for_a_counter_that_stays_away_are_bounded(
     numbers: list[Away] = []
     taker, client = Taker(engine), Away(engine.count_probe[0], numbers)
     config = Config(count_at="tcp://127.0.0.1:9", probe="p", key_file="x", z=5)
-    probe = ProbeNumbers(client, shards=1, patience_s=1.0)
+    probe = ProbeSessions(client, shards=1, patience_s=1.0)
     one = Counting(engine, probe, NothingAttached(), config, is_live=True)
     most = 0
     for epoch in range(120):

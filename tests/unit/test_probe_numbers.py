@@ -10,7 +10,7 @@ from zanon_net._core import VoteWriter, read_votes, write_answers
 from zanon_net.count.client_base import CountClient
 from zanon_net.count.frames import ENDED, Hello, Welcome
 from zanon_net.errors import ZanonError
-from zanon_net.pipeline.probe_numbers import ProbeNumbers
+from zanon_net.pipeline.probe_sessions import ProbeSessions
 
 SETTINGS, SHARDS = 5, 2
 OLD, NEW, NEWER = 1, 2, 3
@@ -71,7 +71,7 @@ class Numbers:
 
     def __post_init__(self) -> None:
         first = Client(OLD, self.clients)
-        self.probe = ProbeNumbers(first, shards=SHARDS, patience_s=self.patience_s)
+        self.probe = ProbeSessions(first, shards=SHARDS, patience_s=self.patience_s)
 
     def say(self, number: int, watermark: int, present: int) -> list[bytes]:
         """A message for each shard."""

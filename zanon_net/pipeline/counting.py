@@ -14,7 +14,7 @@ from zanon_net._core import PacketEngine
 from zanon_net.config.parse import format_duration
 from zanon_net.config.settings import Config
 from zanon_net.errors import FormatError, ZanonError
-from zanon_net.pipeline.probe_numbers import ProbeNumbers
+from zanon_net.pipeline.probe_sessions import ProbeSessions
 from zanon_net.pipeline.vote_sealing import VoteSealer, sealer_of
 from zanon_net.system.log import log
 from zanon_net.system.signals import Interruption
@@ -65,7 +65,7 @@ def begin_counting(
     except BaseException:
         client.close()
         raise
-    numbers = ProbeNumbers(client, shards=shards, patience_s=settings.hold_s)
+    numbers = ProbeSessions(client, shards=shards, patience_s=settings.hold_s)
     return Counting(engine, numbers, sealer, config, is_live=is_live)
 
 
@@ -86,7 +86,7 @@ class Counting:
     def __init__(
         self,
         engine: PacketEngine,
-        numbers: ProbeNumbers,
+        numbers: ProbeSessions,
         sealer: VoteSealer,
         config: Config,
         *,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from zanon_net.count.client_base import CountClient
 
 
-class ProbeNumbers:
+class ProbeSessions:
     """Sends each message under its session, and gives the answers to the present session.
 
     client: the client of the first session. patience_s: longest time for the end of a session, in
