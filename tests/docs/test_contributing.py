@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The diffs of CONTRIBUTING.md that add a column and a format work, in a copy of the tree."""
+"""All diffs of CONTRIBUTING.md together, in one copy of the tree: each addition works."""
 
 import csv
 import json
@@ -12,30 +12,34 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 from support.c_build import run as output_of
+from support.diffs import apply, documented
+from support.packets import CLIENT, RST, SECOND, START, Tcp, user
+from support.parts import capture_of
 from support.paths import ROOT
 from support.shared import made_once
 
 pytestmark = [pytest.mark.source, pytest.mark.slow]
 
-CFLAGS = ["-std=c11", "-O0", "-fPIC", "-D_GNU_SOURCE", "-w", "-Icsrc", "-Icsrc/include"]
+PLACES = {
+    "Add a column": 3,
+    "Add a counter": 2,
+    "Add a format": 3,
+    "Add an analyzer": 4,
+    "Add an option": 3,
+    "Add a command": 2,
+}
+"""The number of places of each section; a header and its C file are one place."""
+CFLAGS = ["-std=c11", "-O0", "-fPIC", "-D_GNU_SOURCE", "-Icsrc", "-Icsrc/include"]
+STRICT = ["-Wall", "-Wextra", "-Werror", "-DZN_DEBUG", "-fsyntax-only"]
 NEW_COLUMN = 'X("pkts_both", NUMBER, U64, "", NULL, packets_both, EXACT, '
-KEEP = ("csrc", "zanon_net", "docs", "pcaps", "tests/support")
-
-
-def diffs() -> list[str]:
-    """The diffs of CONTRIBUTING.md that add a column and a format."""
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    chapters = [text.partition(f"## Add a {what}\n")[2] for what in ("column", "format")]
-    return [re.split(r"^```(?:diff)?\n", chapter, flags=re.M)[1] for chapter in chapters]
-
-
-def apply(diff: str, tree: Path) -> None:
-    """Places are found by their lines, whatever line numbers a diff has."""
-    output_of(["git", "apply", "--recount", "-"], stdin=diff, cwd=tree)
+FOLDERS = ("csrc", "zanon_net", "docs", "pcaps", "scripts", "tests/support")
+FILES = ("pyproject.toml", "tests/conftest.py", "tests/unit/test_config.py")
+COMMAND = ("-m", "zanon_net")
+DAY_NS = 86_400 * 10**9
 
 
 def includes(tree: Path, path: str, seen: dict[str, set[str]]) -> set[str]:
@@ -68,12 +72,12 @@ def compile_core(tree: Path) -> None:
         objects.append(str(target))
         if not old:
             target.parent.mkdir(parents=True, exist_ok=True)
-            commands.append(["gcc", *CFLAGS, "-c", f"csrc/{source}", "-o", str(target)])
+            commands.append(["gcc", *CFLAGS, "-w", "-c", f"csrc/{source}", "-o", str(target)])
     binding = tree / "obj" / "_core.c"
     cython = [sys.executable, "-m", "cython", "-3", "-X", "binding=True"]
     output_of([*cython, "zanon_net/_core.pyx", "-o", str(binding)], cwd=tree)
     python = f"-I{sysconfig.get_path('include')}"
-    commands.insert(0, ["gcc", *CFLAGS, python, "-c", str(binding), "-o", f"{binding}.o"])
+    commands.insert(0, ["gcc", *CFLAGS, "-w", python, "-c", str(binding), "-o", f"{binding}.o"])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda command: output_of(command, cwd=tree), commands))
     name = f"zanon_net/_core{sysconfig.get_config_var('EXT_SUFFIX')}"
@@ -82,14 +86,33 @@ def compile_core(tree: Path) -> None:
     output_of(link, cwd=tree)
 
 
+def python(tree: Path, *arguments: str) -> str:
+    """Returns the output of the Python that uses the copy."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def build(tree: Path) -> None:
-    """A copy of the tree with both diffs."""
-    for folder in KEEP:
+    """Makes a copy of the tree with all diffs, and runs the scripts that each section names."""
+    for folder in FOLDERS:
         skip = shutil.ignore_patterns("*.so", "__pycache__")
         shutil.copytree(ROOT / folder, tree / folder, ignore=skip)
-    for diff in diffs():
-        apply(diff, tree)
+    for file in FILES:
+        (tree / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / file, tree / file)
+    for section in PLACES:
+        apply(documented(section), tree)
+    python(tree, "scripts/make_settings.py")
     compile_core(tree)
+    python(tree, "tests/support/reference_docs.py")
 
 
 @pytest.fixture(scope="module")
@@ -97,25 +120,24 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(tmp_path_factory, "contributing", build)
 
 
-def python(tree: Path, *arguments: str) -> str:
-    """What the copy's Python prints."""
-    environment = os.environ | {"PYTHONPATH": str(tree)}
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=tree,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def test_the_page_states_the_places_of_each_addition() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    assert set(PLACES) == set(re.findall(r"^## (Add an? .*)$", page, re.M)) - {"Add a part"}
+    for section, count in PLACES.items():
+        changed = re.findall(r"^\+\+\+ b/(.*)$", documented(section), re.M)
+        assert len({PurePath(name).with_suffix("") for name in changed}) == count, section
+        anchor = section.lower().replace(" ", "-")
+        assert re.search(rf"\(#{anchor}\) \| {count} \|", page), section
 
 
-def test_each_takes_at_most_four_places() -> None:
-    column, text_format = (re.findall(r"^\+\+\+ b/(.*)$", diff, re.MULTILINE) for diff in diffs())
-    assert len(column) <= 3  # and the page of columns, which a command makes
-    assert len(text_format) <= 4
+def test_new_c_has_no_warning(tree: Path) -> None:
+    new = [
+        name
+        for section in PLACES
+        for name in re.findall(r"^--- /dev/null\n\+\+\+ b/(.*\.c)$", documented(section), re.M)
+    ]
+    assert len(new) == 3
+    output_of(["gcc", *CFLAGS, *STRICT, *new], cwd=tree)
 
 
 def test_the_column_is_in_every_format_and_blank_in_coarse_records(
@@ -123,7 +145,7 @@ def test_the_column_is_in_every_format_and_blank_in_coarse_records(
 ) -> None:
     out = tmp_path / "out"
     formats = [f"--format={name}" for name in ("tstat", "csv", "jsonl", "tsv", "parquet")]
-    run = ["-m", "zanon_net", "run", "pcaps/demo.pcap", "--out", str(out), "-q", "--z", "3"]
+    run = [*COMMAND, "run", "pcaps/demo.pcap", "--out", str(out), "-q", "--z", "3"]
     python(tree, *run, *formats)
     lines = [json.loads(line) for line in (out / "flows.jsonl").read_text("utf-8").splitlines()]
     tcp = [line for line in lines if line["proto"] == 6]
@@ -148,7 +170,6 @@ def test_the_column_is_in_every_format_and_blank_in_coarse_records(
 def test_the_column_is_in_the_schema_and_in_the_page(tree: Path) -> None:
     show = "from zanon_net.output.schema import columns; print(columns()['pkts_both'].disclosure)"
     assert python(tree, "-c", show) == "EXACT\n"
-    python(tree, "tests/support/column_docs.py")
     page = (tree / "docs" / "reference" / "columns.md").read_text("utf-8")
     assert "| `pkts_both` | uint64 | | packets of both sides | blank |" in page
 
@@ -163,3 +184,74 @@ def test_a_row_without_a_class_does_not_compile(tree: Path, tmp_path: Path, row:
     output_of(check, cwd=tmp_path)
     table.write_text(table.read_text("utf-8").replace(NEW_COLUMN, row), encoding="utf-8")
     output_of(check, code=1, cwd=tmp_path)
+
+
+NAME = b"hail.example.org"
+HAIL = b"\x02H" + bytes([len(NAME)]) + NAME
+NOTHING = b"\xf7" * 40  # what no analyzer begins with
+ANALYZER_CASES = {
+    "first": [HAIL],
+    "two segments": [HAIL[:2], HAIL[2:]],
+    "second": [NOTHING, HAIL],
+    "tenth": [NOTHING] * 9 + [HAIL],
+}
+RUN_EACH = """
+import json, sys, zanon_net
+for capture in sys.argv[1:]:
+    out = capture + ".out"
+    zanon_net.run(capture, out=out, z=2, format="observations")
+    manifest = json.load(open(out + "/manifest.json"))
+    names = [json.loads(line)["name"] for line in open(out + "/observations.jsonl")]
+    counters = manifest["counters"]
+    print(json.dumps([names, counters["flow"]["flows_reset"], counters["name"]["names_hail"]]))
+"""
+
+
+def test_the_analyzer_sees_each_segment_and_the_counters_count(tree: Path, tmp_path: Path) -> None:
+    """The fast path skips no segment that the new analyzer needs."""
+    captures = []
+    for number, payloads in enumerate(ANALYZER_CASES.values()):
+        frames = []
+        for n in range(2):
+            talk = Tcp(user(n), t_ns=START + n * SECOND).handshake()
+            for payload in payloads:
+                talk.say(payload)
+            frames += (talk.close() if n == 0 else talk.segment(CLIENT, RST)).frames
+        captures.append(tmp_path / f"{number}.pcap")
+        captures[-1].write_bytes(capture_of(frames))
+    lines = python(tree, "-c", RUN_EACH, *map(str, captures)).splitlines()
+    found = dict(zip(ANALYZER_CASES, map(json.loads, lines), strict=True))
+    assert found == {case: [[NAME.decode()], 1, 2] for case in ANALYZER_CASES}
+
+
+def test_the_counters_are_in_the_page(tree: Path) -> None:
+    page = (tree / "docs" / "reference" / "output.md").read_text("utf-8")
+    assert "\n| `flow` | `flows_reset` | TCP flows that a RST closed |\n" in page
+    assert "\n| `name` | `names_hail` | names seen in HAIL |\n" in page
+
+
+def test_the_option_sets_what_the_file_sets(tree: Path, tmp_path: Path) -> None:
+    def retention_of(folder: str) -> int:
+        manifest = json.loads((tmp_path / folder / "manifest.json").read_text("utf-8"))
+        return int(manifest["configuration"]["output"]["retention"])
+
+    page = (tree / "docs" / "reference" / "configuration.md").read_text("utf-8")
+    assert "| `retention` | no limit | 1ns to 3650d | for how long" in page
+    assert "--retention DURATION" in python(tree, *COMMAND, "run", "--help-all")
+    assert '\n# retention = "90d"\n' in python(tree, *COMMAND, "config")
+    settings = tmp_path / "zanon.toml"
+    settings.write_text('[output]\nretention = "30d"\n')
+    run = (*COMMAND, "run", "pcaps/demo.pcap", "-q", "--config", str(settings))
+    python(tree, *run, "--out", str(tmp_path / "file"))
+    python(tree, *run, "--out", str(tmp_path / "option"), "--retention", "7d")
+    assert (retention_of("file"), retention_of("option")) == (30 * DAY_NS, 7 * DAY_NS)
+    python(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_config.py")
+
+
+def test_the_command_runs_and_is_listed(tree: Path, tmp_path: Path) -> None:
+    never = tmp_path / "never.txt"
+    never.write_text("*.Example.ORG\n")
+    assert python(tree, *COMMAND, "suffixes", str(never)) == "example.org\n"
+    assert "suffixes  Print the suffixes in a file of --never" in " ".join(
+        re.sub(r" {2,}", "  ", line) for line in python(tree, *COMMAND, "--help").splitlines()
+    )

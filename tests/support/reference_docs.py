@@ -1,16 +1,18 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/columns.md out of csrc/release/columns.h.
+"""Writes what the reference has of the core's tables: the page of columns, the table of counters.
 
-Run from the repository's top, with the package installed: python tests/support/column_docs.py
+Run from the repository's top, with the package installed: python tests/support/reference_docs.py
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from zanon_net._core import Column, columns
+from zanon_net._core import STAT_INFO, Column, columns
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "columns.md"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGE, OUTPUT_PAGE = REFERENCE / "columns.md", REFERENCE / "output.md"
+COUNTERS_HEAD = "| group | counter | meaning |\n|---|---|---|\n"
 
 GROUPS = {
     "FLOW": "Every flow: CSV, JSON Lines, Parquet",
@@ -39,7 +41,7 @@ HEAD = """\
 # Columns
 
 This page lists every column of the flow logs, in the order of a line.
-`python tests/support/column_docs.py` makes it from `csrc/release/columns.h`.
+`python tests/support/reference_docs.py` makes it from `csrc/release/columns.h`.
 [output.md](output.md) describes what all formats have in common. [tstat.md](tstat.md) describes
 how Tstat's columns are measured.
 
@@ -73,5 +75,14 @@ def page() -> Iterator[str]:
         yield ""
 
 
+def output_page(text: str) -> str:
+    """The page of the output with the counters of csrc/util/stats.h in its table."""
+    before, head, rest = text.partition(COUNTERS_HEAD)
+    assert head, f"{OUTPUT_PAGE} has no table of counters"
+    rows = (f"| `{group}` | `{name}` | {counts} |\n" for name, group, counts in STAT_INFO)
+    return before + head + "".join(rows) + "\n" + rest.partition("\n\n")[2]
+
+
 if __name__ == "__main__":
+    OUTPUT_PAGE.write_text(output_page(OUTPUT_PAGE.read_text("utf-8")), encoding="utf-8")
     PAGE.write_text("\n".join(page()), encoding="utf-8")

@@ -1,24 +1,30 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/columns.md has every column, and a member of a record one class."""
+"""The reference has every column and counter of the core, and a member of a record one class."""
 
 import re
 from collections import defaultdict
 
 import pytest
-from support.column_docs import PAGE, page
 from support.paths import ROOT
+from support.reference_docs import OUTPUT_PAGE, PAGE, output_page, page
 
 from zanon_net._core import columns
 
 pytestmark = pytest.mark.source
 
+MAKE = "python tests/support/reference_docs.py writes it"
 CLASSES = {"ALWAYS", "ROUNDED", "EXACT", "CLIENT", "RELEASED", "OWN"}
 
 
 def test_the_page_is_made_of_the_table() -> None:
     made = "\n".join(page())
-    assert PAGE.read_text("utf-8") == made, "python tests/support/column_docs.py makes the page"
+    assert PAGE.read_text("utf-8") == made, MAKE
+
+
+def test_the_table_of_counters_is_made_of_the_core() -> None:
+    text = OUTPUT_PAGE.read_text("utf-8")
+    assert text == output_page(text), MAKE
 
 
 def test_every_class_is_one_of_those_described() -> None:
