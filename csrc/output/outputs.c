@@ -24,8 +24,7 @@
     X(VIEW2_PACKETS_NG, view2_packets_ng)                                                          \
     X(VIEW3_PACKETS, view3_packets)                                                                \
     X(VIEW3_PACKETS_NG, view3_packets_ng)                                                          \
-    X(RECORD_ROWS, record_rows)                                                                    \
-    X(OBSERVATION_ROWS, observation_rows)
+    ZN_OWN_FORMATS(X)
 
 #define DECLARE(number, name) extern const zn_format zn_format_##name;
 FORMATS(DECLARE)

@@ -18,10 +18,18 @@
 #define ZN_OUTPUTS_ROWS 65536              /* rows of a table after which the outputs are full */
 #define ZN_OUTPUTS_BYTES ((size_t)8 << 20) /* bytes of all texts after which they are */
 
-/* Outputs for zanon-net's own binding: two texts whose bytes are rows, then tables. */
+/* X(NUMBER, name), a row for each format that is not in zanon.h: its number is ZN_OUTPUT_<NUMBER>,
+ * and zn_format_<name> of its file in output/ writes it. Rows of events have the bytes of
+ * zn_event_record_row and zn_event_observation_row. */
+#define ZN_OWN_FORMATS(X)                                                                          \
+    X(RECORD_ROWS, record_rows)                                                                    \
+    X(OBSERVATION_ROWS, observation_rows)
+#define ZN_OWN_NUMBER(number, name) ZN_OUTPUT_##number,
+
+/* Outputs for zanon-net's own binding: the texts of the list, then tables. */
 enum {
-    ZN_OUTPUT_RECORD_ROWS = ZN_OUTPUT_VIEW3_PACKETS_NG + 1, /* zn_event_record_row */
-    ZN_OUTPUT_OBSERVATION_ROWS,                             /* zn_event_observation_row */
+    ZN_OUTPUT_LAST_PUBLIC = ZN_OUTPUT_VIEW3_PACKETS_NG,
+    ZN_OWN_FORMATS(ZN_OWN_NUMBER) /* ZN_OUTPUT_RECORD_ROWS, and so on */
     ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_TCP_TABLE = ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_UDP_TABLE,

@@ -23,8 +23,8 @@ from support.metrics import samples, scrape, shapes, until
 
 from zanon_net import Config
 from zanon_net._core import STAT_INFO, PacketEngine
+from zanon_net.config.formats import FORMATS
 from zanon_net.config.listen_address import ListenAddress
-from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, OutputError, ZanonError
 from zanon_net.pipeline import metrics_export
 from zanon_net.pipeline.facts import Drops
@@ -63,7 +63,7 @@ def test_names_are_prometheus_names() -> None:
 def test_no_label_comes_from_traffic() -> None:
     """Values of labels are words of ours, the same before the first packet and after the last."""
     counters = {name for name, _group, _text in STAT_INFO}
-    known = {"ring", "interface", "us", "released", *FORMAT_OUTPUTS}
+    known = {"ring", "interface", "us", "released", *FORMATS}
     known |= {re.sub(r"^(drop|suppressed|status)_", "", name) for name in counters}
     snapshot = snapshot_of(output={"tstat": (0, 0)})
     for metric in METRICS:

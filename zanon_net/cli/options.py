@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from zanon_net.config.formats import ON_STDOUT
 from zanon_net.config.schema import rows_of
 from zanon_net.config.setting import Setting
 
@@ -214,9 +215,8 @@ def _out() -> GroupedOption:
         ["--out"],
         group=INPUT_AND_OUTPUT,
         metavar="DIR",
-        help="A folder that is new or empty, or '-' for standard output (csv, jsonl, observations,"
-        " pcap, pcapng)."
-        " [default: ./zanon-<UTC start>]",
+        help=f"A folder that is new or empty, or '-' for standard output"
+        f" ({', '.join(sorted(ON_STDOUT))}). [default: ./zanon-<UTC start>]",
     )
 
 

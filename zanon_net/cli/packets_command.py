@@ -20,7 +20,7 @@ from zanon_net.cli.options import (
     with_config_file,
 )
 from zanon_net.cli.terminal import progress_bar, status_printer
-from zanon_net.config.presets import PACKET_FORMATS
+from zanon_net.config.formats import PACKET_FORMATS
 from zanon_net.pipeline.packet_runner import ON_STDOUT, packets
 from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption

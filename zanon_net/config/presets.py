@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from zanon_net._record import dataclass
+from zanon_net.config.formats import PACKET_FORMATS
 from zanon_net.config.parse import UNITS_NS, format_duration
 
 PURPOSES = ("internal", "partner", "public")
@@ -18,9 +19,6 @@ PURPOSE = "partner"
 """The default of `--for`."""
 MINUTE_ALL = "minute-all"
 """The value of `order` with which no time is finer than a minute."""
-
-PACKET_FORMATS = ("pcap", "pcapng")
-"""The formats of anonymized packets."""
 
 Settings = Mapping[str, Any]
 

@@ -12,6 +12,7 @@ from os.path import realpath
 from typing import Any
 
 from zanon_net.config import presets
+from zanon_net.config.formats import PACKET_FORMATS, outputs_of
 from zanon_net.config.listen_address import ListenAddress
 from zanon_net.config.packet_views import PacketView, packet_views
 from zanon_net.config.parse import (
@@ -36,19 +37,6 @@ TARGET_K, TARGET_P, TARGET_Z_MAX = 2, 0.95, 1000  # defaults of a z that follows
 STREAM = {"users": 1000, "attributes": 20, "rate": 0.2, "exponent": 1}  # defaults of a model
 # The manifest names no network so small that it identifies its hosts.
 SHOWN_PREFIX_MAX = {4: 24, 6: 56}
-
-FORMAT_OUTPUTS = {
-    "tstat": ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete"),
-    "jsonl": ("jsonl",),
-    "observations": ("observations",),
-    "csv": ("csv",),
-    "parquet": ("tcp_table", "udp_table"),
-    "pcap": ("packets",),
-    "pcapng": ("packets_ng",),
-}
-"""The core's name of each output that a format needs."""
-FORMAT_OF = {output: name for name, outputs in FORMAT_OUTPUTS.items() for output in outputs}
-"""The format of each output; outputs of views are not in it."""
 
 
 # ---- checks: each returns the settings that it changes -------------------------------------------
@@ -193,7 +181,7 @@ def networks(settings: Settings) -> tuple[Network, ...] | None:
 
 def outputs(settings: Settings) -> tuple[str, ...]:
     """Returns the core's name of each output that the formats need."""
-    return tuple(output for name in settings["format"] for output in FORMAT_OUTPUTS[name])
+    return outputs_of(settings["format"])
 
 
 def view_outputs(settings: Settings) -> dict[str, tuple[str, PacketView]]:
@@ -202,9 +190,7 @@ def view_outputs(settings: Settings) -> dict[str, tuple[str, PacketView]]:
     return {
         f"view{number}_{output}": (output, view)
         for number, view in enumerate(packet_views(settings), start=1)
-        for name in presets.PACKET_FORMATS
-        if name in settings["format"]
-        for output in FORMAT_OUTPUTS[name]
+        for output in outputs_of(name for name in PACKET_FORMATS if name in settings["format"])
     }
 
 

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from zanon_net.config import presets, rules
-from zanon_net.config.rules import COUNT_MAX, FORMAT_OUTPUTS, Z_MAX
+from zanon_net.config.formats import FORMATS
+from zanon_net.config.rules import COUNT_MAX, Z_MAX
 from zanon_net.config.setting import KEY_HELP, RANDOM_KEY, Setting
 from zanon_net.config.types import (
     AT_LEAST_TWO,
@@ -308,10 +309,10 @@ def _detail(name: str, **row: Any) -> Setting:
 _OUTPUT = (
     _output(
         name="format",
-        type=some_of(FORMAT_OUTPUTS),
+        type=some_of(FORMATS),
         default=("tstat",),
         help="The format of the output; repeatable.",
-        about="tstat, csv, jsonl, parquet, observations, pcap, pcapng",
+        about=", ".join(FORMATS),
         check=rules.check_public,
         manifest="as it is",
         core="outputs",

@@ -8,13 +8,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from zanon_net.config.presets import PACKET_FORMATS
+from zanon_net.config.formats import FORMATS, ON_STDOUT, PACKET_FORMATS
 from zanon_net.errors import ConfigError
 from zanon_net.output.folder import FolderSink, default_folder
 from zanon_net.output.sink import Plan, Sink
-
-ON_STDOUT = ("jsonl", "observations", "csv", *PACKET_FORMATS)
-NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
 
 
 def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: Plan) -> Sink:
@@ -38,9 +35,11 @@ def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: 
         if given:
             raise ConfigError(f"{name}: is for the files of a folder; leave it out with --out -")
     names = ", ".join(ON_STDOUT)
-    for name, what in NOT_ON_STDOUT.items():
-        if name in chosen:
-            raise ConfigError(f"{what} and need a folder; --out - takes one of {names}")
+    for name, form in FORMATS.items():
+        if name in chosen and form.not_on_stdout:
+            raise ConfigError(
+                f"{form.not_on_stdout} and need a folder; --out - takes one of {names}"
+            )
     if len(chosen) != 1:
         raise ConfigError(f"--out - takes one format, one of {names}; or choose a folder")
     if chosen[0] in PACKET_FORMATS and sys.stdout is not None and sys.stdout.isatty():

@@ -18,8 +18,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from zanon_net.config.presets import PACKET_FORMATS
-from zanon_net.config.rules import FORMAT_OUTPUTS
+from zanon_net.config.formats import IN_FOLDER, PACKET_FORMATS, outputs_of
 from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.output.disk import DiskFacts, DiskRules, Removed
 from zanon_net.output.files import PARTIAL, CaptureFile, LogFile, TextFile
@@ -43,7 +42,7 @@ CUT_SPARE_BYTES = 1 << 16
 # as CUT_SPARE_BYTES, for the folder of Tstat's logs, which takes a block
 FOLDER_SPARE_BYTES = 1 << 14
 LISTED_BYTES = 512  # additional bytes for each listed file
-CAPTURES = [output for name in PACKET_FORMATS for output in FORMAT_OUTPUTS[name]]
+CAPTURES = outputs_of(PACKET_FORMATS)
 
 
 def _partial_folder(final: Path) -> Path:
@@ -376,7 +375,7 @@ class FolderSink(Sink):
     def _kept_together(self) -> list[list[str]]:
         """Returns the open outputs in groups that are kept together: Tstat's three logs, and every
         other output alone."""
-        tstat = [output for output in self._open if output in FORMAT_OUTPUTS["tstat"]]
+        tstat = [output for output in self._open if output in IN_FOLDER]
         return [tstat, *([output] for output in self._open if output not in tstat)]
 
     def _keep_whole_records(self, first_ns: int) -> bool:
@@ -386,7 +385,7 @@ class FolderSink(Sink):
         any file is left. Raises OSError or OutputError, and `_remove_unfinished` can then remove
         the remaining files.
         """
-        has_folder = not set(self._open).isdisjoint(FORMAT_OUTPUTS["tstat"])
+        has_folder = not IN_FOLDER.isdisjoint(self._open)
         spare = FOLDER_SPARE_BYTES if has_folder else 0
         if any(file.needs_room for file in self._open.values()):
             spare = CUT_SPARE_BYTES

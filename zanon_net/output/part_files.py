@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net._record import dataclass
-from zanon_net.config.rules import FORMAT_OUTPUTS
+from zanon_net.config.formats import IN_FOLDER
 from zanon_net.output.files import PARTIAL
 from zanon_net.output.sink import Plan
 
@@ -55,7 +55,7 @@ def part_names(plan: Plan, stamp_ns: int, taken: Set[str], *, divided: bool) -> 
 
 def _name(plan: Plan, output: str, stamp_ns: int, number: int, *, divided: bool) -> str:
     again = "" if number == 1 else f"-{number}"
-    if output in FORMAT_OUTPUTS["tstat"]:
+    if output in IN_FOLDER:
         folder = tstat_folder(stamp_ns)
         return f"{folder.removesuffix('.out')}{again}.out/{plan.file_name(output)}"
     stamp = _utc(stamp_ns, "-%Y%m%dT%H%M%SZ") + again if divided else ""

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from zanon_net._core import FILE_NAMES
 from zanon_net._record import dataclass
+from zanon_net.config.formats import FORMAT_OF
 from zanon_net.config.parse import format_duration, format_size
 from zanon_net.output.disk import DiskRules, Removed
 from zanon_net.output.earlier_runs import EarlierPart, earlier_parts, note_removed
+from zanon_net.output.files import SUFFIXES
 from zanon_net.output.part_files import PartFile, find, folder_of_ours, remove
 from zanon_net.system.log import log
 
@@ -20,19 +23,19 @@ AT_ONCE = 4
 """Parts that a run on interfaces removes at one look, because nothing empties the ring
 meanwhile."""
 
-_FORMATS = ("csv", "jsonl", "parquet", "pcap", "pcapng")
-
 
 def format_of(path: str) -> str | None:
     """Returns the format of an output's file by its name; None if the file is a view's."""
-    folder, _, name = path.rpartition("/")
-    if folder:
-        return "tstat"
-    if name.startswith("observations"):
-        return "observations"
-    if name.startswith("packets."):
-        return None
-    return next((ending for ending in name.split(".")[1:] if ending in _FORMATS), None)
+    name = path.rpartition("/")[2]
+    for packed in SUFFIXES.values():
+        name = name.removesuffix(packed)
+    for output, form in FORMAT_OF.items():
+        stem, suffix = FILE_NAMES[output]
+        if name.startswith(stem) and name.endswith(suffix):
+            stamp = name[len(stem) : len(name) - len(suffix)]
+            if stamp == "" or (stamp.startswith("-") and "." not in stamp):
+                return form.name
+    return None
 
 
 def _records_by_format(files: Iterable[PartFile]) -> dict[str, int]:

@@ -8,8 +8,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from zanon_net._core import FILE_NAMES, TABLES, TableRows
+from zanon_net._core import FILE_NAMES, TableRows
 from zanon_net._record import dataclass
+from zanon_net.config.formats import PACK_THEMSELVES
 from zanon_net.output.disk import DiskFacts, DiskRules
 from zanon_net.output.files import SUFFIXES
 from zanon_net.output.new_file import PRIVATE
@@ -113,7 +114,7 @@ class Plan:
         if output in self.views:
             stem += f".{self.views[output]}"
         name = stem + stamp + suffix
-        return name if output in TABLES else name + SUFFIXES[self.compress]
+        return name if output in PACK_THEMSELVES else name + SUFFIXES[self.compress]
 
 
 class Sink(ABC):

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from zanon_net.config.rules import FORMAT_OF
+from zanon_net.config.formats import FORMAT_OF
 from zanon_net.errors import OutputError, ZanonError
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.files import PARTIAL
@@ -144,7 +144,7 @@ class WaitingFolderSink(FolderSink):
         lost = Counter[str]()
         for output, count in self.lost.items():
             view = self._plan.views.get(output)
-            lost[FORMAT_OF[output] if view is None else f"view {view}"] += count
+            lost[FORMAT_OF[output].name if view is None else f"view {view}"] += count
         return replace(
             super().disk,
             times_full=self._times_full,

@@ -12,8 +12,8 @@ from zanon_net._core import STAT_INFO
 from zanon_net._record import dataclass
 from zanon_net._text import readable, time_range
 from zanon_net._version import __version__
+from zanon_net.config.formats import FORMATS
 from zanon_net.config.presets import MINUTE_ALL
-from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.config.settings import Config
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Sent
@@ -58,13 +58,13 @@ class Ending:
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
         """Returns the fates of the records of closed flows: of each format, written, left_out and
         lost."""
-        records, midstream = counters["records"], counters["records_midstream"]
+        records = counters["records"]
         formats: dict[str, tuple[int, int]] = {}
-        for name in ("csv", "jsonl", "parquet", "tstat"):
-            outputs = [output for output in FORMAT_OUTPUTS[name] if output in self.written]
-            if outputs:
+        for name, form in sorted(FORMATS.items()):
+            outputs = [output for output in form.outputs if output in self.written]
+            if outputs and form.is_accounted:
                 written = sum(self.written[output] for output in outputs)
-                formats[name] = (written, midstream if name == "tstat" else 0)
+                formats[name] = (written, counters[form.left_out] if form.left_out else 0)
         return {
             "closed": records + counters["flows_external"],
             "withheld": counters["flows_external"],

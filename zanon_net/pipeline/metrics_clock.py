@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from zanon_net._core import PacketEngine
-from zanon_net.config.rules import FORMAT_OF
+from zanon_net.config.formats import FORMAT_OF
 from zanon_net.output.disk import DiskFacts
 from zanon_net.output.sink import Parts
 from zanon_net.pipeline.facts import Drops
@@ -32,12 +32,12 @@ class OutputCounts:
         ends: dict[str, int] = {}
         for _period, texts, tables in parts:
             for output, (lines, records) in texts.items():
-                name = FORMAT_OF.get(output, "")
+                name = FORMAT_OF[output].name if output in FORMAT_OF else ""
                 self._bytes[name] += len(lines)
                 self._records[name] += records
             ends |= tables
         for output, rows in ends.items():
-            self._records[FORMAT_OF[output]] += rows
+            self._records[FORMAT_OF[output].name] += rows
 
     def by_format(self) -> dict[str, tuple[int, int]]:
         """Returns (bytes, records) of each format that is written."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zanon_net._record import dataclass
-from zanon_net.config.presets import PACKET_FORMATS
+from zanon_net.config.formats import PACKET_FORMATS
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.output.choice import open_sink
