@@ -162,9 +162,9 @@ def filter_options() -> list[click.Parameter]:
     ]
 
 
-def setting_options(command: str, without: Sequence[str] = ()) -> list[GroupedOption]:
-    """The options of a command's settings but those named, in the order of its help."""
-    rows = [row for row in rows_of(command) if row.heading and row.name not in without]
+def setting_options(command: str) -> list[GroupedOption]:
+    """The options of a command's settings, in the order of its help."""
+    rows = [row for row in rows_of(command) if row.heading]
     headings = list(dict.fromkeys(row.heading for row in rows))
     rows.sort(key=lambda row: (headings.index(row.heading), row.rank))
     return [_setting_option(row) for row in rows]

@@ -26,23 +26,6 @@ from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import STDIN
 
-OF_LOGS = (
-    "dn_hunter",
-    "format",
-    "columns",
-    "compress",
-    "split",
-    "split_size",
-    "keep",
-    "max_disk",
-    "on_full",
-    "coarse_end",
-    "coarse_steps",
-    "order",
-    "times",
-    "sizes",
-)
-"""Settings of `run` that say nothing about packets."""
 EPILOG = """\b
 DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d. SIZE is bytes: 500M, 20G.
 An option overrides the same setting of --config.
@@ -78,7 +61,7 @@ def packets_options() -> list[click.Parameter]:
         is_flag=True,
         help="Do everything but write: what becomes of each packet is only counted.",
     )
-    settings = setting_options("run", without=OF_LOGS)
+    settings = setting_options("packets")
     return [
         click.Argument(["paths"], nargs=-1, required=True, metavar="SOURCE... [OUT]"),
         *with_config_file(settings, [to, form, dry_run]),

@@ -43,7 +43,7 @@ def _shown_levels(settings: Settings) -> dict[str, object]:
 SHARE = Type(read=_share, unit="1", range="0% to 100%", metavar="SHARE")
 LEVELS = Type(read=_levels, range="0 or more a column", metavar="COL=LEVEL", many=True)
 
-_row = partial(Setting, command=COMMAND, section=table_rows.SECTION, manifest="as it is")
+_row = partial(Setting, commands=(COMMAND,), section=table_rows.SECTION, manifest="as it is")
 
 PASSED = _row(
     heading="Columns",

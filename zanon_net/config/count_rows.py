@@ -30,7 +30,7 @@ SHARD_COUNT = replace(
     range=f"a power of two, 1 to {SHARDS_MAX}",
 )
 
-_anonymity = partial(Setting, command="count", heading="Anonymity (as every probe has it)")
+_anonymity = partial(Setting, commands=("count",), heading="Anonymity (as every probe has it)")
 _ANONYMITY = (
     _anonymity(
         name="z",
@@ -65,7 +65,7 @@ _ANONYMITY = (
     ),
 )
 
-_files = partial(Setting, command="count", heading="Input and output", manifest="nothing")
+_files = partial(Setting, commands=("count",), heading="Input and output", manifest="nothing")
 _FILES = (
     _files(
         name="out",
@@ -118,7 +118,9 @@ _FILES = (
     ),
 )
 
-_rows = partial(Setting, command="count", heading="Rows that come with votes", manifest="as it is")
+_rows = partial(
+    Setting, commands=("count",), heading="Rows that come with votes", manifest="as it is"
+)
 _ROWS = (
     _rows(
         name="mode",
@@ -136,7 +138,7 @@ _ROWS = (
     ),
 )
 
-_probes = partial(Setting, command="count", heading="Probes", manifest="as it is")
+_probes = partial(Setting, commands=("count",), heading="Probes", manifest="as it is")
 _PROBES = (
     _probes(
         name="shards",
@@ -181,7 +183,7 @@ _PROBES = (
     ),
 )
 
-_state = partial(Setting, command="count", heading="State", manifest="nothing")
+_state = partial(Setting, commands=("count",), heading="State", manifest="nothing")
 _STATE = (
     _state(
         name="state",
@@ -202,7 +204,7 @@ _STATE = (
 
 _metrics = partial(
     Setting,
-    command="count",
+    commands=("count",),
     heading="Metrics",
     manifest="nothing",
     check=rules.check_metrics,
@@ -229,7 +231,10 @@ _METRICS = (
 )
 
 _limits = partial(
-    Setting, command="count", heading="Limits (at which more is suppressed)", manifest="as it is"
+    Setting,
+    commands=("count",),
+    heading="Limits (at which more is suppressed)",
+    manifest="as it is",
 )
 _LIMITS = (
     _limits(

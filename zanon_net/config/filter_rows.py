@@ -36,7 +36,7 @@ QUOTE_HELP = (
 QUOTE_USUAL = "none with --delimiter tab, else csv"
 
 
-_anonymity = partial(Setting, command="filter", heading="Anonymity")
+_anonymity = partial(Setting, commands=("filter",), heading="Anonymity")
 _ANONYMITY = (
     _anonymity(
         name="z",
@@ -67,7 +67,7 @@ _ANONYMITY = (
 )
 
 
-_columns = partial(Setting, command="filter", heading="Columns")
+_columns = partial(Setting, commands=("filter",), heading="Columns")
 _COLUMNS = (
     _columns(
         name="time",
@@ -109,7 +109,7 @@ _COLUMNS = (
 
 
 _ladder = partial(
-    Setting, command="filter", heading="Generalization", check=ladder_rules.check_ladder
+    Setting, commands=("filter",), heading="Generalization", check=ladder_rules.check_ladder
 )
 _LADDER = (
     _ladder(
@@ -154,7 +154,7 @@ _LADDER = (
 )
 
 
-_pseudonyms = partial(Setting, command="filter", heading="Pseudonyms")
+_pseudonyms = partial(Setting, commands=("filter",), heading="Pseudonyms")
 _PSEUDONYMS = (
     _pseudonyms(
         name="no_user",
@@ -188,7 +188,7 @@ _PSEUDONYMS = (
 )
 
 
-_formats = partial(Setting, command="filter", heading="Input and output")
+_formats = partial(Setting, commands=("filter",), heading="Input and output")
 _FORMATS = (
     _formats(
         name="format",
@@ -282,7 +282,7 @@ _FORMATS = (
 )
 
 
-_limits = partial(Setting, command="filter", heading="Limits (at which more is suppressed)")
+_limits = partial(Setting, commands=("filter",), heading="Limits (at which more is suppressed)")
 _LIMITS = (
     _limits(
         name="max_tuples",

@@ -31,11 +31,11 @@ def check_flink(settings: Settings) -> dict[str, object]:
 
 _same = {row.name: row for row in COUNT_ROWS if row.name in SAME}
 _ROWS_OF_COUNT = tuple(
-    replace(row, command="flink", default=DEFAULTS.get(name, row.default), check=None)
+    replace(row, commands=("flink",), default=DEFAULTS.get(name, row.default), check=None)
     for name, row in ((name, _same[name]) for name in SAME)
 )
 
-_files = partial(Setting, command="flink", heading="Input and output", manifest="nothing")
+_files = partial(Setting, commands=("flink",), heading="Input and output", manifest="nothing")
 _FILES = (
     _files(
         name="votes",
@@ -59,7 +59,7 @@ _FILES = (
     ),
 )
 
-_job = partial(Setting, command="flink", heading="Job", manifest="nothing")
+_job = partial(Setting, commands=("flink",), heading="Job", manifest="nothing")
 _JOB = (
     _job(
         name="parallelism",

@@ -8,7 +8,7 @@ from zanon_net.config import rules
 from zanon_net.config.setting import Setting
 from zanon_net.config.types import HOLD, HOLD_MEMORY, PACKET_VIEWS, one_of
 
-_packets = partial(Setting, command="run", section="packets", heading="Packets")
+_packets = partial(Setting, commands=("run", "packets"), section="packets", heading="Packets")
 
 ROWS = (
     _packets(

@@ -16,7 +16,9 @@ from zanon_net.config.types import (
     whole_number,
 )
 
-_count = partial(Setting, command="run", section="count", heading="Counter of all probes")
+_count = partial(
+    Setting, commands=("run", "packets"), section="count", heading="Counter of all probes"
+)
 
 ROWS = (
     _count(

@@ -19,7 +19,7 @@ PSEUDONYMS = ("none", "release")
 ROWS_MAX = 1 << 24
 L_MAX = 255  # less than ZN_WINDOW_L_MAX
 
-_publish = partial(Setting, command="publish", section=SECTION, manifest="as it is")
+_publish = partial(Setting, commands=("publish",), section=SECTION, manifest="as it is")
 
 
 _columns = partial(_publish, heading="Columns")
@@ -234,7 +234,7 @@ _BUFFER = (
 
 _SHARED = ("format", "to", "time_unit", "delimiter", "quote", "header", "strict")
 _FORMATS = tuple(
-    replace(row, command="publish", section=SECTION)
+    replace(row, commands=("publish",), section=SECTION)
     for row in filter_rows.ROWS
     if row.name in _SHARED
 )

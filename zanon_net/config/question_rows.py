@@ -22,7 +22,7 @@ from zanon_net.config.types import (
 
 _INSPECT = (
     Setting(
-        command="inspect",
+        commands=("inspect",),
         name="max_bytes",
         type=replace(SIZE, metavar="BYTES"),
         default=None,
@@ -31,7 +31,7 @@ _INSPECT = (
         manifest="nothing",
     ),
     Setting(
-        command="inspect",
+        commands=("inspect",),
         name="tunnel_ports",
         option=("--tunnel-port",),
         type=TUNNEL_PORTS,
@@ -43,12 +43,13 @@ _INSPECT = (
 )
 
 
-# ---- model and tune: both have the rows _STREAM, _ATTACKER and _CHART ----------------------------
+# ---- model and tune ------------------------------------------------------------------------------
 
 
+BOTH = ("model", "tune")
 _stream = partial(
     Setting,
-    command="model",
+    commands=BOTH,
     heading="Stream",
     default=None,
     manifest="nothing",
@@ -89,7 +90,7 @@ _STREAM = (
 )
 
 
-_question = partial(Setting, command="model", heading="Question", manifest="nothing")
+_question = partial(Setting, commands=BOTH, heading="Question", manifest="nothing")
 _window = partial(
     _question,
     name="window",
@@ -100,21 +101,23 @@ _window = partial(
 _THRESHOLDS = (
     _question(
         name="z",
+        commands=("model",),
         type=several(whole_number("users", 1, COUNT_MAX)),
         default=(),
         help="A z to look at; repeatable.",
         usual="a dozen up to all users",
     ),
-    _window(help="The window."),
+    _window(commands=("model",), help="The window."),
 )
 _TARGET = (
     _question(
         name="target",
+        commands=("tune",),
         type=PROBABILITY,
         default=0.95,
         help="Probability that k - 1 others share a user's released names.",
     ),
-    _window(help="A window to find z for; repeatable."),
+    _window(commands=("tune",), help="A window to find z for; repeatable."),
 )
 _ATTACKER = (
     _question(
@@ -141,8 +144,4 @@ _CHART = (
 )
 
 
-ROWS = (
-    *_INSPECT,
-    *(*_STREAM, *_THRESHOLDS, *_ATTACKER, *_CHART),
-    *(replace(row, command="tune") for row in (*_STREAM, *_TARGET, *_ATTACKER, *_CHART)),
-)
+ROWS = (*_INSPECT, *_STREAM, *_THRESHOLDS, *_TARGET, *_ATTACKER, *_CHART)

@@ -49,9 +49,11 @@ ON_FULL = ("stop", "wait")
 EVIDENCE = ("established", "any")
 ON_LOST = ("fail", "wait", "end")
 TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
+BOTH, OF_LOGS = ("run", "packets"), ("run",)
+"""Commands that take a setting: both that read packets, or the one that writes logs."""
 
 
-_anonymity = partial(Setting, command="run", section="anonymity", heading="Anonymity")
+_anonymity = partial(Setting, commands=BOTH, section="anonymity", heading="Anonymity")
 _ANONYMITY = (
     _anonymity(
         name="z",
@@ -121,6 +123,7 @@ _ANONYMITY = (
     ),
     _anonymity(
         name="dn_hunter",
+        commands=OF_LOGS,
         type=FLAG,
         default=False,
         rank=2,
@@ -171,7 +174,7 @@ _ANONYMITY = (
 )
 
 
-_addresses = partial(Setting, command="run", section="addresses", heading="Addresses")
+_addresses = partial(Setting, commands=BOTH, section="addresses", heading="Addresses")
 _ADDRESSES = (
     _addresses(
         name="internal",
@@ -248,7 +251,7 @@ _ADDRESSES = (
 )
 
 
-_input = partial(Setting, command="run", section="input", heading="Input and output")
+_input = partial(Setting, commands=BOTH, section="input", heading="Input and output")
 _INPUT = (
     _input(
         name="filter",
@@ -290,7 +293,7 @@ _INPUT = (
 )
 
 
-_output = partial(Setting, command="run", section="output", heading="Input and output")
+_output = partial(Setting, commands=BOTH, section="output", heading="Input and output")
 
 
 def _detail(name: str, **row: Any) -> Setting:
@@ -309,6 +312,7 @@ def _detail(name: str, **row: Any) -> Setting:
 _OUTPUT = (
     _output(
         name="format",
+        commands=OF_LOGS,
         type=some_of(FORMATS),
         default=("tstat",),
         help="The format of the output; repeatable.",
@@ -321,6 +325,7 @@ _OUTPUT = (
     ),
     _output(
         name="columns",
+        commands=OF_LOGS,
         type=column_sets(COLUMN_SETS),
         default=("core", "layer7"),
         help="Column sets of the flow logs: core, and any of layer7, e2e, options, p2p.",
@@ -332,6 +337,7 @@ _OUTPUT = (
     ),
     _output(
         name="compress",
+        commands=OF_LOGS,
         type=one_of(COMPRESSIONS, f"must be {', '.join(COMPRESSIONS)}"),
         default="none",
         help="Compression of files; Parquet with none uses snappy.",
@@ -340,6 +346,7 @@ _OUTPUT = (
     ),
     _output(
         name="split",
+        commands=OF_LOGS,
         type=WHOLE_MINUTES,
         default=None,
         help="Begin new files at each multiple of this packet time, such as 1h; whole minutes"
@@ -353,6 +360,7 @@ _OUTPUT = (
     ),
     _output(
         name="split_size",
+        commands=OF_LOGS,
         type=SIZE,
         default=None,
         help="Begin new files when one reaches this size, such as 500M.",
@@ -396,6 +404,7 @@ _OUTPUT = (
     ),
     _detail(
         name="coarse_end",
+        commands=OF_LOGS,
         type=one_of(rules.COARSE_ENDS, "must be floored or none"),
         help="Times of a record with a suppressed name: first and last packet, down to the minute"
         " (floored), or for both the minute in which the flow closed (none).",
@@ -404,6 +413,7 @@ _OUTPUT = (
     ),
     _detail(
         name="coarse_steps",
+        commands=OF_LOGS,
         type=word_or_number(rules.COARSE_STEPS, "must be sqrt2, 4 or 16"),
         help="Packets and bytes of a record with a suppressed name are rounded up to powers of this"
         " base.",
@@ -420,6 +430,7 @@ _OUTPUT = (
     ),
     _detail(
         name="order",
+        commands=OF_LOGS,
         type=one_of(rules.ORDERS, "must be minute, minute-all or closing"),
         help="When records leave: those with a suppressed name when their minute is over, in random"
         " order (minute); all records and observations so, times down to the minute (minute-all);"
@@ -429,6 +440,7 @@ _OUTPUT = (
     ),
     _detail(
         name="times",
+        commands=OF_LOGS,
         type=ROUNDED_TIMES,
         help="Times in all other records, and in observations: exact, or rounded down to multiples"
         " of a duration.",
@@ -439,6 +451,7 @@ _OUTPUT = (
     ),
     _detail(
         name="sizes",
+        commands=OF_LOGS,
         type=word_or_number(rules.SIZES, "must be exact or 2"),
         help="Packets, bytes and other counts above 99 in these records: exact, or their two"
         " leading digits.",
@@ -457,6 +470,7 @@ _OUTPUT = (
     ),
     _output(
         name="keep",
+        commands=OF_LOGS,
         type=DURATION,
         default=None,
         help="Remove parts that have been over for longer than this, such as 7d; needs --split or"
@@ -469,6 +483,7 @@ _OUTPUT = (
     ),
     _output(
         name="max_disk",
+        commands=OF_LOGS,
         type=SIZE,
         default=None,
         help="Remove the oldest parts while all of them and the open one take more than this, such"
@@ -481,6 +496,7 @@ _OUTPUT = (
     ),
     _output(
         name="on_full",
+        commands=OF_LOGS,
         type=one_of(ON_FULL, "must be stop or wait"),
         default="stop",
         help="Reaction to a full disk: stop, with all whole records; or wait for space. On"
@@ -491,7 +507,7 @@ _OUTPUT = (
 )
 
 
-_limits = partial(Setting, command="run", section="limits", heading="Limits")
+_limits = partial(Setting, commands=BOTH, section="limits", heading="Limits")
 _LIMITS = (
     _limits(
         name="max_flows",
@@ -533,7 +549,7 @@ _LIMITS = (
 )
 
 
-_live = partial(Setting, command="run", section="live", heading="Interfaces")
+_live = partial(Setting, commands=BOTH, section="live", heading="Interfaces")
 _LIVE = (
     _live(
         name="ring",

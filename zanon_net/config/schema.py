@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Table of every setting of every command: a row per setting and command.
+"""Table of every setting of every command: a row per setting.
 
 Everything about settings is read from the table: the dataclasses of `sections` and
 `filter_settings`, the options and their help, the configuration file, the file that `zanon-net
 config` writes, the table in docs/reference/configuration.md, the `configuration` of manifests, and
-the structs that the core is opened with. If a setting of one name differs between two commands,
-there are two rows. The order of the rows is the order of fields, keys and manifests.
+the structs that the core is opened with. A row names the commands that take it. If a setting of one
+name differs between two commands, there are two rows. The order of the rows is the order of fields,
+keys and manifests.
 
 The rows of a command are built when the command asks for them, because a start has no time to build
 the rows of all commands.
@@ -32,16 +33,19 @@ _MODULES = {
     "flink": ("flink_rows",),
 }
 COMMANDS = tuple(_MODULES)
-"""The commands that have rows, in the order of the documents."""
+"""The commands that have rows of their own, in the order of the documents."""
+_ROWS_OF_OTHERS = {"packets": "run"}
+"""The commands whose rows are all rows of another command."""
 
 
 @cache
 def rows_of(command: str, section: str | None = None) -> tuple[Setting, ...]:
     """Returns the rows of a command, or of one of its sections."""
-    modules = [import_module(f"zanon_net.config.{name}") for name in _MODULES[command]]
+    names = _MODULES[_ROWS_OF_OTHERS.get(command, command)]
+    modules = [import_module(f"zanon_net.config.{name}") for name in names]
     return tuple(
         row
         for module in modules
         for row in module.ROWS
-        if row.command == command and section in (None, row.section)
+        if command in row.commands and section in (None, row.section)
     )

@@ -20,7 +20,7 @@ Shown = Callable[[Settings], Mapping[str, Any]] | Literal["as it is", "nothing"]
 class Setting:
     """A row of the table.
 
-    command: the command that takes the setting.
+    commands: the commands that take the setting; the first has it in its file and its manifest.
     section: the section of the configuration file; empty: the command reads no file.
     name: the name of the field. `label` is the name in the configuration file, which differs only
         if the option's name is a word of Python.
@@ -42,7 +42,7 @@ class Setting:
     check: checks several settings after all of the section were read; returns what changes.
     """
 
-    command: str
+    commands: tuple[str, ...]
     name: str
     type: Type
     default: Any

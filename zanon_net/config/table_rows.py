@@ -60,7 +60,7 @@ def _shown_pairs(name: str) -> Callable[[Settings], Mapping[str, Any]]:
 
 def _row(command: str, heading: str, **members: Any) -> Setting:
     return Setting(
-        **{"command": command, "section": SECTION, "heading": heading, "manifest": "as it is"}
+        **{"commands": (command,), "section": SECTION, "heading": heading, "manifest": "as it is"}
         | members
     )
 
