@@ -268,7 +268,7 @@ compile = printf '%s\n' $(C_SOURCES) | xargs -P 2 -I FILE \
 lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as an error
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
-	.venv/bin/mypy
+	.venv/bin/mypy zanon_net tests/typecheck
 	.venv/bin/stubtest --mypy-config-file pyproject.toml --ignore-missing-stub zanon_net._core
 	.venv/bin/cython-lint --no-pycodestyle zanon_net
 	.venv/bin/codespell

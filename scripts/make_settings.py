@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the settings for the documents and for the core, from zanon_net/config/schema.py.
+"""Writes the settings for the documents, for the core and for type checkers, from the schema.
 
 Usage: python scripts/make_settings.py
 
-It writes the tables of docs/reference/configuration.md, between two marks, and the file
-zanon_net/core/settings.pyx.
+The script writes the tables of docs/reference/configuration.md, between two marks,
+zanon_net/core/settings.pyx, the fields of the dataclasses (zanon_net/config/*_fields.py), and the
+types of keywords (zanon_net/config/keywords.py).
 """
 
 import json
@@ -19,12 +20,18 @@ sys.path.insert(0, str(ROOT))  # before the package is built
 
 from zanon_net.config.presets import PRESETS, PURPOSE, PURPOSES, written  # noqa: E402
 from zanon_net.config.schema import COMMANDS, rows_of  # noqa: E402
-from zanon_net.config.sections import RUN, SECTIONS  # noqa: E402
 from zanon_net.config.setting import Setting  # noqa: E402
 
+RUN = {row.name: row for row in rows_of("run")}
+SECTIONS = tuple(dict.fromkeys(row.section for row in RUN.values()))
 PAGE = ROOT / "docs/reference/configuration.md"
 BEGIN, END = "<!-- made by scripts/make_settings.py -->\n", "<!-- end of the generated part -->\n"
 CORE = ROOT / "zanon_net/core/settings.pyx"
+CONFIG = ROOT / "zanon_net/config"
+VIEWS = {"run": "RUN", "filter": "FILTER", "count": "COUNT"}
+"""The commands whose settings are dataclasses, each with the name of its table there."""
+KEYWORDS = {"RunSettings": "run", "PacketsSettings": "packets"}
+"""The commands whose settings are keywords of a function, by the names of the types."""
 STRUCTS = {
     "run": "zn_engine_config",
     "filter": "zn_row_filter_config",
@@ -51,7 +58,7 @@ FILLED = {
 }
 """Cython line that fills a member of the core's struct, for each kind of setting. core/convert.pyx
 has the functions."""
-CORE_HEAD = """\
+MADE = """\
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
 # Made by scripts/make_settings.py from zanon_net/config/schema.py.
@@ -110,7 +117,7 @@ def _values(row: Setting) -> str:
 
 def core_source() -> str:
     """Returns the Cython source that fills the structs of the core with settings."""
-    return CORE_HEAD + "\n".join(_fill(command, struct) for command, struct in STRUCTS.items())
+    return MADE + "\n".join(_fill(command, struct) for command, struct in STRUCTS.items())
 
 
 def _fill(command: str, struct: str) -> str:
@@ -130,6 +137,82 @@ def _assignment(row: Setting) -> str:
     return FILLED[row.core_kind].format(member=row.core, value=value)
 
 
+def fields_source(command: str) -> str:
+    """Python with the fields of a command's dataclasses."""
+    table, sections = VIEWS[command], dict.fromkeys(row.section for row in rows_of(command))
+    parts = [
+        MADE + f'"""Fields of the settings of `{command}`, with types for type checkers."""\n\n'
+        "import os\n"
+        "from collections.abc import Mapping, Sequence\n\n"
+        "from zanon_net._record import dataclass\n"
+        "from zanon_net.config.schema import rows_of\n"
+        "from zanon_net.config.setting import View\n\n"
+        f'{table} = {{row.name: row for row in rows_of("{command}")}}\n'
+        '"""The settings by their names."""\n',
+        *(_dataclass(command, section) for section in sections),
+    ]
+    return _with_used_imports("\n\n".join(parts))
+
+
+def _dataclass(command: str, section: str) -> str:
+    name, options, words = section, "frozen=True, slots=True", [command, section]
+    if not section:
+        name, options, words = command, f"{options}, kw_only=True", [command]
+    selection = ", ".join(f'"{word}"' for word in words)
+    lines = [
+        f"@dataclass({options})",
+        f"class {name.title()}Fields(View):",
+        f'    """Fields of the settings of `{" ".join(words)}`."""',
+        "",
+        f"    rows = rows_of({selection})",
+        "",
+    ]
+    for row in rows_of(*words):
+        lines.append(f'    {row.name}: {_annotation(row)} = {VIEWS[command]}["{row.name}"].default')
+    return "\n".join(lines) + "\n"
+
+
+def keywords_source() -> str:
+    """Python with the types of settings that functions take as keywords."""
+    parts = [
+        MADE + '"""Settings as keywords, for type checkers."""\n\n'
+        "import os\n"
+        "from collections.abc import Mapping, Sequence\n"
+        "from typing import TypedDict\n",
+        *(_typed_dict(name, command) for name, command in KEYWORDS.items()),
+    ]
+    return _with_used_imports("\n\n".join(parts))
+
+
+def _typed_dict(name: str, command: str) -> str:
+    lines = [
+        f"class {name}(TypedDict, total=False):",
+        f'    """Settings of `{command}`."""',
+        "",
+        *[f"    {row.name}: {_annotation(row)}" for row in rows_of(command)],
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _annotation(row: Setting) -> str:
+    return f"{row.type.annotation} | None" if row.default is None else row.type.annotation
+
+
+def _with_used_imports(source: str) -> str:
+    used = [name for name in ("Mapping", "Sequence") if f"{name}[" in source]
+    line = f"from collections.abc import {', '.join(used)}\n" if used else ""
+    return source.replace("from collections.abc import Mapping, Sequence\n", line)
+
+
+def made_sources() -> dict[Path, str]:
+    """The content of each source file that is written."""
+    return {
+        CORE: core_source(),
+        **{CONFIG / f"{command}_fields.py": fields_source(command) for command in VIEWS},
+        CONFIG / "keywords.py": keywords_source(),
+    }
+
+
 def page_with_tables(text: str) -> str:
     """Returns the page with new tables."""
     before, begin, rest = text.partition(BEGIN)
@@ -140,9 +223,10 @@ def page_with_tables(text: str) -> str:
 
 
 def main() -> None:
-    """Writes both files."""
+    """Writes all files."""
     PAGE.write_text(page_with_tables(PAGE.read_text("utf-8")), "utf-8")
-    CORE.write_text(core_source(), "utf-8")
+    for path, source in made_sources().items():
+        path.write_text(source, "utf-8")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine inside another program: frames in as arrays, released data out as arrays."""
 
-from typing import Any, NamedTuple, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,11 @@ from zanon_net import _core
 from zanon_net.config.parse import as_int
 from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from zanon_net.config.keywords import RunSettings
 
 RECORD_DTYPE = _core.row_dtype("record_rows")
 """The fields of `Engine.records`."""
@@ -62,7 +67,11 @@ class Engine:
     """
 
     def __init__(
-        self, config: Config | None = None, *, packets: bool = False, **settings: Any
+        self,
+        config: Config | None = None,
+        *,
+        packets: bool = False,
+        **settings: "Unpack[RunSettings]",
     ) -> None:
         config = (config or Config()).replace(**settings)
         outputs = _core.ROWS

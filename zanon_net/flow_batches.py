@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zanon_net._core import FULL_ROWS, TABLES, PacketEngine, RowBatch, TableRows
 from zanon_net.config.settings import Config
@@ -17,6 +17,11 @@ from zanon_net.pipeline.reader import reader_opener
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import Source
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from zanon_net.config.keywords import RunSettings
 
 PROTOCOLS = {"tcp_table": "tcp", "udp_table": "udp"}
 
@@ -68,7 +73,7 @@ def flows(
     config: Config | None = None,
     *,
     interruption: Interruption | None = None,
-    **settings: Any,
+    **settings: "Unpack[RunSettings]",
 ) -> Iterator[FlowBatch]:
     """Yields the anonymized flows of captures, or of interfaces until interrupted; writes no file.
 

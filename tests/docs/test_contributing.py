@@ -29,7 +29,7 @@ PLACES = {
     "Add a counter": 2,
     "Add a format": 3,
     "Add an analyzer": 4,
-    "Add an option": 3,
+    "Add an option": 2,
     "Add a command": 2,
 }
 """The number of places of each section; a header and its C file are one place."""
@@ -238,6 +238,8 @@ def test_the_option_sets_what_the_file_sets(tree: Path, tmp_path: Path) -> None:
     page = (tree / "docs" / "reference" / "configuration.md").read_text("utf-8")
     assert "| `retention` | no limit | 1ns to 3650d | for how long" in page
     assert "--retention DURATION" in python(tree, *COMMAND, "run", "--help-all")
+    show = "from zanon_net.config.keywords import RunSettings; print(RunSettings.__annotations__)"
+    assert "'retention': int | str | None," in python(tree, "-c", show)
     assert '\n# retention = "90d"\n' in python(tree, *COMMAND, "config")
     settings = tmp_path / "zanon.toml"
     settings.write_text('[output]\nretention = "30d"\n')

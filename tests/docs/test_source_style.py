@@ -22,7 +22,7 @@ C_FILES = sorted(
 COMMANDS = {
     "ruff-check": ["ruff", "check"],
     "ruff-format": ["ruff", "format", "--check"],
-    "mypy": ["mypy"],
+    "mypy": ["mypy", "zanon_net", "tests/typecheck"],
     "clang-format": ["clang-format", "--dry-run", "-Werror", *C_FILES],
     "codespell": ["codespell"],
     "cython-lint": ["cython-lint", "--no-pycodestyle", "zanon_net"],

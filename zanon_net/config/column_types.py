@@ -62,6 +62,7 @@ def _pair_in_folder(text: str, folder: Path) -> str:
 COLUMN_LIST = Type(read=_column_list, range="columns", metavar="NAMES", many=True, written=",".join)
 FILES = Type(
     read=pairs_of("FILE"),
+    annotation="Mapping[str, str] | Sequence[str]",
     range="a file a column",
     metavar="COL=FILE",
     many=True,

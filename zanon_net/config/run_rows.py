@@ -50,7 +50,7 @@ EVIDENCE = ("established", "any")
 ON_LOST = ("fail", "wait", "end")
 TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
 BOTH, OF_LOGS = ("run", "packets"), ("run",)
-"""Commands that take a setting: both that read packets, or the one that writes logs."""
+"""Commands that take a setting of packets and logs, and commands that take a setting of logs."""
 
 
 _anonymity = partial(Setting, commands=BOTH, section="anonymity", heading="Anonymity")

@@ -9,9 +9,10 @@ raises `ConfigError` with a text that starts with the key.
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from zanon_net._record import dataclass
 from zanon_net.config import presets, probe_rules, rules
@@ -33,6 +34,11 @@ from zanon_net.config.sections import (
 )
 from zanon_net.config.setting import View, core_arguments, manifest_of
 from zanon_net.errors import ConfigError
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from zanon_net.config.keywords import RunSettings
 
 _VIEWS: dict[str, type[View]] = {
     "anonymity": ZParams,
@@ -88,7 +94,7 @@ class Config:
         live: LiveSettings | None = None,
         packets: PacketSettings | None = None,
         count: CountSettings | None = None,
-        **settings: Any,
+        **settings: "Unpack[RunSettings]",
     ) -> None:
         views = (anonymity, addresses, input, output, limits, live, packets, count)
         parts: dict[str, View | None] = dict(zip(SECTIONS, views, strict=True))
@@ -129,7 +135,7 @@ class Config:
                 raise type(error)(f"{path}: [{section}] {error}{place}") from None
         return config
 
-    def replace(self, **settings: Any) -> Self:
+    def replace(self, **settings: "Unpack[RunSettings]") -> Self:
         """Returns a copy with the settings named by their fields, such as z=5 or window="10m",
         changed.
 
@@ -189,7 +195,7 @@ class Config:
         return {section: manifest_of(rows_of("run", section), settings) for section in SECTIONS}
 
 
-def _by_section(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _by_section(settings: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     """Returns the settings below their sections. Raises ConfigError for an unknown setting."""
     sections: dict[str, dict[str, Any]] = {}
     for name, value in settings.items():

@@ -23,6 +23,9 @@ RING_MIN, RING_MAX = 1 << 20, (1 << 31) - 1
 HOLD_MEMORY_MIN, HOLD_MEMORY_MAX = 1 << 20, 1 << 36
 SPLIT_STEP_NS = 60_000_000_000  # records with a suppressed name say the minute
 
+TEXTS, PATH = "str | Sequence[str]", "str | os.PathLike[str]"
+"""Annotations that several types share."""
+
 
 def _in_folder(value: str, folder: Path) -> str:
     return str(folder / value)
@@ -37,6 +40,7 @@ class Type:
     """Properties that all settings of one type share.
 
     read: reads a value.
+    annotation: the Python type of a written value, for the dataclasses that have such settings.
     unit: the unit of a number after it was read; empty: the value is no number.
     range: the values that are allowed, for people.
     metavar: the placeholder of the value in `--help`; None: the command line shows the words.
@@ -50,6 +54,7 @@ class Type:
     """
 
     read: Parse
+    annotation: str = "str"
     unit: str = ""
     range: str = ""
     metavar: str | None = None
@@ -65,6 +70,7 @@ def whole_number(unit: str, low: int, high: int, metavar: str | None = "N") -> T
     """Returns the type of whole numbers from `low` to `high`, which count `unit`."""
     return Type(
         read=lambda name, value: parse.whole(name, value, low, high),
+        annotation="int",
         unit=unit,
         range=f"{low} to {high}",
         metavar=metavar,
@@ -93,6 +99,7 @@ def word_or_number(words: Sequence[str], phrase: str) -> Type:
     return replace(
         kind,
         read=lambda name, value: kind.read(name, str(value) if type(value) is int else value),
+        annotation="str | int",
     )
 
 
@@ -102,6 +109,7 @@ def some_of(words: Iterable[str], metavar: str | None = None) -> Type:
     known = tuple(words)
     return Type(
         read=lambda name, value: parse.words(name, value, known),
+        annotation=TEXTS,
         range=f"one or more of {', '.join(known)}",
         metavar=metavar,
         words=() if metavar else known,
@@ -115,6 +123,7 @@ def several(kind: Type) -> Type:
     return replace(
         kind,
         read=lambda name, values: tuple(kind.read(name, value) for value in values),
+        annotation=f"Sequence[{kind.annotation}]",
         many=True,
     )
 
@@ -163,17 +172,29 @@ def _header(name: str, value: str) -> str:
 
 FLAG = Type(
     read=parse.flag,
+    annotation="bool",
     range="true, false",
     switch=True,
     written=lambda value: "yes" if value else "no",
 )
-DURATION = Type(read=parse.parse_duration, unit="ns", range="1ns to 3650d", metavar="DURATION")
+DURATION = Type(
+    read=parse.parse_duration,
+    annotation="int | str",
+    unit="ns",
+    range="1ns to 3650d",
+    metavar="DURATION",
+)
 ROUNDED_TIMES = Type(
-    read=parse.rounded_times, unit="ns", range="exact, or a duration", metavar="exact|DURATION"
+    read=parse.rounded_times,
+    annotation="int | str",
+    unit="ns",
+    range="exact, or a duration",
+    metavar="exact|DURATION",
 )
 WHOLE_MINUTES = replace(DURATION, read=_whole_minutes, range="whole minutes")
 SIZE = Type(
     read=parse.parse_size,
+    annotation="int | str",
     unit="bytes",
     range="1 to 2^60",
     metavar="SIZE",
@@ -183,63 +204,104 @@ HOLD = replace(DURATION, read=parse.hold, range="0 to 10s")
 HOLD_MEMORY = replace(SIZE, read=_hold_memory, range="1M to 64G")
 PACKET_VIEWS = Type(
     read=packet_views.read_views,
+    annotation=TEXTS,
     range=f"at most {packet_views.VIEWS_MAX}: a name, then any of {', '.join(packet_views.KEYS)}",
     metavar="NAME:KEY=VALUE,...",
     many=True,
 )
 TUNNEL_PORTS = Type(
     read=tunnel_ports.read_tunnel_ports,
+    annotation=TEXTS,
     range=f"{', '.join(tunnel_ports.TUNNELS)}, each with a port from 1 to 65535",
     metavar="NAME:PORT",
     many=True,
 )
 RING_SIZE = replace(SIZE, read=_ring_size, range="1M to just below 2G")
 # Numbers whose range depends on other settings; their rows, or the model, check them.
-DEPENDENT_NUMBER = Type(read=_as_written, unit="users", range="z or more", metavar="N", number=int)
+DEPENDENT_NUMBER = Type(
+    read=_as_written,
+    annotation="int",
+    unit="users",
+    range="z or more",
+    metavar="N",
+    number=int,
+)
 AT_LEAST_TWO = replace(DEPENDENT_NUMBER, range="2 or more", metavar="K")
 PROBABILITY = Type(
-    read=_as_written, unit="1", range="above 0 and below 1", metavar="P", number=float
+    read=_as_written,
+    annotation="float",
+    unit="1",
+    range="above 0 and below 1",
+    metavar="P",
+    number=float,
 )
-PERCENTAGE = Type(read=parse.percentage, unit="%", range="0 to 100", metavar="PCT", number=float)
-RATE = Type(read=_as_written, unit="1/h", range="above 0, an hour", number=float)
-EXPONENT = Type(read=_as_written, unit="1", range="a number", number=float)
+PERCENTAGE = Type(
+    read=parse.percentage,
+    annotation="float",
+    unit="%",
+    range="0 to 100",
+    metavar="PCT",
+    number=float,
+)
+RATE = Type(
+    read=_as_written, annotation="float", unit="1/h", range="above 0, an hour", number=float
+)
+EXPONENT = Type(read=_as_written, annotation="float", unit="1", range="a number", number=float)
 SUFFIXES = Type(
     read=parse.parse_never,
+    annotation=f"{PATH} | Sequence[str]",
     range="a file with one a line, or a list",
     metavar="FILE",
     anchored=_in_folder,
 )
 NETWORKS = Type(
     read=parse.parse_networks,
+    annotation=TEXTS,
     range="a list, a file with one a line, or any",
     metavar="NETS",
     anchored=_in_folder_if_there,
 )
 PREFIX_LENGTHS = Type(
     read=parse.prefix_pair,
+    annotation="str | Sequence[int]",
     unit="bits",
     range="1 to 32, 1 to 128",
     metavar="BITS,BITS",
     written=lambda lengths: ",".join(map(str, lengths)),
 )
-DNS_VOTES = Type(read=parse.dns_votes, range="own, all, no", metavar="own|all|no")
+DNS_VOTES = Type(
+    read=parse.dns_votes,
+    annotation="str | bool",
+    range="own, all, no",
+    metavar="own|all|no",
+)
 PSEUDONYMS = Type(
     read=parse.pseudonyms,
     range="networks, crypto-pan, crypto-pan:P4,P6, random",
     metavar="networks|crypto-pan[:P4,P6]|random",
 )
-KEY_FILE = Type(read=parse.key_path, range="a file", metavar="FILE", anchored=_in_folder)
+KEY_FILE = Type(
+    read=parse.key_path, annotation=PATH, range="a file", metavar="FILE", anchored=_in_folder
+)
 PEM_FILE = replace(KEY_FILE, read=parse.pem_path)
 COUNTER = Type(read=parse.counter_place, range="a place such as tls://HOST:PORT", metavar="URL")
 PROBE_NAME = Type(read=parse.probe_name, range="a name", metavar="NAME")
-FILE = Type(read=_as_written, range="a file", metavar="FILE")
+FILE = Type(read=_as_written, annotation=PATH, range="a file", metavar="FILE")
 FILE_MODE = Type(read=parse.file_mode, range="600, 640, 604, 644", metavar="MODE")
-NEW_FILE = Type(read=parse.new_file, range="a new file", metavar="FILE", anchored=_in_folder)
+NEW_FILE = Type(
+    read=parse.new_file, annotation=PATH, range="a new file", metavar="FILE", anchored=_in_folder
+)
 METRICS_FILE = replace(NEW_FILE, read=parse.metrics_file, range="a file, NAME.prom")
 LISTEN_ADDRESS = Type(read=read_listen_address, range="an address and a port", metavar="ADDR:PORT")
 CAPTURE_FILTER = Type(read=parse.capture_filter, range="pcap-filter(7)", metavar="BPF")
 USER = Type(read=parse.user_name, range="a user", metavar="USER")
 COLUMN = Type(read=parse.column_name, range="a column", metavar="NAME")
-COLUMNS = Type(read=parse.column_names, range="columns", metavar="NAME", many=True)
+COLUMNS = Type(
+    read=parse.column_names,
+    annotation="Sequence[str]",
+    range="columns",
+    metavar="NAME",
+    many=True,
+)
 DELIMITER = Type(read=parse.delimiter, range="one character, or tab", metavar="C")
 HEADER = Type(read=_header, range="a line", metavar="LINE")

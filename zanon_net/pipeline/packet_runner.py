@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zanon_net._record import dataclass
 from zanon_net.config.formats import PACKET_FORMATS
@@ -39,6 +39,9 @@ from zanon_net.system.streams import STDIN, Source, check_sources
 
 if TYPE_CHECKING:
     import pwd
+    from typing import Unpack
+
+    from zanon_net.config.keywords import PacketsSettings
 
 ON_STDOUT = "pcapng"
 TO_INTERFACE = "pcap"
@@ -99,7 +102,7 @@ def packets(
     interruption: Interruption | None = None,
     started: Started | None = None,
     service: ServiceManager | None = None,
-    **settings: Any,
+    **settings: "Unpack[PacketsSettings]",
 ) -> Report:
     """Turns captures, or the traffic of network interfaces, into one capture of packets that may be
     shared: new packets, with names and addresses by the rules of `run`.

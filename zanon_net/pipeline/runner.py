@@ -43,7 +43,9 @@ from zanon_net.system.streams import STDIN, Source
 
 if TYPE_CHECKING:
     import pwd
+    from typing import Unpack
 
+    from zanon_net.config.keywords import RunSettings
     from zanon_net.pipeline.counting import Counting
     from zanon_net.pipeline.live import LiveReader
 
@@ -58,7 +60,7 @@ def run(
     interruption: Interruption | None = None,
     started: Started | None = None,
     service: ServiceManager | None = None,
-    **settings: Any,
+    **settings: "Unpack[RunSettings]",
 ) -> Report:
     """Turns captures, or the traffic of network interfaces, into anonymized logs.
 

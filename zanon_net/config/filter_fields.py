@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# Made by scripts/make_settings.py from zanon_net/config/schema.py.
+"""Fields of the settings of `filter`, with types for type checkers."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from zanon_net._record import dataclass
+from zanon_net.config.schema import rows_of
+from zanon_net.config.setting import View
+
+FILTER = {row.name: row for row in rows_of("filter")}
+"""The settings by their names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterFields(View):
+    """Fields of the settings of `filter`."""
+
+    rows = rows_of("filter")
+
+    z: int = FILTER["z"].default
+    window: int | str = FILTER["window"].default
+    suppressed: str = FILTER["suppressed"].default
+    time: str = FILTER["time"].default
+    user: str = FILTER["user"].default
+    attribute: str = FILTER["attribute"].default
+    passed: Sequence[str] = FILTER["passed"].default
+    generalize: bool = FILTER["generalize"].default
+    hierarchy: Mapping[str, str] | Sequence[str] = FILTER["hierarchy"].default
+    hierarchy_delimiter: str = FILTER["hierarchy_delimiter"].default
+    steps: str = FILTER["steps"].default
+    unknown: str = FILTER["unknown"].default
+    no_user: bool = FILTER["no_user"].default
+    rotate: int | str | None = FILTER["rotate"].default
+    key_file: str | os.PathLike[str] | None = FILTER["key_file"].default
+    format: str = FILTER["format"].default
+    to: str = FILTER["to"].default
+    time_unit: str = FILTER["time_unit"].default
+    delimiter: str = FILTER["delimiter"].default
+    quote: str | None = FILTER["quote"].default
+    header: str = FILTER["header"].default
+    strict: bool = FILTER["strict"].default
+    mode: str = FILTER["mode"].default
+    popularity: str | os.PathLike[str] | None = FILTER["popularity"].default
+    max_tuples: int = FILTER["max_tuples"].default
+    max_attributes: int = FILTER["max_attributes"].default
