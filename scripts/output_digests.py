@@ -45,6 +45,20 @@ FILTERS = {
     "filter": "--z 2" + COLUMNS_OF_ROWS,
     "filter-blank": "--z 5 --suppressed blank --to csv --pass name_source" + COLUMNS_OF_ROWS,
 }
+ANY_ADDRESS = " --internal any --addresses wide --evidence any"
+PACKETS = {
+    "packets": "--z 2 --payload keep-encrypted --fingerprint tested --tcp-timestamps offset",
+    "packets-open": "--z 1 --encapsulation keep" + ANY_ADDRESS,
+    "packets-open-2": "--z 1 --workers 2 --payload keep-encrypted --encapsulation keep --ttl keep"
+    " --keep-client-port" + ANY_ADDRESS,
+    "packets-exact": "--z 3 --exact --encapsulation keep" + ANY_ADDRESS,
+    "packets-coarse": "--for internal --z 3 --suppressed coarse --encapsulation keep --server-address linkable"
+    " --tcp-timestamps keep" + ANY_ADDRESS,
+    "packets-hold-0": "--z 1 --hold 0 --payload cut --mac zero" + ANY_ADDRESS,
+    "packets-full": "--z 1 --hold 10s --hold-memory 1M --encapsulation keep" + ANY_ADDRESS,
+    "packets-views": "--for internal --z 1 --payload keep-encrypted --suppressed coarse"
+    " --view public:z=2,payload=zero --view cut:z=1,payload=cut" + ANY_ADDRESS,
+}
 
 
 def call(arguments: list[str]) -> tuple[int, str]:
@@ -115,6 +129,24 @@ def key_of(folder: Path) -> list[str]:
     return ["--key-file", str(path)]
 
 
+def anonymized(folder: Path, source: str) -> dict[str, Any]:
+    """Returns the digests of the packets that leave, and their manifests."""
+    found: dict[str, Any] = {}
+    for run, options in PACKETS.items():
+        out = folder / run
+        out.mkdir()
+        words = [*key_of(folder), *shlex.split(options)]
+        code, _ = call(["packets", source, str(out / "out.pcapng"), "-q", *words])
+        found[f"{run}: exit"] = code
+        for path in sorted(out.iterdir()):
+            is_manifest = path.name.endswith("manifest.json")
+            data = path.read_bytes()
+            found[f"{run}: {path.name}"] = (
+                manifest_of(data) if is_manifest else hashlib.sha256(data).hexdigest()
+            )
+    return found
+
+
 def digests(case: tuple[str, str]) -> tuple[str, dict[str, Any]]:
     """Returns the digests of one capture or folder, by run and file."""
     name, source = case
@@ -132,6 +164,7 @@ def digests(case: tuple[str, str]) -> tuple[str, dict[str, Any]]:
             popularity = Path(f"{out}.popularity")
             if popularity.exists():
                 found[f"{run}: popularity"] = hashlib.sha256(popularity.read_bytes()).hexdigest()
+        found |= anonymized(folder, source)
         code, text = call(["inspect", source, "--json"])
         found["inspect"] = [code, manifest_of(text) if code == 0 else text]
         observations = folder / "open" / "observations.jsonl"
