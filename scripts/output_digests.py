@@ -52,8 +52,8 @@ PACKETS = {
     "packets-open-2": "--z 1 --workers 2 --payload keep-encrypted --encapsulation keep --ttl keep"
     " --keep-client-port" + ANY_ADDRESS,
     "packets-exact": "--z 3 --exact --encapsulation keep" + ANY_ADDRESS,
-    "packets-coarse": "--for internal --z 3 --suppressed coarse --encapsulation keep --server-address linkable"
-    " --tcp-timestamps keep" + ANY_ADDRESS,
+    "packets-coarse": "--for internal --z 3 --suppressed coarse --encapsulation keep"
+    " --server-address linkable --tcp-timestamps keep" + ANY_ADDRESS,
     "packets-hold-0": "--z 1 --hold 0 --payload cut --mac zero" + ANY_ADDRESS,
     "packets-full": "--z 1 --hold 10s --hold-memory 1M --encapsulation keep" + ANY_ADDRESS,
     "packets-views": "--for internal --z 1 --payload keep-encrypted --suppressed coarse"
