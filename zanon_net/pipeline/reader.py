@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 BATCH_FRAMES = 65536
 SIZED_FRAMES = 16384  # with --split-size, because the size of files is checked after each batch
 UNPACKED_FRAMES = 2048  # of compressed sources, which are slow: the progress moves more often
-YIELD_FRAMES = 4096  # frames of small captures that are read between two looks at the output
 FRAMES_ALONE = 256  # frames that are read one by one until a frame is a packet
 Progress = Callable[[int, int, int], None]
 """Function called after each batch: bytes read, bytes in all (0: not known), packets."""
@@ -75,8 +74,6 @@ class Reader:
         totals = [source.progress()[1] for source in sources]
         self._total = sum(totals) if all(totals) else 0
         self._read = self._read_frames = 0  # bytes and frames of finished sources
-        self._is_short = False  # the last call returned fewer frames than it was asked for
-        self._unseen = 0  # frames since the last yield of `batches`
         self._interruption = interruption
         self.first_ns: int | None = None
         self.started: Callable[[], None] | None = None  # called when the first packet was read
@@ -107,8 +104,7 @@ class Reader:
         return None if self._directions is None else self._directions.note()
 
     def batches(self) -> Iterator[None]:
-        """Yields after each batch when the engine has output to take, and about five times a second
-        while a stream is silent."""
+        """Yields after each batch, and about five times a second while a stream is silent."""
         for source in takewhile(lambda _source: not self.interrupted, self._sources):
             log.info("reading %s", source.name)
             before = self._engine.counts(*COUNTERS)
@@ -117,10 +113,8 @@ class Reader:
                     self.first_ns = self._engine.time_range_ns[0]
                     if self.started is not None:
                         self.started()
-                if self._has_output(source):
-                    self._unseen = 0
-                    yield
-                    self._report_progress(source)
+                yield
+                self._report_progress(source)
             while self.interrupted and source.is_open and self._take_read(source):
                 yield
                 self._report_progress(source)
@@ -129,11 +123,6 @@ class Reader:
             self._read += source.progress()[0]
             self._read_frames += source.frames
             self._see_directions(source, before)
-
-    def _has_output(self, source: OpenSource) -> bool:
-        """Returns false while the output of small files can wait."""
-        waits = source.is_file and self._is_short and self._batch_frames == BATCH_FRAMES
-        return not waits or self._unseen >= YIELD_FRAMES or self._engine.waiting
 
     def _see_directions(self, source: OpenSource, before: dict[str, int]) -> None:
         """Looks for the other direction of a capture that was read."""
@@ -153,13 +142,11 @@ class Reader:
         # Reads the first packet alone: the engine's time range is then its time.
         alone = self.first_ns is None and source.frames < FRAMES_ALONE
         before, more = self._frames(), True
-        self._is_short = False
         try:
             with self._interruption.reading():
                 frames = 1 if alone else self._frames_of_call(source)
                 # A pause of a stream is a batch without frames, so that due work is done meanwhile.
-                read = self._engine.run(source.capture, frames, pauses=True)
-                more, self._is_short = read != 0, 0 <= read < frames
+                more = self._engine.run(source.capture, frames, pauses=True) != 0
         except StopReading:
             pass
         # any signal ends a wait, even a signal without a handler of zanon_net
@@ -187,7 +174,6 @@ class Reader:
         if self._hooks is not None:
             self._hooks.see(self._engine)
         source.frames += (frames := self._frames() - before)
-        self._unseen += frames
         self._left = (self._left - frames) % self._batch_frames or self._batch_frames
 
     def _frames(self) -> int:
