@@ -227,11 +227,11 @@ def test_counts_that_cannot_be_are_told_before_the_user_changes(
 NOTHING_TO_LOAD = """
 import sys
 from zanon_net import cli
-from zanon_net.pipeline import runner
+from zanon_net.pipeline import privileges
 def go_on_as(user, out, stack, **keeps):
     sys.meta_path.clear()
     return out
-runner.find_user, runner.go_on_as = str, go_on_as
+privileges.find_user, privileges.go_on_as = str, go_on_as
 sys.exit(cli.main())
 """
 

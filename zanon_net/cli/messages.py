@@ -162,10 +162,16 @@ def explain(error: BaseException) -> int:
             problem = error.strerror or "input or output error"
             say(f"{error.filename}: {problem}" if error.filename else problem)
         case _:
-            from zanon_net.cli.internal_error import internal_error
-
-            say(f"internal error: {internal_error(error)}; please report it")
+            say(f"internal error: {_described(error)}; please report it")
     return EXIT_OPERATIONAL
+
+
+def _described(error: BaseException) -> str:
+    try:
+        from zanon_net.cli.internal_error import internal_error
+    except ImportError:  # after --drop-to the user may not be able to read the module
+        return type(error).__name__
+    return internal_error(error)
 
 
 def _without_keys(text: str) -> str:

@@ -38,7 +38,7 @@ _MAGICS = {
     b"BZh": "bzip2",
 }
 _SKIPPABLE = "zstd or lz4"  # until a frame follows that is not skippable
-_LIBRARIES = {
+_LIBRARIES_OF = {
     "gzip": ("zlib",),
     "bzip2": ("bz2",),
     "xz": ("lzma",),
@@ -48,6 +48,8 @@ _LIBRARIES = {
     _SKIPPABLE: ("lz4.block", "lz4.frame", "zstandard"),
 }
 """Modules that unpack each compression. An unpacker imports the modules of its compression."""
+LIBRARIES = sorted({name for names in _LIBRARIES_OF.values() for name in names})
+"""All of these modules."""
 _ERRORS = {
     "zlib": "error",
     "lzma": "LZMAError",
@@ -355,7 +357,7 @@ class Unpacker:
 
     def __init__(self, raw: Raw, start: bytes, max_bytes: int | None) -> None:
         self.compression = compression_of(start) or ""
-        for module in _LIBRARIES.get(self.compression, ()):  # here: the thread may lack rights
+        for module in _LIBRARIES_OF.get(self.compression, ()):  # here: the thread may lack rights
             import_module(module)
         self.problem: str | None = None
         self.exceeded: str | None = None

@@ -8,13 +8,17 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
+from zanon_net import output, pipeline, system
 from zanon_net.config.parse import shown
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError, ZanonError
 from zanon_net.output.folder import default_folder
 from zanon_net.output.parquet import parquet
+from zanon_net.pipeline.decompress import LIBRARIES
 from zanon_net.pipeline.hardening import forbid_core_dumps, gain_no_privileges
 from zanon_net.pipeline.window_hooks import controller
 from zanon_net.system.capabilities import keep_over_change_of_user, leave_capture
@@ -35,10 +39,20 @@ def find_user(name: str) -> pwd.struct_passwd:
 
 
 def load_libraries(config: Config) -> None:
-    """Imports libraries that a run would import later, when its user may not be able to read them.
+    """Imports every module that a run may import later, because its user may not be able to read
+    the modules.
 
     Raises ZanonError if a library is missing.
     """
+    names = [
+        f"{package.__name__}.{module.name}"
+        for package in (output, pipeline, system)
+        for module in iter_modules(package.__path__)
+        if module.name != "adaptive_z"  # NumPy starts threads, which would keep some rights
+    ]
+    for name in (*names, *LIBRARIES):
+        with suppress(ImportError):  # of a library that is not installed
+            import_module(name)
     if "parquet" in config.output.format:
         parquet()
     if config.anonymity.dynamic:
