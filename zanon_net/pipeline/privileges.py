@@ -23,6 +23,9 @@ from zanon_net.pipeline.hardening import forbid_core_dumps, gain_no_privileges
 from zanon_net.pipeline.window_hooks import controller
 from zanon_net.system.capabilities import keep_over_change_of_user, leave_capture
 
+WITH_THREADS = ("adaptive_z", "counter_run")
+"""Modules that import NumPy. Its threads would keep the right to gain privileges."""
+
 
 def find_user(name: str) -> pwd.struct_passwd:
     """Returns the user to continue as. Raises ConfigError if the process cannot become that
@@ -48,7 +51,7 @@ def load_libraries(config: Config) -> None:
         f"{package.__name__}.{module.name}"
         for package in (output, pipeline, system)
         for module in iter_modules(package.__path__)
-        if module.name != "adaptive_z"  # NumPy starts threads, which would keep some rights
+        if module.name not in WITH_THREADS
     ]
     for name in (*names, *LIBRARIES):
         with suppress(ImportError):  # of a library that is not installed
