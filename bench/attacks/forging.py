@@ -130,7 +130,7 @@ def available(options: tuple[str, ...]) -> bool:
     """Returns true if this build has the options, and values such as `own`."""
     said = known_options()
     if options[:1] == ("--dns-votes",):
-        return "own" in said[said.index("--dns-votes") :][:400] or options[1] == "no"
+        return "own" in said[said.index("--dns-votes ") :][:400] or options[1] == "no"
     return all(f"{option} " in said for option in options if option.startswith("--"))
 
 

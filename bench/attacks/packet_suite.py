@@ -26,6 +26,8 @@ BEYOND = 0.02  # share that an attack may find beyond chance
 LIVE_TIMES = 5.0
 KIND = "usual"
 GRAIN = 16_384  # of the positions of coarse packets
+COARSE = {"suppressed": "coarse", "coarse_client": "pseudonym"}
+"""Settings of coarse packets that show the client. Without the client they cannot be linked."""
 IDS = "connection IDs"
 Row = dict[str, Any]
 
@@ -67,7 +69,7 @@ KINDS = {
     "addresses": Kind("only addresses mapped, as other tools do", None, ALL, TELLING),
     "default": Kind("ours, default", {}, ALL),
     "exact": Kind("ours, --exact", {"exact": True}, ALL, ("sizes", "sizes, length"), 1),
-    "coarse": Kind("ours, --suppressed coarse", {"suppressed": "coarse"}, ALL, (), GRAIN),
+    "coarse": Kind("ours, --suppressed coarse", COARSE, ALL, (), GRAIN),
     "linkable": Kind(
         "ours, --exact --server-address linkable",
         {"exact": True, "server_address": "linkable"},
@@ -174,7 +176,7 @@ def oracle_rows(plan: PacketPlan) -> Iterator[tuple[str, str, Score]]:
     for key, settings in (
         ("exact", {"exact": True}),
         ("default", {}),
-        ("coarse", {"suppressed": "coarse"}),
+        ("coarse", COARSE),
         ("any z", {"z": 1}),
     ):
         if not missing(Kind(key, settings)):

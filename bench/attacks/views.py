@@ -139,8 +139,9 @@ OURS = {
 
 @cache
 def known_options() -> str:
-    """Returns the text of `run --help`."""
-    done = subprocess.run([*COMMAND, "run", "--help"], capture_output=True, text=True, check=True)
+    """Returns the text of `run --help-all`."""
+    command = [*COMMAND, "run", "--help-all"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout
 
 
