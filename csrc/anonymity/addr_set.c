@@ -51,7 +51,7 @@ uint64_t zn_addr_set_hash(const zn_addr_set *s, const zn_addr *a)
     return hash == 0 ? 1 : hash;
 }
 
-/* The slot that holds `hash`, or the empty one where it belongs. */
+/* Returns the slot that has `hash`, or the empty slot for it. */
 static uint64_t slot_of(const zn_addr_set *s, uint64_t hash)
 {
     uint64_t at = hash & s->mask;

@@ -91,7 +91,8 @@ static inline bool zn_byte_source_is_cut(const zn_byte_source *s)
     return s->map.bytes != NULL && zn_file_map_is_cut(&s->map);
 }
 
-/* Prefetches the bytes that the reader comes to next, which in a mapped file nothing else does. */
+/* Prefetches the next bytes of the reader. In a mapped file the kernel does not prefetch them into
+ * the caches. */
 static inline void zn_byte_source_fetch(zn_byte_source *s)
 {
     zn_cursor at = s->pending;

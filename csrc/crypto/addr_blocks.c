@@ -85,7 +85,8 @@ static void choose(zn_addr_blocks *b, const zn_kept_networks *all, bool v4)
         take_ranges(b, all, ranges, n);
     else
         take_ranges(b, all, v6_halves, 2);
-    if (!v4 && b->spaces == 2) { /* the second half has enough for all that fits into one */
+    /* the second half has space for every slot that fits into one half */
+    if (!v4 && b->spaces == 2) {
         b->space[0] = b->space[1];
         b->spaces = 1;
     }

@@ -83,8 +83,8 @@ static void put_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
     zn_text_char(out, '\n');
 }
 
-/* Prints a value that is no plain number, and a blank, at `at`. Returns their end, with room for
- * `capacity` more bytes, or NULL when memory is out. */
+/* Prints a value that is not a plain number, and a blank, at `at`. Returns the end of both, with
+ * room for `capacity` more bytes, or NULL without memory. */
 static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char *at,
                       size_t capacity)
 {

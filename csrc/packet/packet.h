@@ -128,7 +128,7 @@ static inline zn_span zn_packet_ip_headers(const zn_packet *p)
 }
 
 /* Returns how far a TCP sequence number is ahead of another; negative: behind it. Numbers wrap (RFC
- * 9293 3.4): for two that are 2^31 or more apart the answer means nothing. */
+ * 9293 3.4), so the answer has no meaning for numbers that are 2^31 or more apart. */
 static inline int32_t zn_seq_ahead(uint32_t seq, uint32_t of)
 {
     return (int32_t)(seq - of);

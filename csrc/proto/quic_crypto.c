@@ -280,7 +280,8 @@ bool zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *
     return true;
 }
 
-/* The five bytes that hide a long header's last bits and its packet number (RFC 9001 5.4). */
+/* Makes the five bytes that hide the last bits of a long header and its packet number (RFC 9001
+ * 5.4). */
 static bool make_mask(zn_quic *q, const zn_quic_keys *keys, zn_span sample,
                       uint8_t mask[SAMPLE_BYTES])
 {

@@ -27,7 +27,7 @@ void zn_tuple_gate_close(zn_tuple_gate *g);
 
 /* The identity of a value as it is written. p NULL: a missing value. */
 zn_id zn_tuple_gate_value(const zn_tuple_gate *g, zn_span written);
-/* The identity of a user; the same bytes are the same user. */
+/* Returns the identity of a user. Equal bytes have equal identities. */
 zn_id zn_tuple_gate_user(const zn_tuple_gate *g, zn_span user);
 
 /*

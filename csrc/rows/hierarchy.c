@@ -7,7 +7,7 @@
 #include "rows/splitter.h"
 #include "util/arena.h"
 
-#define FIRST_LINES 64 /* that there is room for at first */
+#define FIRST_LINES 64 /* lines for which there is room at first */
 
 typedef struct lines {
     zn_span *labels; /* count x levels */

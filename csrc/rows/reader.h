@@ -93,7 +93,7 @@ int zn_row_reader_next(zn_row_reader *r, bool final, zn_row *row, zn_row_found *
 /* Ends the source: what is left of it is gone, and another may follow. */
 void zn_row_reader_end(zn_row_reader *r);
 
-/* The format of the input; ZN_ROWS_AUTO while it is not known. */
+/* Returns the format of the input; ZN_ROWS_AUTO while the format is unknown. */
 static inline zn_row_format zn_row_reader_format(const zn_row_reader *r)
 {
     return r->config.format;
