@@ -65,7 +65,7 @@ static uint32_t plan_headers(const zn_packet_output *of, const zn_flow *f,
                frame->headers.option_bytes);
     if (plan->coarse)
         zn_coarsen_options(plan, p, frame->options, frame->headers.option_bytes);
-    frame->has_outer = p->outer != 0;
+    frame->has_outer = p->outer != 0 && !plan->hides_client; /* outer headers identify the user */
     if (frame->has_outer)
         zn_delay_line_outer(&of->delay_line, p, &frame->outer);
     return zn_planned_frame_headers(frame);

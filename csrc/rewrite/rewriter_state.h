@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Struct of a rewriter, for the files of this folder. rewriter.c opens it and follows flows and
- * decisions, packet_intake.c queues packets, and emit.c lets packets leave.
+ * decisions, take_packets.c queues packets, and emit.c lets packets leave.
  */
 #ifndef ZN_REWRITE_REWRITER_STATE_H
 #define ZN_REWRITE_REWRITER_STATE_H

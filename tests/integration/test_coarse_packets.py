@@ -262,3 +262,18 @@ def test_coarse_packets_hide_the_client_if_coarse_records_do(client: str, inside
     assert {block_of(end) for one in coarse for end in one} == {"pair"}
     servers = coarse[0] & coarse[1]
     assert len(servers) == (0 if inside else 1)
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_coarse_packets_have_no_header_that_identifies_the_hidden_client(hides: bool) -> None:
+    """A tag is the line of a subscriber: its pseudonym would link coarse flows to named flows."""
+
+    def tagged(frame: Frame) -> Frame:
+        data = frame.data[:12] + b"\x81\x00\x00\x07" + frame.data[12:]
+        return Frame(frame.t_ns, data, len(data))
+
+    visits = [*crowd(SHARED, 3, START), *visit(user(1), RARE, LATER)]
+    settings = {"coarse_client": NONE if hides else 0, "keep_encapsulation": True}
+    left = left_of([tagged(frame) for frame in visits], **settings).frames
+    tags = {one.t_ns >= LATER: one.data[12:14] == b"\x81\x00" for one in left}
+    assert tags == {False: True, True: not hides}
