@@ -3,6 +3,7 @@
 """`zanon-net table anonymize`: a table generalized until each class has what is asked for."""
 
 import time
+from collections.abc import Iterable
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -95,15 +96,9 @@ def table_anonymize(
         plan = plan_of(settings)
     if target is None:
         standard_output()  # closed, it is an error before any work
-    for column in plan.passed:
-        warn(f"column {column!r} is written as it is: it is not protected")
-    rows = read_table(
-        file,
-        plan.read_columns,
-        form=settings["format"],
-        delimiter=settings["delimiter"],
-        quote=settings["quote"],
-    )
+    _warn_of_passed(plan.passed)
+    read_as = {name: settings[name] for name in ("delimiter", "quote")}
+    rows = read_table(file, plan.read_columns, form=settings["format"], **read_as)
     with naming_options(NAMES):
         result = anonymize_rows(
             rows,
@@ -127,11 +122,16 @@ def table_anonymize(
     if plan.k == 1 and not plan.asks_for_diversity:
         warn("nothing is asked for (--k, --l, --max-share, --t): no row is protected")
     if as_json:
-        seconds = {"seconds": round(time.monotonic() - began, 6)}
-        print_manifest(manifest, seconds, err=target is None)
+        took = round(time.monotonic() - began, 6)
+        print_manifest(manifest, {"seconds": took}, err=target is None)
     elif not quiet:
         print_table(result.report.summary)
     return 0
+
+
+def _warn_of_passed(columns: Iterable[str]) -> None:
+    for column in columns:
+        warn(f"column {column!r} is written as it is: it is not protected")
 
 
 def _checked_figure(curve: str) -> Path:

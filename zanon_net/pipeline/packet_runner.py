@@ -124,16 +124,7 @@ def packets(
     if (out is None) == (to is None):
         raise ConfigError("name a file to write, or with --to an interface, and not both")
     file = None if out is None else PacketFile.named(out, format)
-    config = (config or Config()).replace(**settings)
-    config = config.replace(
-        format=TO_INTERFACE if file is None else file.format,
-        compress="none" if file is None else file.compression,
-        split=None,
-        split_size=None,
-        keep=None,
-        max_disk=None,
-        on_full="stop",
-    )
+    config = _without_folder((config or Config()).replace(**settings), file)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     if file is not None:
         _check(file, sources, config)
@@ -150,6 +141,19 @@ def packets(
         interruption=interruption,
         started=started,
         service=service,
+    )
+
+
+def _without_folder(config: Config, file: PacketFile | None) -> Config:
+    """Returns the settings for one file of packets, or for an interface, instead of a folder."""
+    return config.replace(
+        format=TO_INTERFACE if file is None else file.format,
+        compress="none" if file is None else file.compression,
+        split=None,
+        split_size=None,
+        keep=None,
+        max_disk=None,
+        on_full="stop",
     )
 
 

@@ -238,20 +238,8 @@ def run_reader(
     observers.begin(engine, reader.drops, hooks, lambda: sink.disk, reader.presence)
     try:
         upkeep = Upkeep(sink, config, state, is_live=reader.is_live)
-        drain = partial(_drain, engine, sink, observers)
-        merges = MergeWarning()
-        for _batch in reader.batches():
-            if counting is not None:
-                counting.tick(drain, reader)
-            drain()
-            _rotate(reader, engine, sink, observers)
-            if never is not None:
-                never.tick()
-            observers.tick()
-            upkeep.tick()
-            merges.see(engine.counts("frames_merged"))
-            if clock is not None:
-                clock.tick()
+        ticks = [one.tick for one in (never, observers, upkeep, clock) if one is not None]
+        _read(reader, engine, sink, observers, counting, ticks)
         _finish(reader, engine, sink, observers, counting)
         hooks.see(engine)
         sink.finish(reader.first_ns)
@@ -270,6 +258,27 @@ def run_reader(
     log.info("finished")
     seconds = time.monotonic() - began
     return Report(final, sink.place, Totals.of(engine), seconds, sink.is_file)
+
+
+def _read(
+    reader: "Reader | LiveReader",
+    engine: PacketEngine,
+    sink: Sink,
+    observers: Observers,
+    counting: "Counting | None",
+    ticks: Sequence[Callable[[], object]],
+) -> None:
+    """Reads all batches, and writes the output of each. ticks: functions to call after a batch."""
+    drain = partial(_drain, engine, sink, observers)
+    merges = MergeWarning()
+    for _batch in reader.batches():
+        if counting is not None:
+            counting.tick(drain, reader)
+        drain()
+        _rotate(reader, engine, sink, observers)
+        for tick in ticks:
+            tick()
+        merges.see(engine.counts("frames_merged"))
 
 
 def _status_clock(
