@@ -3,8 +3,7 @@
 """`zanon-net table anonymize`: a table generalized until each class has what is asked for."""
 
 import time
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
