@@ -12,7 +12,7 @@ disk is full, the open part appears with the whole records that are on the disk.
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -51,8 +51,12 @@ def _partial_folder(final: Path) -> Path:
 
 
 def default_folder(now: datetime) -> Path:
-    """Returns `./zanon-<UTC start>` for a run that starts now."""
-    return Path(now.astimezone(UTC).strftime("zanon-%Y%m%dT%H%M%SZ"))
+    """Returns `./zanon-<UTC start>` for a run that starts now. If another run started in the same
+    second, returns the name of the next free second."""
+    start = now.astimezone(UTC)
+    while os.path.lexists(name := start.strftime("zanon-%Y%m%dT%H%M%SZ")):
+        start += timedelta(seconds=1)
+    return Path(name)
 
 
 def reserve(file: FileIO, size: int) -> None:
