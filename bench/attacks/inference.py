@@ -14,11 +14,25 @@ import numpy as np
 import numpy.typing as npt
 from population import expand
 from scipy import sparse
-from view import HIDDEN, MINUTE, NOBODY, Bools, Flows, Guesses, Ints, Knowledge, View
+from view import (
+    EXACT,
+    HIDDEN,
+    MINUTE,
+    NOBODY,
+    Bools,
+    Flows,
+    Guesses,
+    Ints,
+    Knowledge,
+    Rule,
+    View,
+)
+
+from zanon_net.audit.attack_math import likelihood
 
 MOST = 4000  # records that are attacked
 BEHIND = 2 * MINUTE  # longest time of a visit's begin before the minute of closing
-SMOOTH, CONTEXT_SMOOTH, CONTEXT_WEIGHT = 0.5, 0.5, 0.7
+CONTEXT_SMOOTH, CONTEXT_WEIGHT = 0.5, 0.7
 Logs = npt.NDArray[np.float32]
 
 
@@ -32,24 +46,18 @@ def withheld(flows: Flows, knowledge: Knowledge) -> Bools:
     return count[np.searchsorted(keys, slices)] < knowledge.z
 
 
-def features(columns: dict[str, Ints], closing: bool) -> list[Ints]:
+def features(columns: dict[str, Ints], rule: Rule) -> list[Ints]:
     """Returns the features of a coarse record: bytes and packets, and its minutes if it states
-    them."""
+    them. Exact sizes are compared in eighths of an octave."""
     sent, received = columns["c_bytes"], columns["s_bytes"] * 4096 + columns["s_pkts"]
-    if closing:
+    if rule.step == EXACT:
+        sent, received = (
+            (np.log2(np.maximum(columns[field], 1)) * 8).astype(np.int64)
+            for field in ("c_bytes", "s_bytes")
+        )
+    if rule.closing:
         return [sent, received]
     return [sent, received, (columns["end_ns"] - columns["start_ns"]) // MINUTE]
-
-
-def likelihood(known: Ints, names: Ints, asked: Ints, count: int) -> Logs:
-    """Returns log P(value | name) of each value requested (rows), for each name."""
-    values, place = np.unique(known, return_inverse=True)
-    table = np.zeros((len(values) + 1, count), dtype=np.float32)  # the last value: never seen
-    np.add.at(table, (place, names), 1)
-    usual = (table.sum(axis=1, keepdims=True) + 0.1) / (len(known) + 1)
-    table = np.log((table + SMOOTH * usual) / (table.sum(axis=0) + SMOOTH))
-    at = np.minimum(np.searchsorted(values, asked), len(values) - 1)
-    return table[np.where(values[at] == asked, at, len(values))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +126,33 @@ class Context:
         return gain + np.asarray(there.sum(axis=1)) * self._absent[None, :]
 
 
+def by_category(worth: Logs, category: Ints) -> Ints:
+    """Returns the category that has most of each row's probability."""
+    of_names = np.exp(worth - worth.max(axis=1, keepdims=True))
+    members = sparse.csr_matrix(
+        (np.ones(len(category), dtype=np.float32), (np.arange(len(category)), category))
+    )
+    return np.asarray((members.T @ of_names.T).argmax(axis=0)).ravel()
+
+
 def suppressed(
-    view: View, knowledge: Knowledge, rng: np.random.Generator, *, context: bool
+    view: View,
+    knowledge: Knowledge,
+    rng: np.random.Generator,
+    *,
+    context: bool,
+    category: bool = False,
 ) -> Guesses:
-    """Returns the name of each of a sample of withheld TCP records after the labelled days."""
+    """Returns the name, or its category, of each of a sample of withheld TCP records after the
+    labelled days."""
     flows = knowledge.labelled.part(knowledge.labelled.tcp)
     begin = int(flows.start_ns.max()) // MINUTE * MINUTE + MINUTE
     later = np.flatnonzero(view.tcp & (view.start_ns >= begin))
     targets = later[view.name[later] == HIDDEN]
     if not len(targets):  # this log names all
         targets = rng.permutation(later)[:MOST]
-        return Guesses(targets, view.name[targets])
+        name = view.name[targets]
+        return Guesses(targets, knowledge.category[name] if category else name)
     targets = np.sort(rng.permutation(targets)[:MOST])
     missing = withheld(flows, knowledge)
     hidden = flows.part(missing)
@@ -136,12 +160,14 @@ def suppressed(
     said = {field: getattr(view, field)[targets] for field in columns}
     worth = np.log(np.bincount(hidden.name, minlength=knowledge.names) + 0.01)[None, :]
     worth = np.repeat(worth.astype(np.float32), len(targets), axis=0)
-    pairs = zip(
-        features(columns, view.rule.closing), features(said, view.rule.closing), strict=True
-    )
+    pairs = list(zip(features(columns, view.rule), features(said, view.rule), strict=True))
+    if view.letters is not None:
+        pairs.append((knowledge.letters[hidden.name], view.letters[targets]))
     for known, asked in pairs:
         worth += likelihood(known, hidden.name, asked, knowledge.names)
     if context:
         beside = Context(hidden, flows.part(~missing), view, knowledge.names)
         worth += CONTEXT_WEIGHT * beside.worth(view, targets)
+    if category:
+        return Guesses(targets, by_category(worth, knowledge.category))
     return Guesses(targets, worth.argmax(axis=1))

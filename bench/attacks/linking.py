@@ -12,9 +12,15 @@ import numpy as np
 from scipy import sparse
 from view import HIDDEN, HOUR, Floats, Guesses, Ints, Knowledge, View
 
-SIZE_WEIGHT = 0.3  # of a size, relative to a name
-HOUR_WEIGHT = 0.5
-SIZE_BINS, HOURS = 64, 24
+from zanon_net.audit.attack_math import (
+    HOUR_WEIGHT,
+    HOURS,
+    SIZE_BINS,
+    SIZE_WEIGHT,
+    counted,
+    stacked,
+    unit_rows,
+)
 
 
 def behaviour(view: View, knowledge: Knowledge, records: Ints, pairs: Ints) -> sparse.csr_matrix:
@@ -32,23 +38,7 @@ def behaviour(view: View, knowledge: Knowledge, records: Ints, pairs: Ints) -> s
     hour = view.start_ns[records] // HOUR % HOURS
     if len(np.unique(hour)) > 1:
         parts.append(counted(row, hour, (len(pairs), HOURS)) * HOUR_WEIGHT)
-    return unit_rows(sparse.hstack(parts, format="csr"))
-
-
-def counted(row: Ints, column: Ints, shape: tuple[int, int]) -> sparse.csr_matrix:
-    """Returns 1 + log(times) of each feature, times the logarithm of its rarity."""
-    ones = np.ones(len(row), dtype=np.float32)
-    matrix = sparse.csr_matrix((ones, (row, column)), shape=shape)
-    matrix.sum_duplicates()
-    users = np.maximum(matrix.getnnz(axis=0), 1)
-    matrix.data = (1 + np.log(matrix.data)) * np.log((1 + shape[0]) / users[matrix.indices])
-    return matrix
-
-
-def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Returns the rows, each of length one."""
-    length = np.sqrt(matrix.multiply(matrix).sum(axis=1)).A1
-    return sparse.diags(1 / np.maximum(length, 1e-9)) @ matrix
+    return unit_rows(stacked(parts))
 
 
 def two_epochs(view: View, epoch: int) -> tuple[Ints, Ints, Ints]:

@@ -16,19 +16,34 @@ PARTNER_MOST = 0.03
 """The largest share of withheld names that may be guessed in logs for partners."""
 PLACES = ("population", "view", "attack", "setting", "way")
 LABELS = {
+    "raw": "raw addresses",
     "hash": "plain hash of clients",
+    "crypto-pan": "no names hidden, Crypto-PAn with one key",
     "tstat": "no names hidden, Crypto-PAn each hour (as Tstat)",
+    "alpha-mon": "names below z at their length, all else exact (as alpha-MON)",
 } | {key: ours.label for key, ours in OURS.items()}
-COLUMNS = {
+WHOSE = {
     "link": "link",
     "tree": "tree",
     "link, tree": "link + tree",
-    "suppressed": "suppressed",
-    "suppressed, with context": "suppressed, context",
     "operator": "operator",
     "five operators": "five operators",
     "five operators, by set": "five, by set",
+    "singling out": "singling out",
+    "re-ID@1, 1 s": "re-ID@1, 1 s",
+    "re-ID@1, 60 s": "re-ID@1, 60 s",
+    "re-ID@5, 60 s": "re-ID@5, 60 s",
+    "markers": "markers",
 }
+WHAT = {
+    "suppressed": "suppressed",
+    "suppressed, with context": "suppressed, context",
+    "suppressed, category": "suppressed, category",
+    "differencing": "differencing",
+}
+COLUMNS = WHOSE | WHAT
+END_OF_RECORD = "end of a coarse record"
+BASELINE = "guess without the log"
 
 
 def print_rows(rows: Iterable[Row]) -> None:
@@ -211,14 +226,27 @@ def population_table(rows: list[Row]) -> list[str]:
         f"find {percent(yard['share'])} of users again."
     )
     lines += [text, ""]
-    lines += header(["log", *COLUMNS.values(), "end of a coarse record"])
-    for key, label in LABELS.items():
-        mine = [row for row in rows if row.get("view") == key]
-        if mine and "unavailable" in mine[0]:
-            lines.append(line([label, "not measured", *[""] * len(COLUMNS)]))
-        elif mine:
-            lines.append(line([label, *(cell(mine, a) for a in COLUMNS), ends(mine)]))
-    return [*lines, ""]
+    for title, columns in (("Whose pseudonym", WHOSE), ("Which name, when", WHAT)):
+        last = [END_OF_RECORD] if columns is WHAT else []
+        lines += header([title, *columns.values(), *last])
+        for key, label in LABELS.items():
+            mine = [row for row in rows if row.get("view") == key]
+            if mine and "unavailable" in mine[0]:
+                lines.append(line([label, "not measured", *[""] * (len(columns) - 1 + len(last))]))
+            elif any(row["attack"] in columns for row in mine):
+                cells = [cell(mine, attack) for attack in columns]
+                lines.append(line([label, *cells, *(ends(mine) for _ in last)]))
+        lines.append(
+            line([BASELINE, *(baseline(rows, attack) for attack in columns), *[""] * len(last)])
+        )
+        lines.append("")
+    return lines
+
+
+def baseline(rows: list[Row], attack: str) -> str:
+    """Returns what a guess without the log reaches, for the log with the default settings."""
+    row = find(rows, view="default", attack=attack)
+    return percent(row["baseline"]) if row else ""
 
 
 def forging_table(rows: list[Row]) -> list[str]:
@@ -254,7 +282,7 @@ def ends(rows: list[Row]) -> str:
 def short_table(results: dict[str, Any]) -> str:
     """Returns the table of limits.md: population usual, and distinct in brackets."""
     columns = {key: COLUMNS[key] for key in SHORT}
-    lines = header(["log", *columns.values(), "end of a coarse record"])
+    lines = header(["log", *columns.values(), END_OF_RECORD])
     for key, label in LABELS.items():
         kinds = [
             [row for row in results["rows"] if row["population"] == kind and row.get("view") == key]
@@ -270,9 +298,11 @@ def short_table(results: dict[str, Any]) -> str:
 SHORT = (
     "link",
     "link, tree",
-    "suppressed, with context",
+    "re-ID@1, 60 s",
     "five operators",
     "five operators, by set",
+    "suppressed, with context",
+    "differencing",
 )
 
 

@@ -7,28 +7,16 @@ over a guess without it. Intervals are Wilson's of 95 %.
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from population import Flows, Ints, S
-from view import CLIENT_BITS, HIDDEN, MINUTE, NOBODY, Guesses, View, pair_keys
+from view import CLIENT_BITS, HIDDEN, MINUTE, NOBODY, NOTHING, Guesses, View, pair_keys
 
-NORMAL_95 = 1.959963984540054
+from zanon_net.audit.thresholds import wilson
+
 NEAR_NS = 1 * S  # an end that is guessed to the second is a hit
-
-
-def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """Returns the 95 % interval of a share."""
-    if trials == 0:
-        return 0.0, 1.0
-    share, z2 = hits / trials, NORMAL_95**2
-    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = NORMAL_95 / (1 + z2 / trials)
-    half *= math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
-    low = 0.0 if hits == 0 else centre - half
-    high = 1.0 if hits == trials else centre + half
-    return max(0.0, low), min(1.0, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +63,16 @@ class Truth:
     """The truth of a log.
 
     flow: of each record the index of its flow, or -1 if it could not be found. pairs, users: the
-    user of each (epoch, client) pair, by `pair_keys` in order; -1 if unknown.
+    user of each (epoch, client) pair, by `pair_keys` in order; -1 if unknown. targets, owners: the
+    users of `Knowledge.visits` and of `Knowledge.markers`.
     """
 
     flows: Flows
     flow: Ints
     pairs: Ints
     users: Ints
+    targets: Ints = field(default_factory=lambda: NOTHING)
+    owners: Ints = field(default_factory=lambda: NOTHING)
 
     @classmethod
     def of(cls, view: View, flows: Flows, flow: Ints) -> "Truth":
@@ -129,13 +120,24 @@ def linked(view: View, truth: Truth, guesses: Guesses, candidates: int) -> Score
     return Score(int(hits.sum()), int(trials.sum()), 1 / max(1, candidates))
 
 
-def named(truth: Truth, guesses: Guesses) -> Score:
-    """Scores guessed withheld names. Baseline: the most frequent withheld name."""
+def named(truth: Truth, guesses: Guesses, category: Ints | None = None) -> Score:
+    """Scores guessed withheld names, or their categories. Baseline: the most frequent one."""
     known = truth.flow[guesses.about] >= 0
     right = truth.flows.name[truth.flow[guesses.about[known]]]
+    right = right if category is None else category[right]
     hits = int((right == guesses.answer[known]).sum())
     most = int(np.bincount(right).max()) if len(right) else 0
     return Score(hits, len(right), most / max(1, len(right)))
+
+
+def recognised(view: View, truth: Truth, guesses: Guesses, owners: Ints) -> Score:
+    """Scores pairs that were found for known users; HIDDEN is no guess. Baseline: any pairs of an
+    hour."""
+    answer = guesses.answer.reshape(len(guesses.about), -1)
+    user = np.append(truth.users_of(view), -1)  # HIDDEN is the last place
+    hits = (user[answer] == owners[guesses.about][:, None]).any(axis=1)
+    candidates = len(view.groups[0]) / max(1, len(np.unique(view.groups[0])))
+    return Score(int(hits.sum()), len(answer), min(1, answer.shape[1] / max(1, candidates)))
 
 
 def singled_out(view: View, truth: Truth, guesses: Guesses) -> Score:

@@ -3,35 +3,22 @@
 """The attacker's view of a log, further knowledge, and answers."""
 
 from dataclasses import dataclass, replace
+from dataclasses import field as field_of
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from population import HOUR, Floats, Flows, Ints, S
+from population import HOUR, Floats, Flows, Ints, S, expand
+
+from zanon_net.audit.coarse import steps
 
 Bools = npt.NDArray[np.bool_]
+NOTHING = np.zeros(0, dtype=np.int64)
 HIDDEN = -1  # a name that is withheld
 NOBODY = -1  # a client that is withheld
 MINUTE = 60 * S
-
-
-def steps(base: str) -> Ints:
-    """Returns the values that a coarse record may have: powers of the base, rounded up."""
-    if base == "sqrt2":
-        exact = [1 << k // 2 if k % 2 == 0 else isqrt_up(1 << k) for k in range(80)]
-        return np.array(sorted(set(exact)), dtype=np.int64)
-    return np.array([int(base) ** k for k in range(62 // (int(base).bit_length() - 1))])
-
-
-def isqrt_up(square: int) -> int:
-    """Returns the square root, rounded up."""
-    root = int(square**0.5)
-    while root * root >= square:
-        root -= 1
-    while root * root < square:
-        root += 1
-    return root
+EXACT = "exact"  # a coarse record's measurements are those of a named record
 
 
 def two_digits(values: Ints) -> Ints:
@@ -47,9 +34,11 @@ def two_digits(values: Ints) -> Ints:
 class Rule:
     """The log's rule for a flow's measurements, as its manifest states it.
 
-    step: of the sizes of coarse records. closing: true if a coarse record's time is the minute in
-    which its flow closed; else it has the minutes of start and end. time_ns, digits: for records
-    with a name; 1 and False are exact. order: of lines, as with `--order`.
+    step: of the sizes of coarse records, or EXACT.
+    closing: true if a coarse record's time is the minute in which its flow closed; else it has the
+    minutes of start and end.
+    time_ns, digits: for records with a name; 1 and False are exact.
+    order: of lines, as with `--order`.
     """
 
     step: str = "sqrt2"
@@ -61,13 +50,15 @@ class Rule:
     def coarse(self, flows: Flows, which: Ints) -> dict[str, Ints]:
         """Returns the columns of these flows, as if they were withheld. TCP flows here close at
         their end."""
+        start, end = flows.start_ns[which], flows.end_ns[which]
+        sizes = {field: getattr(flows, field)[which] for field in SIZES}
+        if self.step == EXACT:
+            return sizes | {"start_ns": start, "end_ns": end}
         values = steps(self.step)
         out = {
             field: np.where(exact > 0, values[np.searchsorted(values, exact)], 0)
-            for field in SIZES
-            for exact in [getattr(flows, field)[which]]
+            for field, exact in sizes.items()
         }
-        start, end = flows.start_ns[which], flows.end_ns[which]
         out["start_ns"] = (end if self.closing else start) // MINUTE * MINUTE
         out["end_ns"] = end // MINUTE * MINUTE
         return out
@@ -90,6 +81,24 @@ def pair_keys(epoch: Ints, client: Ints) -> Ints:
     return epoch << CLIENT_BITS | client
 
 
+def row_keys(*columns: Ints) -> Ints:
+    """Returns a number for each row: a hash, equal for equal rows."""
+    key = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        key = (key ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    return key
+
+
+def equal_rows(keys: Ints, asked: Ints) -> tuple[Ints, Ints]:
+    """Returns (index into `asked`, index into `keys`) of each pair of equal keys."""
+    order = np.argsort(keys, kind="stable")
+    low = np.searchsorted(keys[order], asked)
+    high = np.searchsorted(keys[order], asked, "right")
+    which, place = expand(low, high - low, np.arange(len(asked)))
+    return which, order[place]
+
+
 SIZES = ("c_pkts", "s_pkts", "c_bytes", "s_bytes")
 
 
@@ -98,8 +107,9 @@ class View:
     """A log, one entry a record, in the order of its lines (TCP, then UDP).
 
     client: the pseudonym as a number, or NOBODY; pseudonyms of two epochs are compared only if
-    `rotates` is False. name: HIDDEN or the index of a name, which the log spells out. kept: number
-    of leading bits of an address that the pseudonyms keep, as the manifest states it.
+    `rotates` is False. name: HIDDEN or the index of a name, which the log spells out. letters:
+    number of characters of the name, if the log shows it of hidden names too; else None. kept:
+    number of leading bits of an address that the pseudonyms keep, as the manifest states it.
     """
 
     label: str
@@ -117,6 +127,7 @@ class View:
     rotates: bool = True
     kept: int = 32
     rule: Rule = Rule()
+    letters: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.client)
@@ -152,7 +163,8 @@ class View:
         order = np.argsort(kind, kind="stable")
         mixed = np.lexsort((rng.random(len(self)), kind))
         columns: dict[str, Any] = {"client": client}
-        for field in (*SIZES, "start_ns", "end_ns", "coarse"):
+        letters = () if self.letters is None else ("letters",)
+        for field in (*SIZES, "start_ns", "end_ns", "coarse", *letters):
             values = np.empty_like(getattr(self, field))
             values[order] = getattr(self, field)[mixed]
             columns[field] = values
@@ -174,27 +186,60 @@ class OwnLogs:
 
 
 @dataclass(frozen=True, slots=True)
+class Visits:
+    """Visits of targets that the attacker saw: a row a target, a column a visit.
+
+    epoch: the hour of each target's visits. The scorer alone knows the users.
+    """
+
+    epoch: Ints
+    name: Ints
+    time_ns: Ints
+
+    def __len__(self) -> int:
+        return len(self.epoch)
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """Flows of the attacker's own hosts, made to have a size that no other flow of the hour has."""
+
+    epoch: Ints
+    name: Ints
+    c_bytes: Ints
+    s_bytes: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """The attacker's knowledge besides the log; each attack states the part that it uses.
 
     names: number of names. labelled: flows with names and users, of the days before the attacked
-    days. z and window: of the log, as the manifest states them.
+    days. category, letters: of each name. z and window: of the log, as the manifest states them.
     """
 
     names: int
     z: int
     labelled: Flows
     own: OwnLogs
+    visits: Visits = Visits(NOTHING, NOTHING, NOTHING)
+    markers: Markers = Markers(NOTHING, NOTHING, NOTHING, NOTHING)
+    category: Ints = field_of(default_factory=lambda: NOTHING)
+    letters: Ints = field_of(default_factory=lambda: NOTHING)
     window_ns: int = HOUR
 
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Answers of an attack: the record (or pair) of each, and the guess."""
+    """Answers of an attack: the record (or pair, or target) of each, and the guess.
+
+    answer has a column a guess if the attack makes several for each.
+    """
 
     about: Ints
     answer: Ints
 
 
-__all__ = ["HIDDEN", "HOUR", "MINUTE", "NOBODY", "SIZES", "Bools", "Floats", "Guesses", "Ints",
-           "Knowledge", "OwnLogs", "Rule", "View", "pair_keys", "steps", "two_digits"]  # fmt: skip
+__all__ = ["EXACT", "HIDDEN", "HOUR", "MINUTE", "NOBODY", "SIZES", "Bools", "Floats", "Guesses",
+           "Ints", "Knowledge", "Markers", "OwnLogs", "Rule", "View", "Visits", "equal_rows",
+           "pair_keys", "row_keys", "steps", "two_digits"]  # fmt: skip

@@ -10,10 +10,11 @@ UDP.
 import base64
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,8 +23,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from inference import withheld
 from population import HOUR, INTERNAL, Flows, Ints, Population
-from view import HIDDEN, NOBODY, SIZES, Rule, View
+from view import EXACT, HIDDEN, NOBODY, NOTHING, SIZES, Knowledge, OwnLogs, Rule, View
 
 from zanon_net import CryptoPan
 
@@ -71,9 +73,14 @@ def raw(population: Population) -> tuple[View, Ints]:
 def plain_hash(population: Population) -> tuple[View, Ints]:
     """Returns a log whose client is the start of SHA-256 of its address, without key; no name is
     hidden."""
+    return derived("plain hash", population, scrambled(population), rotates=False)
+
+
+def scrambled(population: Population) -> Ints:
+    """Returns a hash of the client's address for each flow."""
     hashes = [hashlib.sha256(int(a).to_bytes(4, "big")).digest() for a in population.address]
     table = np.array([int.from_bytes(digest[:4], "big") for digest in hashes])
-    return derived("plain hash", population, table[population.flows.user], rotates=False)
+    return table[population.flows.user]
 
 
 def crypto_pan(population: Population) -> tuple[View, Ints]:
@@ -94,6 +101,26 @@ def tstat_like(population: Population) -> tuple[View, Ints]:
     return derived("Tstat-like", population, client, rotates=True)
 
 
+def alpha_mon_like(population: Population, z: int) -> tuple[View, Ints]:
+    """Returns a log as alpha-MON's.
+
+    A name below z is scrambled at its length, a client is scrambled under one key, and all else is
+    exact.
+    A name is below z if fewer than z users visit it in the hour.
+    """
+    view, flow = derived("alpha-MON-like", population, scrambled(population), rotates=False)
+    names = len(population.hosts.names)
+    asked = Knowledge(names, z, population.flows, OwnLogs(NOTHING, NOTHING, NOTHING))
+    name = np.where(withheld(population.flows, asked)[flow], HIDDEN, view.name)
+    letters = lengths(population)[view.name]
+    return replace(view, name=name, letters=letters, rule=Rule(EXACT)), flow
+
+
+def lengths(population: Population) -> Ints:
+    """Returns the number of characters of each name."""
+    return np.array([len(text) for text in population.hosts.names])
+
+
 def pan(population: Population, secret: bytes) -> npt.NDArray[np.uint32]:
     """Each user's pseudonym under a key made of these bytes."""
     secret += population.seed.to_bytes(8, "big")
@@ -102,11 +129,12 @@ def pan(population: Population, secret: bytes) -> npt.NDArray[np.uint32]:
     )
 
 
-DERIVED: dict[str, Callable[[Population], tuple[View, Ints]]] = {
-    "raw": raw,
-    "hash": plain_hash,
-    "crypto-pan": crypto_pan,
-    "tstat": tstat_like,
+DERIVED: dict[str, Callable[[Population, int], tuple[View, Ints]]] = {
+    "raw": lambda population, _z: raw(population),
+    "hash": lambda population, _z: plain_hash(population),
+    "crypto-pan": lambda population, _z: crypto_pan(population),
+    "tstat": lambda population, _z: tstat_like(population),
+    "alpha-mon": alpha_mon_like,
 }
 
 
@@ -161,17 +189,26 @@ def run_command(sources: list[str], out: Path, options: list[str]) -> None:
 def make_ours(
     ours: Ours, population: Population, capture: tuple[Path, int], out: Path, z: int
 ) -> tuple[View, Ints]:
-    """Runs the command on a capture, which begins at some time, and reads its output."""
-    networks = ",".join(population.pools()) if ours.pools else INTERNAL
-    path, from_ns = capture
-    options = ["--z", str(z), "--window", "1h", "--internal", networks, "--format", "parquet"]
-    options += ["--key-file", str(fixed_key(out.with_suffix(".key"), population.seed))]
-    run_command([str(path)], out, [*options, "--columns", "core", *ours.options])
-    manifest = json.loads((out / "manifest.json").read_text("utf-8"))
-    view = read_view(ours, population, out, manifest["configuration"])
-    first = int(np.searchsorted(population.flows.start_ns, from_ns))
+    """Runs the command on a capture, which begins at some time, reads its output and finds the
+    flows."""
+    view = read_ours(ours, population, capture, out, z)
+    first = int(np.searchsorted(population.flows.start_ns, capture[1]))
     found = find_flows(view, population.flows.part(slice(first, None)))
     return view, np.where(found >= 0, found + first, -1)
+
+
+def read_ours(
+    ours: Ours, population: Population, capture: tuple[Path, int], out: Path, z: int
+) -> View:
+    """Runs the command on a capture, which begins at some time, and reads its output."""
+    networks = ",".join(population.pools()) if ours.pools else INTERNAL
+    options = ["--z", str(z), "--window", "1h", "--internal", networks, "--format", "parquet"]
+    options += ["--key-file", str(fixed_key(out.with_suffix(".key"), population.seed))]
+    run_command([str(capture[0])], out, [*options, "--columns", "core", *ours.options])
+    manifest = json.loads((out / "manifest.json").read_text("utf-8"))
+    view = read_view(ours, population, out, manifest["configuration"])
+    shutil.rmtree(out)
+    return view
 
 
 def fixed_key(path: Path, seed: int) -> Path:
@@ -184,7 +221,9 @@ def fixed_key(path: Path, seed: int) -> Path:
 
 def read_view(ours: Ours, population: Population, out: Path, said: dict) -> View:
     """Returns the records of both Parquet files, and the rule that the manifest states."""
-    tables = [pq.read_table(out / f"{name}.parquet", columns=COLUMNS) for name in ("tcp", "udp")]
+    tables = [
+        pq.read_table(out / "flows" / f"{name}.parquet", columns=COLUMNS) for name in ("tcp", "udp")
+    ]
     tcp = np.repeat([True, False], [len(table) for table in tables])
     table = pa.concat_tables(tables).combine_chunks()
     name = indices(table["name"], {text: i for i, text in enumerate(population.hosts.names)})

@@ -1,0 +1,393 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""`zanon-net audit` on released logs: formats, exit codes, errors, and no data in any text."""
+
+import ast
+import builtins
+import csv
+import gzip
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from support.audit_logs import HOUR, Row, random_log, sets_log, write_log, write_manifest
+from support.cli import DEMO, Captured, run_main
+from support.paths import ROOT
+
+import zanon_net
+from zanon_net.audit import Report, audit
+from zanon_net.audit.page_html import audit_page
+from zanon_net.config.audit_rows import METRICS
+from zanon_net.errors import CapacityError, FormatError
+
+FORMATS = ("parquet", "csv", "jsonl", "tstat", "observations")
+BARE = {"z": 5, "window": "1h", "rotate": "1h", "purpose": "internal"}
+PATTERNS = ("flows", "flows.csv", "flows.jsonl", "*.out", "observations.jsonl")
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the demo in every format. No test changes it."""
+    out = tmp_path_factory.mktemp("audit") / "logs"
+    zanon_net.run(DEMO, z=5, internal="10.0.0.0/8", format=FORMATS, purpose="internal", out=out)
+    return out
+
+
+def figures(report: Report) -> dict[str, Any]:
+    return {metric.name: (metric.figure, metric.sample) for metric in report.metrics}
+
+
+def test_formats_give_equal_figures(logs: Path) -> None:
+    found = {path: audit(next(logs.glob(path)), **BARE) for path in PATTERNS}
+    expected = figures(found["flows"])
+    assert figures(found["flows.csv"]) == expected
+    assert figures(found["flows.jsonl"]) == expected
+    facts = found["flows"].facts
+    assert facts["records"] == facts["coarse_records"] + sum(
+        row["complete"] != "" for row in csv.DictReader((logs / "flows.csv").open())
+    )
+    for name in ("k", "marketer", "reid", "unicity"):
+        assert figures(found["*.out"])[name][1] > 0, name
+    # Observations have other times than flows, and no pseudonym without a name.
+    shown = {
+        (line["t_ns"] // HOUR, line["client"])
+        for line in map(json.loads, (logs / "observations.jsonl").open())
+    }
+    assert found["observations.jsonl"].facts["pseudonyms"] == len(shown)
+    assert found["observations.jsonl"].facts["names"] == facts["names"]
+
+
+def test_the_manifest_has_the_settings(logs: Path) -> None:
+    report = audit(logs)
+    assert report.purpose == "internal"
+    assert report.facts["z"] == 5
+    assert report.facts["rotate_ns"] == HOUR
+    assert report.facts["formats"] == ["parquet"]
+    assert report.promise == "not checked"
+    assert [metric.name for metric in report.metrics] == list(METRICS)
+    assert figures(report)["k"] == figures(audit(logs / "flows", **BARE, check=["k"]))["k"]
+
+
+@pytest.mark.parametrize("pack", ["gz", "zst", "parts"])
+def test_packed_and_split_logs(tmp_path: Path, pack: str) -> None:
+    rows = random_log(5, users=60)
+    chosen: dict[str, Any] = {"purpose": "partner", "check": ["k", "reid"]}
+    expected = figures(audit(write_log(tmp_path / "plain", rows), **chosen))
+    folder = write_log(tmp_path / "packed", rows, parts=3 if pack == "parts" else 1)
+    if pack != "parts":
+        data = (folder / "flows.csv").read_bytes()
+        packed = gzip.compress(data) if pack == "gz" else zstandard.compress(data)
+        (folder / "flows.csv").unlink()
+        (folder / f"flows.csv.{pack}").write_bytes(packed)
+        listed = {"file": f"flows.csv.{pack}", "bytes": len(packed), "records": len(rows)}
+        write_manifest(folder, [listed])
+    assert figures(audit(folder, **chosen)) == expected
+
+
+def test_rows_of_filter(tmp_path: Path) -> None:
+    lines = [f"{i},user{i % 60},item{i % 7}" for i in range(300)]
+    (tmp_path / "rows.csv").write_text("\n".join(["time,user,attribute", *lines]) + "\n")
+    out = tmp_path / "shared"
+    out.mkdir()
+    options = {"time": "time", "user": "user", "attribute": "attribute", "time_unit": "s"}
+    settings = {"z": 3, "window_ns": HOUR, "rotate_ns": HOUR, "preset": None, **options}
+    (out / "manifest.json").write_text(
+        json.dumps({"name": "zanon-net filter", "configuration": settings})
+    )
+    (out / "shared.csv").write_bytes((tmp_path / "rows.csv").read_bytes())
+    report = audit(out, purpose="internal")
+    assert (report.facts["pseudonyms"], report.facts["names"], report.facts["z"]) == (60, 7, 3)
+    (tmp_path / "rows.csv").write_text("\n".join(["time,user,attribute", "2024-05-14,u,a"]) + "\n")
+    alone = audit(tmp_path / "rows.csv", **BARE)
+    assert alone.facts["records"] == 1
+
+
+def test_json_has_every_figure(tmp_path: Path, logs: Path, capfd: Captured) -> None:
+    path = tmp_path / "risk.json"
+    assert run_main("audit", logs, "--for", "internal", "--json", path) == 0
+    text = capfd.readouterr().out
+    assert "Three risks" in text
+    assert len(text.splitlines()) < 70
+    found = json.loads(path.read_text())
+    assert (found["schema"], found["for"], found["exit_code"]) == (1, "internal", 0)
+    assert [metric["name"] for metric in found["metrics"]] == list(METRICS)
+    for metric in found["metrics"]:
+        figure, low, high = metric["figure"], metric["low"], metric["high"]
+        assert low is None or low <= figure <= high, metric["name"]
+    assert set(found["risks"]) == {"singling out", "linking", "inference"}
+    assert run_main("audit", logs, "--json", path) == 2
+    assert "exists" in capfd.readouterr().err
+
+
+def test_exit_codes(tmp_path: Path, capfd: Captured) -> None:
+    crowd = write_log(tmp_path / "crowd", sets_log(["a"] * 400))
+    arguments = ("audit", crowd, "-q", "--check", "k", "--check", "marketer")
+    assert run_main(*arguments, "--for", "public") == 0
+    alone = write_log(tmp_path / "alone", sets_log([chr(97 + i) for i in range(26)] * 2 + ["{"]))
+    assert run_main("audit", alone, "-q", "--check", "reid", "--for", "internal") == 0
+    assert run_main("audit", alone, "-q", "--check", "reid", "--for", "partner") == 4
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("purpose", ["internal", "partner", "public"])
+def test_few_pseudonyms_are_no_figure(tmp_path: Path, purpose: str) -> None:
+    report = audit(write_log(tmp_path / "logs", sets_log(["a"] * 49)), purpose=purpose)
+    metrics = {metric.name: metric for metric in report.metrics}
+    assert metrics["k"].figure is None
+    assert metrics["k"].verdict == ("reported" if purpose == "internal" else "unknown")
+    assert "too few" in metrics["k"].note
+    assert report.exit_code == (0 if purpose == "internal" else 4)
+
+
+def test_link_is_never_low_for_the_public(tmp_path: Path) -> None:
+    rows = random_log(6, users=60)
+    for purpose, settings, verdicts in (
+        ("partner", {}, {"low", "unknown", "above"}),
+        ("public", {}, {"unknown", "above"}),
+        ("partner", {"addresses": {"pseudonyms": "crypto-pan"}}, {"unknown", "above"}),
+    ):
+        folder = write_log(tmp_path / f"{purpose}{len(settings)}", rows, settings)
+        (link,) = audit(folder, purpose=purpose, check=["link"]).metrics
+        assert link.verdict in verdicts
+        assert "lower bound" in link.note
+
+
+def test_advice_is_measured(tmp_path: Path) -> None:
+    popular = [Row(f"10.0.0.{i}", "a.example", 0) for i in range(60)]
+    rare = [Row(f"10.0.0.{i}", f"{i // 3}.example", 0) for i in range(60)]
+    report = audit(write_log(tmp_path / "logs", [*popular, *rare]), check=["k", "marketer"])
+    assert report.advice is not None
+    assert report.advice.setting == "--z 4"
+    assert report.advice.before == pytest.approx(20 / 60)
+    assert report.advice.measured == pytest.approx(1 / 60)
+    assert "marketer falls from 33.3% to 1.7%" in report.text()
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+
+def _of_two_lengths(folder: Path) -> list[object]:
+    rows = sets_log(["a"] * 60)
+    other = {"addresses": {"rotate_ns": 2 * HOUR}}
+    return [write_log(folder / "one", rows), write_log(folder / "two", rows, other)]
+
+
+def _without_manifest(folder: Path) -> list[object]:
+    return [write_log(folder / "logs", sets_log(["a"] * 60), manifest=False)]
+
+
+def _cut(folder: Path) -> list[object]:
+    path = write_log(folder / "logs", sets_log(["a"] * 60)) / "flows.csv"
+    path.write_bytes(path.read_bytes()[:-9])
+    return [folder / "logs"]
+
+
+def _cut_gzip(folder: Path) -> list[object]:
+    logs = write_log(folder / "logs", sets_log(["a"] * 60))
+    data = gzip.compress((logs / "flows.csv").read_bytes())
+    (logs / "flows.csv.gz").write_bytes(data[:-30])
+    write_manifest(logs, [{"file": "flows.csv.gz", "records": 120}])
+    return [logs]
+
+
+def _missing_record(folder: Path) -> list[object]:
+    path = write_log(folder / "logs", sets_log(["a"] * 60)) / "flows.csv"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    return [folder / "logs"]
+
+
+def _missing_file(folder: Path) -> list[object]:
+    (write_log(folder / "logs", sets_log(["a"] * 60)) / "flows.csv").unlink()
+    return [folder / "logs"]
+
+
+def _bad_value(folder: Path) -> list[object]:
+    path = write_log(folder / "logs", sets_log(["a"] * 60)) / "flows.csv"
+    path.write_text(path.read_text().replace(",443,", ",canary.example,"))
+    return [folder / "logs"]
+
+
+def _missing_column(folder: Path) -> list[object]:
+    path = write_log(folder / "logs", sets_log(["a"] * 60)) / "flows.csv"
+    path.write_text(path.read_text().replace("name_status", "status", 1))
+    return [folder / "logs"]
+
+
+def _not_over(folder: Path) -> list[object]:
+    logs = write_log(folder / "logs", sets_log(["a"] * 60), manifest=False)
+    (logs / "manifest.json.partial").write_text("{}")
+    return [logs]
+
+
+def _damaged_manifest(folder: Path) -> list[object]:
+    logs = write_log(folder / "logs", sets_log(["a"] * 60))
+    (logs / "manifest.json").write_text('{"canary.example": ')
+    return [logs]
+
+
+def _empty(folder: Path) -> list[object]:
+    (folder / "logs").mkdir()
+    return [folder / "logs", "--z", 2, "--window", "1h", "--rotate", "1h"]
+
+
+def _absent(folder: Path) -> list[object]:
+    return [folder / "logs"]
+
+
+def _bad_categories(folder: Path) -> list[object]:
+    (folder / "file").write_text("clinic.example, health\ncanary.example\n")
+    return [write_log(folder / "logs", sets_log(["a"] * 60)), "--sensitive", folder / "file"]
+
+
+ERRORS: dict[Callable[[Path], list[object]], tuple[int, str]] = {
+    _of_two_lengths: (2, "epochs of two lengths"),
+    _without_manifest: (2, "--z: "),
+    _cut: (1, "ends in the middle of a line"),
+    _cut_gzip: (1, "cut or damaged"),
+    _missing_record: (1, "it has 119 records, its manifest states 120"),
+    _missing_file: (1, "missing"),
+    _bad_value: (1, "cannot be read"),
+    _missing_column: (1, "no column name_status"),
+    _not_over: (1, "the run has not ended"),
+    _damaged_manifest: (1, "is no manifest, or damaged"),
+    _empty: (1, "there is no log in it"),
+    _absent: (1, "no such file or folder"),
+    _bad_categories: (2, "line 2: must be a suffix, a comma and a category"),
+}
+
+
+@pytest.mark.parametrize("make", ERRORS, ids=lambda make: make.__name__.strip("_"))
+def test_an_error_is_one_line_without_data(
+    tmp_path: Path, capfd: Captured, make: Callable[[Path], list[object]]
+) -> None:
+    code, words = ERRORS[make]
+    out = tmp_path / "risk.json"
+    assert run_main("audit", *make(tmp_path), "--for", "partner", "--json", out) == code
+    found = capfd.readouterr()
+    assert found.out == ""
+    assert len(found.err.splitlines()) == 1
+    assert words in found.err
+    said = found.err.replace(str(tmp_path), "")
+    assert "canary" not in said
+    assert "10.0." not in said
+    assert not out.exists()
+
+
+def test_memory_has_a_bound(tmp_path: Path) -> None:
+    folder = write_log(tmp_path / "logs", random_log(1, users=200))
+    from zanon_net.audit.database import Database
+
+    database = Database(64 << 20, 1)
+    with pytest.raises(CapacityError, match="more than 64M of memory; give --memory"):
+        database.run("CREATE TABLE big AS SELECT hash(i) AS x, md5(i::VARCHAR) AS y FROM"
+                     " range(30000000) AS t(i)")  # fmt: skip
+    database.close()
+    assert audit(folder, purpose="internal", memory="200M", check=["k"]).exit_code == 0
+
+
+def test_a_missing_extra_has_the_line_to_type(
+    tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_log(tmp_path / "logs", sets_log(["a"] * 60))
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any) -> Any:
+        if name.partition(".")[0] == "duckdb":
+            raise ImportError(name)
+        return real(name, *arguments)
+
+    for module in [name for name in sys.modules if name.startswith("zanon_net.audit")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert run_main("audit", folder) == 1
+    assert "pip install 'zanon-net[audit]'" in capfd.readouterr().err
+
+
+# ---- hygiene ------------------------------------------------------------------------------------
+
+
+def test_no_output_has_data(tmp_path: Path, logs: Path, capfd: Captured) -> None:
+    rows = list(csv.DictReader((logs / "flows.csv").open()))
+    secrets = {row[column] for row in rows for column in ("client", "name") if row[column]}
+    assert len(secrets) > 100
+    path, page = tmp_path / "risk.json", tmp_path / "audit.html"
+    (tmp_path / "sensitive").write_text("search.example, search\n")
+    arguments = ("audit", logs, "--sensitive", tmp_path / "sensitive", "--json", path)
+    assert run_main(*arguments, "--html", page, "--for", "partner") == 4
+    said = capfd.readouterr()
+    for text in (said.out, said.err, path.read_text(), page.read_text(), repr(audit(logs))):
+        assert not {secret for secret in secrets if secret in text}
+
+
+def test_texts_of_a_manifest_are_not_repeated(tmp_path: Path) -> None:
+    """Another program may have written the manifest."""
+    settings = {
+        "addresses": {"pseudonyms": "10.1.2.3", "key_mode": "<b>canary</b>"},
+        "output": {"for": "Canary Example"},
+    }
+    report = audit(write_log(tmp_path / "logs", sets_log(["a"] * 60), settings))
+    texts = [report.text(), audit_page(report).decode(), json.dumps(report.to_dict())]
+    assert not [text for text in texts if "anary" in text or "10.1.2.3" in text]
+
+
+def test_an_internal_error_has_no_data(
+    logs: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = importlib.import_module("zanon_net.audit.released")
+
+    def fail(subject: Any) -> list[Any]:
+        subject.database.run("SELECT cast('canary.example' AS INTEGER)")
+        return []
+
+    monkeypatch.setattr(released, "MEASURES", {fail: ("k",)})
+    assert run_main("audit", logs, "--check", "k") == 1
+    assert "canary" not in capfd.readouterr().err
+
+
+# ---- imports ------------------------------------------------------------------------------------
+
+
+def imports_of(module: str) -> Iterator[str]:
+    """Returns the modules of this package that a module's text imports, at any place."""
+    path = ROOT / (module.replace(".", "/") + ".py")
+    path = path if path.exists() else ROOT / module.replace(".", "/") / "__init__.py"
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("zanon_net"):
+            yield str(node.module)
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                if (ROOT / (name.replace(".", "/") + ".py")).exists() or alias.name == "_core":
+                    yield name
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("zanon_net"))
+
+
+@pytest.mark.source
+def test_the_audit_shares_no_code_with_the_engine() -> None:
+    """Whatever the audit imports, and whatever that imports, is neither the core nor the model."""
+    package = ROOT / "zanon_net" / "audit"
+    waiting = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in package.rglob("*.py")
+    ]
+    assert len(waiting) > 10
+    seen: set[str] = set()
+    while waiting:
+        module = waiting.pop()
+        if module in seen or module == "zanon_net":
+            continue
+        seen.add(module)
+        assert not module.startswith(("zanon_net._core", "zanon_net.model")), seen
+        waiting += imports_of(module)
+    assert "zanon_net.output.log_files" in seen
+
+
+def test_a_damaged_parquet_file_is_refused(tmp_path: Path, logs: Path) -> None:
+    data = next((logs / "flows").glob("tcp*.parquet")).read_bytes()
+    (tmp_path / "tcp.parquet").write_bytes(data[: len(data) // 2])
+    with pytest.raises(FormatError, match=r"tcp\.parquet: it cannot be read"):
+        audit(tmp_path / "tcp.parquet", **BARE)

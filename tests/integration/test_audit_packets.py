@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of anonymized packets: nothing to find in the output, and each fault that is put in."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import dpkt
+import pytest
+from support.cli import DEMO, run_main
+
+from zanon_net.audit.raw.check import read_captures
+from zanon_net.audit.raw.exposures import Exposures
+from zanon_net.audit.raw.findings import Finding
+from zanon_net.audit.raw.flows import RESOLVER, SERVER
+from zanon_net.audit.raw.packet_files import check_packets, hidden_names
+from zanon_net.audit.raw.traces import Secrets
+
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+Z = 5
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("packets") / "out.pcap"
+    assert run_main("packets", DEMO, path, "--z", Z, "--internal", "10.0.0.0/8,fd00::/8", "-q") == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def manifest(output: Path) -> dict[str, object]:
+    loaded: dict[str, object] = json.loads(Path(f"{output}.manifest.json").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def seen(manifest: dict[str, object]) -> Exposures:
+    return read_captures(manifest, [Path(DEMO)])
+
+
+def checked(path: Path, manifest: dict[str, object], seen: Exposures) -> list[Finding]:
+    return check_packets(path, manifest, seen)[0].violations
+
+
+def changed(path: Path, source: Path, change: dict[int, bytes]) -> Path:
+    """A copy of a capture, in which some frames are others."""
+    with source.open("rb") as file, path.open("wb") as out:
+        writer = dpkt.pcap.Writer(out, nano=True)
+        for number, (time, frame) in enumerate(dpkt.pcap.Reader(file), 1):
+            writer.writepkt(change.get(number, frame), time)
+    return path
+
+
+def frames_of(path: Path) -> list[bytes]:
+    with path.open("rb") as file:
+        return [frame for _time, frame in dpkt.pcap.Reader(file)]
+
+
+def test_packets_keep_the_promise(
+    output: Path, manifest: dict[str, object], seen: Exposures
+) -> None:
+    """What counts as a claim are the names and servers that are shown, not all packets."""
+    result, packets = check_packets(output, manifest, seen)
+    assert (result.violations, result.unproven) == ([], [])
+    assert 0 < result.claims < packets == len(frames_of(output))
+
+
+def test_a_token_of_many_labels_is_searched_within_bounds() -> None:
+    """Who sends such bytes cannot keep the audit busy for hours."""
+    secrets = Secrets(set(), {"b.c"}, set())
+    assert secrets.hidden("a." * 100_000 + "b.c.a") == "b.c"
+    assert secrets.hidden("a." * 100_000 + "c") is None
+
+
+def test_raw_packets_break_it(manifest: dict[str, object], seen: Exposures) -> None:
+    found = Counter(one.check for one in checked(Path(DEMO), manifest, seen))
+    assert set(found) == {"names", "addresses", "hidden"}
+    assert found["names"] > 100
+
+
+def test_a_wrong_checksum_is_found(
+    tmp_path: Path, output: Path, manifest: dict[str, object], seen: Exposures
+) -> None:
+    frames = frames_of(output)
+    number = next(n for n, frame in enumerate(frames, 1) if frame[12:14] == b"\x08\x00")
+    frame = bytearray(frames[number - 1])
+    frame[24] ^= 0xFF
+    path = changed(tmp_path / "a.pcap", output, {number: bytes(frame)})
+    (finding,) = checked(path, manifest, seen)
+    assert (finding.check, finding.row, finding.column) == ("checksums", number, "ip.checksum")
+
+
+def test_a_rare_server_is_found(
+    tmp_path: Path, output: Path, manifest: dict[str, object], seen: Exposures
+) -> None:
+    """The address takes the place of another in a packet whose checksums are made again."""
+    rare = next(
+        end
+        for flow in seen.flows
+        for end, _port in flow.ends
+        if len(end) == 4
+        and not seen.rules.networks.hold(end)
+        and max(seen.peak((space, end)) for space in (SERVER, RESOLVER)) < Z
+    )
+    frames = frames_of(output)
+    number = next(n for n, frame in enumerate(frames, 1) if frame[12:14] == b"\x08\x00")
+    packet = dpkt.ethernet.Ethernet(frames[number - 1])
+    packet.data.dst = rare
+    packet.data.sum = packet.data.data.sum = 0
+    path = changed(tmp_path / "a.pcap", output, {number: bytes(packet)})
+    found = [one for one in checked(path, manifest, seen) if one.check == "addresses"]
+    assert [(one.row, one.column, one.needed) for one in found] == [(number, "ip.dst", Z)]
+
+
+def test_a_name_in_the_bytes_is_found(
+    tmp_path: Path, output: Path, manifest: dict[str, object], seen: Exposures
+) -> None:
+    """As text and as labels of DNS, where no dissector looks."""
+    rare = min(hidden_names(seen, Z))
+    labels = b"".join(bytes([len(one)]) + one.encode() for one in rare.split("."))
+    frames = frames_of(output)
+    for hidden in (rare.encode(), labels):
+        frame = frames[0] + b"\0" + hidden + b"\0"
+        path = changed(tmp_path / "a.pcap", output, {1: frame})
+        found = checked(path, manifest, seen)
+        assert [(one.check, one.detail) for one in found] == [("hidden", rare)]
+
+
+def test_the_command_tells_kept_from_broken(
+    tmp_path: Path, output: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The risks of packets are unknown, so a promise that is kept is not enough for a partner."""
+    page, details = tmp_path / "page.html", tmp_path / "details"
+    assert run_main("audit", output, "--raw", DEMO, "--for", "internal", "--html", page) == 0
+    assert run_main("audit", output, "--raw", DEMO, "-q") == 4
+    leak = tmp_path / "leak.pcap"
+    shutil.copy(DEMO, leak)
+    shutil.copy(f"{output}.manifest.json", f"{leak}.manifest.json")
+    capfd.readouterr()
+    assert run_main("audit", leak, "--raw", DEMO, "--details", details) == 3
+    said = capfd.readouterr().out
+    secrets = {json.loads(line)["detail"] for line in details.read_text().splitlines()}
+    assert len(secrets) > 50
+    assert not [secret for secret in secrets if secret in said + page.read_text()]
+    assert details.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "code", "problem"),
+    [
+        ("out.pcap", (), 2, "--raw: a capture is checked against"),
+        ("out.pcap", ("--raw", DEMO, "--z", 5), 2, "--z: is not for captures"),
+        ("alone.pcap", ("--raw", DEMO), 1, "there is no manifest beside it"),
+        ("odd.pcap", ("--raw", DEMO), 1, "the manifest is damaged"),
+        ("text.pcap", ("--raw", DEMO), 1, "so it is no capture"),
+    ],
+)
+def test_errors_are_one_line(
+    tmp_path: Path,
+    output: Path,
+    capfd: pytest.CaptureFixture[str],
+    name: str,
+    options: tuple[object, ...],
+    code: int,
+    problem: str,
+) -> None:
+    manifest = Path(f"{output}.manifest.json").read_text()
+    for file, text in (("out", manifest), ("odd", manifest[:99]), ("text", manifest)):
+        (tmp_path / f"{file}.pcap.manifest.json").write_text(text)
+    (tmp_path / "text.pcap").write_text("canary")
+    assert run_main("audit", tmp_path / name, *options) == code
+    said = capfd.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert problem in said.err
+    assert "canary" not in said.err

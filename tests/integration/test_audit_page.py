@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `zanon-net audit --html`: what it says, and how Chromium shows it.
+
+ZANON_PICTURES names a folder that gets the pictures.
+"""
+
+import os
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from support.chromium import browser, needs_chromium
+from support.cli import DEMO, run_main
+
+import zanon_net
+from zanon_net.audit import Metric, Report, Violation, audit
+from zanon_net.audit.page_html import audit_page
+from zanon_net.audit.result import RISKS
+
+FACTS = {
+    **{"folders": 1, "files": 2, "formats": ["csv"], "records": 10, "records_with_a_name": 6},
+    **{"coarse_records": 4, "unread_records": 1, "names": 3, "pseudonyms": 5, "epochs": 1},
+    **{"z": 5, "window_ns": 3600 * 10**9, "rotate_ns": 3600 * 10**9, "key_mode": "derived"},
+    **{"time_range": None, "weaker_than_preset": ["exact"]},
+}
+
+
+def text_of(page: bytes) -> str:
+    """The text of a page, without its style."""
+    return unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", page.decode(), flags=re.DOTALL))
+
+
+def metric(name: str, risk: str, verdict: str, figure: float | None) -> Metric:
+    return Metric(
+        name=name,
+        risk=risk,
+        attacker="knows <b>nothing</b>",
+        verdict=verdict,  # type: ignore[arg-type]
+        figure=figure,
+        baseline=0.125,
+        threshold=0.25,
+        low=0.5,
+        high=0.75,
+    )
+
+
+def report_of(verdict: str, promise: str = "kept", purpose: str = "partner") -> Report:
+    metrics = [metric(f"m{place}", risk, verdict, 0.625) for place, risk in enumerate(RISKS)]
+    return Report(purpose=purpose, promise=promise, facts=FACTS, metrics=metrics)
+
+
+def test_each_risk_has_its_figures() -> None:
+    page = audit_page(report_of("above"))
+    text = text_of(page)
+    for risk in RISKS:
+        assert risk.capitalize() in text
+    for figure in ("62.5%", "50.0 to 75.0%", "12.5%", "25.0%", "above its threshold"):
+        assert figure in text
+    assert "Not passed: 3 figures are above their thresholds, and 0 are unknown" in text
+    assert "key file" in text
+    assert "Weaker than the preset: exact" in text
+    assert b"<b>nothing" not in page
+
+
+@pytest.mark.parametrize(
+    ("verdict", "promise", "purpose", "state"),
+    [
+        (
+            "low",
+            "kept",
+            "partner",
+            "Passed: no figure is above its threshold. The promise is kept.",
+        ),
+        ("low", "not checked", "partner", "The promise was not checked."),
+        ("unknown", "kept", "public", "Not passed: 0 figures are above"),
+        ("unknown", "kept", "internal", "Passed"),
+        ("low", "broken", "internal", "Not passed: the release breaks its promise."),
+    ],
+)
+def test_the_state_is_that_of_the_exit_code(
+    verdict: str, promise: str, purpose: str, state: str
+) -> None:
+    report = report_of(verdict, promise, purpose)
+    text = text_of(audit_page(report))
+    assert state in text
+    assert (report.exit_code == 0) == ("Not passed" not in text)
+
+
+def test_places_of_violations_are_shown() -> None:
+    violation = Violation(
+        check="names", file="flows.csv", row=17, column="name", measured=4, needed=5
+    )
+    report = report_of("low", "broken")
+    page = audit_page(
+        Report(
+            purpose=report.purpose,
+            promise="broken",
+            facts=FACTS,
+            metrics=report.metrics,
+            violations=[violation] * 12,
+        )
+    )
+    assert text_of(page).count("flows.csv") >= 10
+
+
+def test_files_are_new_and_two(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "there").write_text("")
+    for options in (("--html", "there"), ("--html", "new", "--json", "new")):
+        paths = [tmp_path / text if text[0] != "-" else text for text in options]
+        assert run_main("audit", tmp_path, *paths) == 2
+        assert capfd.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+@needs_chromium
+def test_chromium_shows_all_and_requests_nothing(tmp_path: Path) -> None:
+    zanon_net.run(DEMO, z=5, internal="10.0.0.0/8", format="parquet", out=tmp_path / "logs")
+    path = tmp_path / "audit.html"
+    path.write_bytes(audit_page(audit(tmp_path / "logs", purpose="public")))
+    assert path.stat().st_size < 1 << 20
+    with browser(tmp_path / "chromium") as tab:
+        for name, width, dark, media in (
+            ("light", 1200, False, "screen"),
+            ("dark", 1200, True, "screen"),
+            ("narrow", 420, False, "screen"),
+            ("print", 800, False, "print"),
+        ):
+            tab.show(path, width, dark=dark, media=media)
+            picture = tab.picture()
+            assert tab.requests == [path.as_uri()], name
+            assert tab.said == [], name
+            assert tab.value("document.documentElement.scrollWidth") <= width, name
+            back = tab.value(
+                "getComputedStyle(document.querySelector('.zanon-report')).backgroundColor"
+            )
+            assert back == ("rgb(23, 27, 33)" if dark else "rgb(255, 255, 255)"), name
+            if "ZANON_PICTURES" in os.environ:
+                Path(os.environ["ZANON_PICTURES"], f"audit-{name}.png").write_bytes(picture)

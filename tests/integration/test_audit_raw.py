@@ -1,0 +1,394 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The raw mode of the audit: violations that are put into the output of one run, each found with
+the right check named; and no finding in outputs that are untouched."""
+
+import ast
+import base64
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.cli import DEMO, run_main
+from support.paths import ROOT
+
+import zanon_net
+from zanon_net import Config
+from zanon_net.audit.raw import tshark
+from zanon_net.audit.raw.check import RawResult, check_files, read_captures
+from zanon_net.audit.raw.exposures import Exposures
+from zanon_net.audit.raw.networks import text_of
+from zanon_net.keys import new_key
+
+Z = 3
+WINDOW_NS = 600 * 10**9
+FRAMES = 5000
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A run, and the exposures in its capture."""
+
+    folder: Path
+    seen: Exposures
+
+    @property
+    def manifest(self) -> Line:
+        manifest: Line = json.loads((self.folder / "manifest.json").read_bytes())
+        return manifest
+
+    def check(self, folder: Path, **options: Any) -> RawResult:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+        return check_files(folder, manifest, self.seen, **options)
+
+
+def shortened(target: Path) -> Path:
+    """The first frames of the demo."""
+    data, at = DEMO.read_bytes(), 24
+    for _ in range(FRAMES):
+        at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+    target.write_bytes(data[:at])
+    return target
+
+
+def run(folder: Path, **settings: Any) -> Checked:
+    """Runs the first frames of the demo, and reads them for the audit."""
+    if tshark.find() is None:
+        pytest.skip("tshark is not installed: `make test` installs it from Debian")
+    capture = shortened(folder / "capture.pcap")
+    key = folder / "key"
+    new_key(key)
+    own = {"z": Z, "window": "10m", "rotate": "10m", "format": ("csv", "observations", "parquet")}
+    config = Config().replace(**(own | {"key_file": str(key)} | settings))
+    zanon_net.run([capture], config, out=folder / "out")
+    manifest = json.loads((folder / "out" / "manifest.json").read_bytes())
+    return Checked(folder / "out", read_captures(manifest, [capture]))
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
+    return run(tmp_path_factory.mktemp("raw"))
+
+
+class Copy:
+    """A copy of an output that a test changes. Numbers of lines in its manifest follow."""
+
+    def __init__(self, checked: Checked, folder: Path) -> None:
+        self.folder, self.seen = folder, checked.seen
+        shutil.copytree(checked.folder, folder)
+
+    def manifest(self, change: Callable[[Line], None]) -> None:
+        path = self.folder / "manifest.json"
+        manifest = json.loads(path.read_bytes())
+        change(manifest)
+        path.write_text(json.dumps(manifest))
+
+    def observations(self) -> list[Line]:
+        text = (self.folder / "observations.jsonl").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def write_observations(self, lines: list[Line]) -> None:
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        (self.folder / "observations.jsonl").write_text(text)
+
+        def follow(manifest: Line) -> None:
+            for one in manifest["outputs"]:
+                if one["file"] == "observations.jsonl":
+                    one["records"] = len(lines)
+
+        self.manifest(follow)
+
+    def rows(self) -> list[dict[str, str]]:
+        with (self.folder / "flows.csv").open(newline="") as file:
+            return list(csv.DictReader(file))
+
+    def edit(self, wanted: Callable[[Line], bool], **cells: str) -> None:
+        """Changes cells of the first row of flows.csv that is wanted."""
+        rows = self.rows()
+        next(row for row in rows if wanted(row)).update(cells)
+        with (self.folder / "flows.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def is_coarse(row: Line) -> bool:
+    return (
+        row["name_status"] == "suppressed" and row["proto"] == "6" and row["name_source"] == "tls"
+    )
+
+
+def is_exact(row: Line) -> bool:
+    return row["name_status"] == "released" and row["complete"] == "1" and row["proto"] == "6"
+
+
+def a_client(seen: Exposures) -> str:
+    return next(text_of(flow.ends[flow.client][0]) for flow in seen.flows if flow.internal[0])
+
+
+def below_z(copy: Copy) -> None:
+    """1: a name at z - 1."""
+    name, one = next(
+        (name, one)
+        for name, found in copy.seen.index.items()
+        for one in found
+        if name[0] == "name" and one.users == Z - 1
+    )
+    lines = copy.observations()
+    lines.append({**lines[-1], "t_ns": one.t_ns, "name": name[1], "name_source": "tls"})
+    copy.write_observations(lines)
+
+
+def past_its_window(copy: Copy) -> None:
+    """2: a name that is released 1 ns after its window."""
+    lines, seen = copy.observations(), copy.seen
+    for line in lines:
+        name = ("dns" if line["name_source"] == "dns" else "name", line["name"])
+        t_ns = line["t_ns"]
+        users = seen.users_in(name, t_ns - WINDOW_NS, t_ns)
+        if len(users) != Z:
+            continue
+        before = [one for one in seen.index[name] if t_ns - WINDOW_NS <= one.t_ns <= t_ns]
+        oldest = min(max(one.t_ns for one in before if one.user == user) for user in users)
+        late = oldest + WINDOW_NS + 1
+        if len(seen.users_in(name, late - WINDOW_NS, late)) == Z - 1:
+            assert len(seen.users_in(name, late - WINDOW_NS - 1, late - 1)) == Z
+            line["t_ns"] = late
+            break
+    else:
+        pytest.fail("no name of the demo has exactly z users")
+    copy.write_observations(lines)
+
+
+def address_in_agent(copy: Copy) -> None:
+    """3: a raw address in a user agent."""
+    copy.edit(
+        lambda row: row["name_source"] == "quic" and row["name_status"] == "released",
+        quic_UA=f"Agent%201.0%20{a_client(copy.seen)}",
+    )
+
+
+def address_in_base64(copy: Copy) -> None:
+    """3: the same in base64."""
+    text = base64.b64encode(f"user={a_client(copy.seen)}".encode()).decode()
+    copy.edit(is_exact, c_TLSvers=text)
+
+
+def address_in_dictionary(copy: Copy) -> None:
+    """3: the same in a dictionary page of Parquet."""
+    path = copy.folder / "flows" / "tcp.parquet"
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("c_TLSvers")
+    texts = table.column(at).cast(pa.string()).to_pylist()
+    exact = table.column("complete").to_pylist().index(True)
+    texts[exact] = a_client(copy.seen)
+    table = table.set_column(at, "c_TLSvers", pa.array(texts).dictionary_encode())
+    pq.write_table(table, path, use_dictionary=True)
+
+
+def hidden_in_fqdn(copy: Copy) -> None:
+    """4: a hidden name in fqdn."""
+    name = next(
+        name[1]
+        for name, found in copy.seen.index.items()
+        if name[0] == "name" and max(one.users for one in found) < Z
+    )
+    assert isinstance(name, str)
+    copy.edit(is_exact, fqdn=name)
+
+
+def bytes_off_the_grid(copy: Copy) -> None:
+    """5: bytes of a coarse record."""
+    copy.edit(is_coarse, c_bytes="1025")
+
+
+def exact_time(copy: Copy) -> None:
+    """6: the time of a coarse record."""
+    row = next(row for row in copy.rows() if is_coarse(row))
+    copy.edit(is_coarse, t_start_ns=str(int(row["t_start_ns"]) + 1))
+
+
+def uncommon_port(copy: Copy) -> None:
+    """7: the port of a coarse record."""
+    copy.edit(is_coarse, server_port="8443")
+
+
+def client_as_server(copy: Copy) -> None:
+    """8: a client as a server."""
+    copy.edit(is_exact, server=a_client(copy.seen), s_iscrypto="0")
+
+
+def other_epoch(copy: Copy) -> None:
+    """9: a pseudonym of another epoch of the same client."""
+    rows = [row for row in copy.rows() if is_exact(row)]
+    first = rows[0]
+    other = next(row for row in rows if row["epoch"] != first["epoch"])
+    copy.edit(lambda row: row == first, client=other["client"])
+
+
+def two_with_one(copy: Copy) -> None:
+    """10: two clients with one pseudonym."""
+    rows = [row for row in copy.rows() if is_exact(row)]
+    first = rows[0]
+    other = next(
+        row for row in rows if row["epoch"] == first["epoch"] and row["client"] != first["client"]
+    )
+    copy.edit(lambda row: row == first, client=other["client"])
+
+
+def manifest_off_by_one(copy: Copy) -> None:
+    """11: the manifest."""
+
+    def change(manifest: Line) -> None:
+        manifest["users"] += 1
+
+    copy.manifest(change)
+
+
+def cut_line(copy: Copy) -> None:
+    """12: a cut last line."""
+    path = copy.folder / "observations.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+SEEDED: dict[Callable[[Copy], None], str] = {
+    below_z: "names",
+    past_its_window: "names",
+    address_in_agent: "addresses",
+    address_in_base64: "addresses",
+    address_in_dictionary: "addresses",
+    hidden_in_fqdn: "hidden",
+    bytes_off_the_grid: "coarse",
+    exact_time: "coarse",
+    uncommon_port: "coarse",
+    client_as_server: "addresses",
+    other_epoch: "pseudonyms",
+    two_with_one: "pseudonyms",
+    manifest_off_by_one: "sums",
+    cut_line: "format",
+}
+# A change that a second check sees, too: each value must also be shared, and each line counted.
+ALSO = {"names", "sums"}
+
+
+@pytest.mark.parametrize("seed", SEEDED, ids=lambda seed: seed.__name__)
+def test_a_seeded_violation_is_found(
+    seed: Callable[[Copy], None], checked: Checked, tmp_path: Path
+) -> None:
+    copy = Copy(checked, tmp_path / "out")
+    seed(copy)
+    found = checked.check(copy.folder).violations
+    assert SEEDED[seed] in {one.check for one in found}
+    assert {one.check for one in found} <= {SEEDED[seed], *ALSO}
+    assert len(found) < 10
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_the_untouched_output_passes(checked: Checked, keyed: bool) -> None:
+    key = checked.folder.parent / "key" if keyed else None
+    result = checked.check(checked.folder, key_file=key)
+    assert (result.violations, result.unproven) == ([], [])
+    assert result.claims > 500
+
+
+def test_another_key_is_found(checked: Checked, tmp_path: Path) -> None:
+    new_key(tmp_path / "other")
+    result = checked.check(checked.folder, key_file=tmp_path / "other")
+    assert {one.check for one in result.violations} == {"pseudonyms"}
+
+
+def test_the_raw_mode_shares_no_code_with_the_engine() -> None:
+    imported = {
+        name
+        for path in sorted((ROOT / "zanon_net" / "audit" / "raw").glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or "relative"]
+        )
+        if name.startswith(("zanon_net", "relative"))
+    }
+    own = {name for name in imported if name.startswith("zanon_net.audit.raw")}
+    assert imported - own == {"zanon_net.errors"}
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [below_z, bytes_off_the_grid, cut_line])
+def test_the_command_names_the_place_and_no_data(
+    seed: Callable[[Copy], None],
+    checked: Checked,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    copy, details = Copy(checked, tmp_path / "out"), tmp_path / "details"
+    seed(copy)
+    capture = checked.folder.parent / "capture.pcap"
+    files = tmp_path / "report.json", tmp_path / "report.html"
+    options = ["--raw", capture, "--check", SEEDED[seed], "--details", details]
+    options += ["--json", files[0], "--html", files[1]]
+    assert run_main("audit", copy.folder, *options) == 3
+    said = capsys.readouterr().out + "".join(file.read_text() for file in files)
+    report = json.loads(files[0].read_bytes())
+    assert report["promise"] == "broken"
+    assert {one["check"] for one in report["violations"]} == {SEEDED[seed]}
+    assert details.stat().st_mode & 0o777 == 0o600
+    found = [json.loads(line) for line in details.read_text().splitlines()]
+    assert len(found) == len(report["violations"])
+    secrets = {one["detail"] for one in found if one["detail"]}
+    secrets |= {text_of(end) for flow in checked.seen.flows for end, _port in flow.ends}
+    secrets |= {name[1] for name in checked.seen.index if "." in str(name[1])}
+    assert not [secret for secret in secrets if str(secret) in said]
+
+
+def test_a_kept_promise_leaves_the_exit_code_to_the_risks(
+    checked: Checked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = checked.folder.parent / "capture.pcap"
+    options = ["--raw", capture, "--check", "names", "--check", "compose"]
+    assert run_main("audit", checked.folder, *options, "--for", "internal") == 0
+    assert "kept" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--details", "{folder}/new"], 2, "it needs raw"),
+        (["--raw", "{folder}/nothing.pcap"], 1, "nothing.pcap"),
+        (["--raw", "{folder}/key"], 1, "key"),
+        (["--raw", "{folder}/text"], 1, "text"),
+        (["--raw", "{folder}/late.pcap"], 2, "of the log's time"),
+        (["--raw", "{folder}/capture.pcap", "--details", "{folder}/key"], 2, "exists"),
+    ],
+)
+def test_bad_input_is_one_line(
+    options: list[str],
+    code: int,
+    words: str,
+    checked: Checked,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = checked.folder.parent
+    data = (folder / "capture.pcap").read_bytes()
+    size = int.from_bytes(data[32:36], "little")
+    (folder / "late.pcap").write_bytes(data[:24] + data[24 : 40 + size])
+    (folder / "text").write_text(
+        "fcTbKtemP7ohy4s7o/NmfsBEEdT4bkNS/MZXlR7iSSk=\n"
+    )  # JSON, to tshark
+    filled = [option.format(folder=folder) for option in options]
+    assert run_main("audit", checked.folder, *filled) == code
+    said = capsys.readouterr()
+    assert not said.out
+    assert words in said.err
+    assert said.err.count("\n") == 1

@@ -1,0 +1,282 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of `audit`: on paper, in plain Python, and under changes that must not matter."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from support.audit_logs import (
+    HOUR,
+    Row,
+    S,
+    by_user,
+    class_sizes,
+    entropy_of,
+    found_by_visits,
+    linked_halves,
+    lonely_share,
+    random_log,
+    renamed,
+    sets_log,
+    unique_by_all,
+    write_log,
+)
+
+from zanon_net.audit import linking, singling
+from zanon_net.audit.coarse import coarse, coarse_sql, steps
+from zanon_net.audit.inference import order_error
+from zanon_net.audit.linking import joined_share, mean_bits
+from zanon_net.audit.released import audit
+from zanon_net.audit.result import Metric, Report
+from zanon_net.audit.thresholds import wilson
+
+ON_PAPER = ["a", "a", "ab", "ab", "c", ""]
+
+
+def figures(report: Report) -> dict[str, Metric]:
+    return {metric.name: metric for metric in report.metrics}
+
+
+def audited(folder: Path, rows: list[Row], **settings: Any) -> dict[str, Metric]:
+    return figures(audit(write_log(folder, rows), purpose="partner", **settings))
+
+
+def test_classes_on_paper(tmp_path: Path) -> None:
+    """{a}{a}{ab}{ab}{c}{} in each of nine epochs: k = 2, 2, 2, 2, 1, 1."""
+    rows = [row for epoch in range(9) for row in sets_log(ON_PAPER, epoch)]
+    found = audited(tmp_path / "logs", rows, check=["k", "prosecutor", "marketer", "entropy"])
+    assert found["k"].figure == pytest.approx(2 / 6)
+    assert found["k"].baseline == pytest.approx(1 / 6)
+    assert found["k"].gain == pytest.approx((2 / 6 - 1 / 6) / (5 / 6))
+    assert found["k"].sample == 54
+    assert found["k"].parts["k<5"] == 1
+    assert found["k"].parts["k<z"] == pytest.approx(2 / 6)
+    assert found["k"].parts["median k"] == 2
+    assert found["k"].parts["pseudonyms by power of 2 of k"] == {"0": 18, "1": 36}
+    assert found["k"].verdict == "above"
+    assert found["prosecutor"].figure == 1
+    assert found["marketer"].figure == pytest.approx(4 / 6)
+    assert found["entropy"].figure == pytest.approx(entropy_of([2, 2, 1, 1]))
+    assert found["entropy"].parts["names"] == pytest.approx(entropy_of([4, 2, 1]))
+
+
+def test_operator_on_paper(tmp_path: Path) -> None:
+    """Users 0 to 29 visit in pairs in a second, users 30 to 59 alone."""
+    rows = [Row(f"10.0.0.{i}", "a.example", (i // 2 if i < 30 else i) * S) for i in range(60)]
+    found = audited(tmp_path / "logs", rows, check=["operator"])["operator"]
+    assert found.figure == 0.5
+    assert found.parts == {"1 largest": 0.5, "5 largest": 0.5}
+    questions = [replace(row, dns=True) for row in rows]  # the operator sees none of them
+    again = audited(tmp_path / "dns", [*rows, *questions], check=["operator"])["operator"]
+    assert again.figure == 0.5
+    assert (found.low, found.high) == pytest.approx(wilson(30, 60))
+
+
+def test_reid_on_paper(tmp_path: Path) -> None:
+    """Sixty users in groups of three, ten minutes apart: a visit finds one of three."""
+    rows = [Row(f"10.0.0.{i}", "a.example", i // 3 * 150 * S) for i in range(60)]
+    found = audited(tmp_path / "logs", rows, check=["reid"])["reid"]
+    assert found.figure == pytest.approx(1 / 3)
+    assert found.parts["1 visits, 1 s"] == pytest.approx({"@1": 1 / 3, "@5": 1.0})
+    wide = 1 / (3 * 9)  # within ten minutes, four groups on either side
+    assert found.parts["1 visits, 600 s"]["@1"] == pytest.approx(
+        (12 * wide + sum(2 / (3 * n) for n in (5, 6, 7, 8))) / 20
+    )
+
+
+def test_order_on_paper(tmp_path: Path) -> None:
+    """A coarse record between records that end 8 s apart ends 2 s from the middle (median)."""
+    named = [Row(f"10.0.0.{i}", "a.example", i * S, end=i * 8 * S) for i in range(60)]
+    hidden = Row(None, None, 0, end=0, hidden=True, coarse=True)
+    place = replace(hidden, at=60 * S, end=60 * S)
+    mixed = [*named[:9], place, *named[9:]]
+    assert audited(tmp_path / "mixed", mixed, check=["order"])["order"].figure == 2.0
+    after = [*named[:15], place, *named[15:]]  # after all records of its minute
+    found = audited(tmp_path / "sorted", after, check=["order"])["order"]
+    assert (found.figure, found.verdict) == (15.0, "low")
+    minutes = [replace(row, at=0, end=(row.end or 0) // (60 * S) * 60 * S) for row in mixed]
+    found = audited(tmp_path / "minutes", minutes, check=["order"])["order"]
+    assert found.figure == 15.0  # all times are minutes, and so disclose no more
+    exact = [*named, replace(hidden, coarse=False)]
+    assert audited(tmp_path / "exact", exact, check=["order"])["order"].verdict == "above"
+
+
+def test_unread_flows_count_as_suppressed(tmp_path: Path) -> None:
+    named = [Row(f"10.0.0.{i}", "a.example", i * S, end=i * 8 * S) for i in range(60)]
+    unread = Row(None, None, 60 * S, end=60 * S, hidden=True, unread=True, coarse=True)
+    report = audit(write_log(tmp_path / "logs", [*named[:9], unread, *named[9:]]), check=["order"])
+    assert report.facts["unread_records"] == 1
+    assert figures(report)["order"].figure == 2.0
+
+
+def test_compose_on_paper(tmp_path: Path) -> None:
+    """Of two suppressed records, the other output names one."""
+    users = [Row(f"10.0.0.{i}", "a.example", i * S) for i in range(60)]
+    named = [Row("10.0.0.1", f"{n}.example", 90 * S, sizes=(5, 9, n * 1000, 70)) for n in (1, 7, 7)]
+    hidden = [
+        Row(None, None, 60 * S, sizes=(16, 16, 4**power, 256), hidden=True, coarse=True)
+        for power in (5, 7)
+    ]
+    write_log(tmp_path / "strict", [*users, *hidden])
+    write_log(tmp_path / "loose", [*users, *named], {"anonymity": {"z": 1}})
+    outputs = [tmp_path / "strict", tmp_path / "loose"]
+    report = audit(outputs, purpose="internal", check=["compose"])
+    found = figures(report)["compose"]
+    assert (found.figure, found.sample, found.verdict) == (0.5, 2, "above")
+    assert report.exit_code == 4
+    assert "different z; 1 is used" in report.notes[0]
+
+
+def test_sensitive_on_paper(tmp_path: Path) -> None:
+    """Of 30 users with a sensitive name, 10 are unique."""
+    pairs = [f"{i}" for i in range(10) for _ in range(2)]
+    sets = [*pairs, *(f"{i}" for i in range(10, 20)), *["z"] * 30]
+    rows = []
+    for user, own in enumerate(sets):
+        rows.append(Row(f"10.0.0.{user}", f"{own}.example", user * S))
+        if own != "z":
+            rows.append(Row(f"10.0.0.{user}", "www.clinic.example", user * S))
+    (tmp_path / "sensitive").write_text("# suffix, category\nclinic.example, health\n")
+    found = audited(
+        tmp_path / "logs",
+        rows,
+        sensitive=tmp_path / "sensitive",
+        check=["sensitive", "disclosure"],
+    )
+    assert found["sensitive"].figure == pytest.approx(10 / 30)
+    assert found["sensitive"].sample == 30
+    assert found["sensitive"].verdict == "above"
+    assert found["disclosure"].baseline == pytest.approx(0.5)
+    assert found["disclosure"].figure == 1.0  # the names of a target tell its category
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_figures_equal_plain_python(tmp_path: Path, seed: int) -> None:
+    rows = random_log(seed)
+    found = audited(tmp_path / "logs", rows)
+    users = by_user(rows)
+    sizes = class_sizes(rows)
+    assert found["k"].figure == pytest.approx(sizes.count(1) / len(sizes))
+    assert found["marketer"].figure == pytest.approx(sum(1 / k for k in sizes) / len(sizes))
+    risks = found["prosecutor"].parts["share above 1/11"]
+    assert risks == pytest.approx(sum(k < 11 for k in sizes) / len(sizes))
+    for kind, length in (("name", None), ("name and hour", HOUR), ("name and minute", 60 * S)):
+        share = found["unicity"].parts[kind]["5"]
+        assert share == pytest.approx(unique_by_all(rows, length)), kind
+    for seconds in (1, 60, 600):
+        first, fifth = found_by_visits(rows, seconds)
+        part = found["reid"].parts[f"5 visits, {seconds} s"]
+        assert part == pytest.approx({"@1": first, "@5": fifth}), seconds
+    popular = Counter(name for own in users.values() for name in {row.name for row in own})
+    largest = [name for name, _users in popular.most_common(5)]
+    if popular.most_common(5)[4][1] > popular.most_common(6)[5][1]:  # else any of two is fifth
+        share = found["operator"].parts["5 largest"]
+        assert share == pytest.approx(lonely_share(rows, [str(name) for name in largest]))
+    halves = [linked_halves(rows, epoch) for epoch in (0, 1)]
+    trials = sum(half[1] for half in halves)
+    assert found["link"].sample == trials
+    assert found["link"].figure == pytest.approx(sum(half[0] for half in halves) / trials, abs=2e-3)
+    chance = sum(half[1] / half[2] for half in halves) / trials
+    assert found["link"].baseline == pytest.approx(chance)
+
+
+CHANGED = {
+    "renamed": renamed,
+    "permuted": lambda rows: random.Random(7).sample(rows, len(rows)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_names_and_order_do_not_matter(tmp_path: Path, change: str) -> None:
+    rows = random_log(3)
+    before = audited(tmp_path / "before", rows)
+    after = audited(tmp_path / "after", CHANGED[change](rows))
+    for name, metric in before.items():
+        if change == "permuted" or name not in ("unicity", "reid", "suppressed"):
+            assert after[name].figure == pytest.approx(metric.figure), name
+        else:  # other points are drawn
+            low, high = wilson((metric.figure or 0) * metric.sample, metric.sample)
+            assert low <= (after[name].figure or 0) <= high, name
+
+
+def test_splitting_files_does_not_matter(tmp_path: Path) -> None:
+    rows = sorted(random_log(4), key=lambda row: row.start_ns)
+    before = audited(tmp_path / "before", rows)
+    after = figures(audit(write_log(tmp_path / "after", rows, parts=5), purpose="partner"))
+    assert after == before
+
+
+def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_log(tmp_path / "logs", random_log(5))
+    chosen: dict[str, Any] = {"purpose": "partner", "check": ["unicity", "reid", "link"]}
+    before = figures(audit(folder, **chosen))
+    monkeypatch.setattr(singling, "BATCH", 500)
+    monkeypatch.setattr(linking, "BLOCK", 700)
+    assert figures(audit(folder, **chosen)) == before
+
+
+def test_work_is_bounded_by_fewer_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_log(tmp_path / "logs", random_log(5))
+    chosen: dict[str, Any] = {"purpose": "partner", "check": ["unicity", "reid", "link"]}
+    whole = figures(audit(folder, **chosen))
+    monkeypatch.setattr(singling, "MATCHES", 600)
+    monkeypatch.setattr(linking, "PRODUCTS", 1000)
+    part = figures(audit(folder, **chosen))
+    for name, metric in part.items():
+        assert 0 < metric.sample < whole[name].sample, name
+        low, high = metric.low, metric.high
+        assert low is not None
+        assert high is not None
+        assert low <= (whole[name].figure or 0) <= high, name
+
+
+def test_steps_are_those_of_the_documents() -> None:
+    assert steps("4")[:4].tolist() == [1, 4, 16, 64]
+    assert steps("16")[:3].tolist() == [1, 16, 256]
+    assert steps("sqrt2")[:8].tolist() == [1, 2, 3, 4, 6, 8, 12, 16]
+    assert coarse(np.array([0, 1, 5, 100]), "4").tolist() == [0, 1, 16, 256]
+
+
+@pytest.mark.parametrize("base", ["sqrt2", "4", "16"])
+def test_coarse_in_sql_equals_numpy(base: str) -> None:
+    import duckdb
+
+    below = [value for value in steps(base).tolist() if value < 1 << 48]
+    near = {value + more for value in below for more in (-1, 0, 1)}
+    values = np.array(sorted(near | {0}), dtype=np.int64)
+    database = duckdb.connect()
+    rows = database.execute(
+        f"SELECT {coarse_sql('x', base)} FROM (SELECT unnest(?) AS x)", [values.tolist()]
+    ).fetchall()
+    assert [value for (value,) in rows] == coarse(values, base).tolist()
+
+
+def test_wilson_equals_scipy() -> None:
+    for hits, trials in ((0, 10), (3, 10), (10, 10), (77, 1000)):
+        expected = stats.binomtest(hits, trials).proportion_ci(method="wilson")
+        assert wilson(hits, trials) == pytest.approx((expected.low, expected.high))
+
+
+def test_bits_that_known_hosts_disclose() -> None:
+    known = np.array([0x0A000000, 0x0A00FF00], dtype=np.int64)
+    others = np.array([0x0A000001, 0x0A000080, 0x0B000000], dtype=np.int64)
+    assert mean_bits(known, others) == pytest.approx((32 + 25 + 8) / 3)
+
+
+def test_windows_that_are_joined() -> None:
+    assert joined_share(0.3, 1.0, 2) == pytest.approx(1 - 0.7**2)
+    assert joined_share(0.3, 0.0, 24) == pytest.approx(0.3)
+    assert joined_share(0.5, 0.5, 3) == pytest.approx(1 - 0.5 * 0.75 * 0.875)
+
+
+def test_order_does_not_reach_into_another_file() -> None:
+    file = np.array([0, 0, 1, 1])
+    is_coarse = np.array([False, True, False, False])
+    end_us = np.array([10, 60, 30, 61]) * 1_000_000
+    assert order_error(file, is_coarse, end_us, np.array([1])) == (15.0, 1, 1)

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The one setting that would help most, with its effect if the log alone can show it."""
+
+from collections.abc import Callable, Sequence
+
+from zanon_net._record import dataclass
+from zanon_net.audit.inference import guess_names
+from zanon_net.audit.result import ABOVE, UNKNOWN, Advice, Metric, excess
+from zanon_net.audit.singling import (
+    expected_hits,
+    lonely,
+    match_visits,
+    pick_visits,
+    unique_by,
+)
+from zanon_net.audit.subject import MINUTE_US, Subject
+
+LARGEST_STEPS = "16"
+RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A setting that lowers a metric.
+
+    measure: returns the figure with the setting, from the log alone; None: the log cannot show it.
+    """
+
+    setting: str
+    measure: Callable[[], float] | None = None
+
+
+def advice_of(subject: Subject, metrics: Sequence[Metric]) -> Advice | None:
+    """Returns the setting for the metric that is most above its threshold.
+
+    Of several settings the one with the smallest measured figure is chosen. None: no metric is
+    above, or no setting is known.
+    """
+    above = sorted((metric for metric in metrics if metric.verdict == ABOVE), key=excess)
+    for worst in reversed(above):
+        found = [
+            (None if remedy.measure is None else remedy.measure(), remedy.setting)
+            for remedy in _remedies(subject, worst.name)
+        ]
+        found.sort(key=lambda pair: 2.0 if pair[0] is None else pair[0])
+        if found:
+            measured, setting = found[0]
+            why = f"{worst.name} is above its threshold"
+            return Advice(
+                setting=setting,
+                metric=worst.name,
+                why=why,
+                before=worst.figure,
+                measured=measured,
+            )
+    unknown = {metric.name for metric in metrics if metric.verdict == UNKNOWN}
+    if not above and unknown & {"disclosure", "sensitive"}:
+        return Advice(
+            setting="audit --sensitive FILE",
+            metric="sensitive",
+            why="the audit does not know which names are sensitive",
+        )
+    return None
+
+
+def _remedies(subject: Subject, name: str) -> list[Remedy]:
+    """Returns the settings that lower a metric, except for settings that the release has."""
+    z = f"--z {2 * subject.release.z}"
+    minutes = "--times 60s"
+    rows: dict[str, list[Remedy]] = {
+        "k": [Remedy(z, lambda: _equal_sets(subject)[0])],
+        "k_windows": [Remedy("--rotate with a shorter time")],
+        "marketer": [Remedy(z, lambda: _equal_sets(subject)[1])],
+        "unicity": [Remedy(z, lambda: _unicity(subject))],
+        "reid": [
+            Remedy(z, lambda: _reid(subject, 1, _popular(subject))),
+            Remedy(minutes, lambda: _reid(subject, MINUTE_US, "true")),
+        ],
+        "operator": [
+            Remedy(minutes, lambda: lonely(subject, 5, MINUTE_US) / max(1, subject.pseudonyms))
+        ],
+        "link": [Remedy("--rotate with a shorter time")],
+        "bits": [Remedy(f"--pseudonyms {RANDOM}")],
+        "compose": [Remedy("one output, with the largest z of all outputs")],
+        "suppressed": [
+            Remedy(f"--coarse-steps {LARGEST_STEPS}", lambda: _suppressed(subject, LARGEST_STEPS))
+        ],
+        "disclosure": [Remedy("--never FILE, with the sensitive suffixes")],
+        "sensitive": [Remedy("--never FILE, with the sensitive suffixes")],
+        "order": [Remedy("--order minute, without --exact")],
+    }
+    settings = [] if subject.slot_us < MINUTE_US else [minutes]
+    if subject.release.folders[0].coarse_steps == LARGEST_STEPS:
+        settings.append(f"--coarse-steps {LARGEST_STEPS}")
+    return [remedy for remedy in rows.get(name, []) if remedy.setting not in settings]
+
+
+def _popular(subject: Subject) -> str:
+    """Returns the condition that twice z pseudonyms show a name in its epoch."""
+    return (
+        "(epoch, name) IN (SELECT (epoch, name) FROM shown GROUP BY epoch, name"
+        f" HAVING count(*) >= {2 * subject.release.z})"
+    )
+
+
+def _equal_sets(subject: Subject) -> tuple[float, float]:
+    """Returns `k` and `marketer` without the names that `_popular` excludes."""
+    alone, classes, count = subject.database.rows(
+        "WITH sets AS (SELECT who, bit_xor(hash(name, 1)) AS odd FROM shown WHERE"
+        f" {_popular(subject)} GROUP BY who), classes AS (SELECT count(*) AS k FROM people"
+        " LEFT JOIN sets USING (who) GROUP BY epoch, coalesce(odd, 0))"
+        " SELECT coalesce(sum(k) FILTER (k = 1), 0), count(*), sum(k) FROM classes"
+    )[0]
+    return int(alone) / int(count), int(classes) / int(count)
+
+
+def _unicity(subject: Subject) -> float:
+    """Returns `unicity` without the names that `_popular` excludes."""
+    counts, targets = unique_by(subject, "name", _popular(subject))
+    return counts[2] / max(1, targets)
+
+
+def _reid(subject: Subject, floor_us: int, allowed: str) -> float:
+    """Returns `reid` with times that are rounded down, for visits that a condition allows."""
+    pick_visits(subject, allowed, floor_us)
+    trials = match_visits(subject, 60, floor_us)
+    first, _fifth = expected_hits(subject, 3)
+    subject.drop("visits", "found", "known")
+    return first / max(1, trials)
+
+
+def _suppressed(subject: Subject, base: str) -> float:
+    """Returns `suppressed` with another base of coarse numbers."""
+    found = guess_names(subject, base)
+    return 0.0 if found is None else float(found[0].mean())

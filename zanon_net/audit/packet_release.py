@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of captures of anonymized packets: whether they kept the promise.
+
+The risks that remain are not measured, because attacks on packets need the truth, which generated
+traffic has.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from zanon_net._text import time_range
+from zanon_net.audit.promised import violations_of
+from zanon_net.audit.result import RISKS, UNKNOWN, Metric, Report
+from zanon_net.config.presets import PURPOSE
+from zanon_net.errors import ConfigError, FormatError, UnopenedError
+from zanon_net.output.state_file import MANIFEST
+
+SUFFIXES = (".pcap", ".pcapng")
+NO_FIGURE = "attacks on packets need the truth; the documents have figures of generated traffic"
+OF_LOGS = (
+    *("sensitive", "z", "window", "rotate", "check", "skip", "quasi", "sensitive_columns"),
+    "key_file",
+)
+
+
+def are_captures(paths: Sequence[Path]) -> bool:
+    """Returns true if all paths are of captures."""
+    return all(path.suffix in SUFFIXES for path in paths)
+
+
+def audit_packets(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
+    """Checks captures of anonymized packets against the captures of their run.
+
+    paths: outputs of `packets`, or of `run` with a packet format.
+    chosen: settings of the audit; raw has the captures of the run.
+
+    Raises UnopenedError, FormatError and ConfigError for files and settings that cannot be audited.
+    """
+    from zanon_net.audit.raw.check import read_captures
+    from zanon_net.audit.raw.packet_files import check_packets
+    from zanon_net.audit.raw.promise import Promise, refuse_details, write_details
+
+    for name in OF_LOGS:
+        if chosen[name] not in (None, ()):
+            raise ConfigError(f"{name}: is not for captures; leave it out")
+    if not chosen["raw"]:
+        raise ConfigError("raw: a capture is checked against the captures of its run; give them")
+    if chosen["details"] is not None:
+        refuse_details(Path(chosen["details"]))
+    promise, packets = Promise(), 0
+    raw = [Path(source) for source in chosen["raw"]]
+    manifests = [manifest_of(path) for path in paths]
+    for path, manifest in zip(paths, manifests, strict=True):
+        try:
+            seen = read_captures(
+                manifest,
+                raw,
+                internal=chosen["internal"],
+                memory=chosen["memory"],
+                threads=chosen["workers"],
+            )
+            result, shown = check_packets(path, manifest, seen)
+        except (KeyError, TypeError, IndexError):
+            raise FormatError(f"{path}: its manifest is damaged, or of another version") from None
+        promise.findings += result.violations
+        promise.unproven += result.unproven
+        promise.claims += result.claims
+        packets += shown
+        promise.notes.append(result.note())
+    if chosen["details"] is not None:
+        write_details(Path(chosen["details"]), promise)
+    return Report(
+        purpose=chosen["purpose"] or _purpose(manifests),
+        promise=promise.state,
+        facts=_facts(manifests, packets),
+        metrics=[
+            Metric(
+                name=f"packets, {risk}",
+                risk=risk,
+                attacker="has the packets",
+                verdict=UNKNOWN,
+                note=NO_FIGURE,
+            )
+            for risk in RISKS
+        ],
+        violations=violations_of(promise),
+        notes=promise.notes,
+    )
+
+
+def manifest_of(path: Path) -> dict[str, Any]:
+    """Returns the manifest of a capture: beside it, or in its folder."""
+    for place in (path.with_name(f"{path.name}.manifest.json"), path.with_name(MANIFEST)):
+        try:
+            found = json.loads(place.read_text("utf-8"))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise UnopenedError(f"{place} cannot be read: {error.strerror}") from None
+        except ValueError:
+            raise FormatError(f"{place}: the manifest is damaged") from None
+        if isinstance(found, dict):
+            return found
+        raise FormatError(f"{place}: the manifest is damaged")
+    raise UnopenedError(f"{path}: there is no manifest beside it")
+
+
+def _purpose(manifests: Sequence[Mapping[str, Any]]) -> str:
+    purposes = {manifest["configuration"]["output"]["for"] for manifest in manifests}
+    return purposes.pop() if len(purposes) == 1 else PURPOSE
+
+
+def _facts(manifests: Sequence[Mapping[str, Any]], packets: int) -> dict[str, Any]:
+    spans = [manifest["time_range"] for manifest in manifests if manifest["time_range"]]
+    first = min((span["first_ns"] for span in spans), default=None)
+    last = max((span["last_ns"] for span in spans), default=None)
+    own = manifests[0]["configuration"]
+    return {
+        "packets": packets,
+        "files": len(manifests),
+        "time_range": None if first is None or last is None else time_range((first, last)),
+        "z": min(manifest["configuration"]["anonymity"]["z"] for manifest in manifests),
+        "window_ns": own["anonymity"]["window_ns"],
+        "rotate_ns": own["addresses"]["rotate_ns"],
+        "key_mode": own["addresses"]["key_mode"],
+    }

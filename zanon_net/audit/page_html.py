@@ -1,0 +1,362 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The report of an audit as one page of HTML that people read, print and sign.
+
+The page has figures and closed lists of words: no name, address or pseudonym. Its words follow
+opinion 05/2014 of the Article 29 Working Party (singling out, linking, inference), guidelines
+01/2025 of the EDPB on pseudonymisation, and the judgment EDPS v SRB (C-413/23 P).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from zanon_net._version import __version__
+from zanon_net.audit.page_text import (
+    interval,
+    number,
+    packet_words,
+    promise_words,
+    table_words,
+    words,
+)
+from zanon_net.audit.result import (
+    ABOVE,
+    EXIT_PROMISE,
+    INFERENCE,
+    LINKING,
+    LOW,
+    REPORTED,
+    RISKS,
+    SINGLING,
+    UNKNOWN,
+    Metric,
+    Report,
+)
+from zanon_net.config.parse import format_duration
+from zanon_net.report.page import page
+from zanon_net.report.parts import Bars, Cells, Contents, Section, Table
+
+FOOTER = "This page has counts and figures. It has no name, no address and no pseudonym."
+RECIPIENTS = {
+    "internal": "people of the organisation that made the release, under its rules",
+    "partner": "a partner who is bound by a contract and may have logs of its own",
+    "public": "anybody, with any other data and for any time",
+}
+MEANING = {
+    SINGLING: "Can a reader isolate the records of one person?",
+    LINKING: "Can a reader join records of one person, or records and an address?",
+    INFERENCE: "Can a reader conclude what a record does not state?",
+}
+VERDICTS = {
+    LOW: "low",
+    ABOVE: "above its threshold",
+    UNKNOWN: "unknown",
+    REPORTED: "no threshold",
+}
+MARKS = (
+    (VERDICTS[LOW], "good"),
+    (VERDICTS[ABOVE], "bad"),
+    (VERDICTS[UNKNOWN], "bad"),
+)
+KEYS = {
+    "ephemeral": "Keys are random, exist in the memory of the run only, and are replaced every {}."
+    " Nobody can undo the pseudonyms of a finished run.",
+    "derived": "Keys are derived from a key file and replaced every {}. Whoever has the file can"
+    " undo the pseudonyms: keep it apart from the release, and destroy it when it is not needed.",
+}
+UNKNOWN_KEYS = "The manifest does not state how keys were made. They are replaced every {}."
+FIGURES = ("figure", "95 % interval", "without the release", "threshold", "verdict")
+MANY = 10
+
+
+def audit_page(report: Report) -> bytes:
+    """Returns the report as a whole page, in UTF-8."""
+    return page(contents_of(report))
+
+
+def contents_of(report: Report) -> Contents:
+    """Returns the parts of the page."""
+    return Contents(
+        title=f"Audit of a {_kind(report)} for {RECIPIENTS[report.purpose]}",
+        period=_period(report.facts),
+        is_good=report.exit_code == 0,
+        state=_state(report),
+        tiles=[_tile(report, risk) for risk in RISKS],
+        notes=list(report.notes),
+        sections=[section for section in _sections(report) if section is not None],
+        version=__version__,
+        footer=FOOTER,
+    )
+
+
+def _kind(report: Report) -> str:
+    return "table" if "classes" in report.facts else "release"
+
+
+def _period(facts: Mapping[str, Any]) -> str:
+    time = facts.get("time_range")
+    if time is None:
+        return "a table" if "classes" in facts else "no records"
+    first, last = (time[end][:16].replace("T", " ") for end in ("first", "last"))
+    return f"{first} to {last} UTC"
+
+
+def _state(report: Report) -> str:
+    if report.exit_code == EXIT_PROMISE:
+        return "Not passed: the release breaks its promise."
+    above = [metric for metric in report.metrics if metric.verdict == ABOVE]
+    open_ones = [metric for metric in report.metrics if metric.verdict == UNKNOWN]
+    checked = {"kept": "The promise is kept.", "not checked": "The promise was not checked."}
+    if _kind(report) == "table":
+        checked = {"not checked": ""}
+    if report.exit_code == 0:
+        return f"Passed: no figure is above its threshold. {checked[report.promise]}".strip()
+    return (
+        f"Not passed: {len(above)} figures are above their thresholds, and {len(open_ones)} are"
+        f" unknown, which counts as above. {checked[report.promise]}"
+    ).strip()
+
+
+def _tile(report: Report, risk: str) -> tuple[str, str, str]:
+    metrics = report.of_risk(risk)
+    if not metrics:
+        return (risk.capitalize(), "-", "left out")
+    worst = metrics[0]
+    limit = (
+        "no threshold" if worst.threshold is None else f"at most {number(worst, worst.threshold)}"
+    )
+    if worst.unit == "s" and worst.threshold is not None:
+        limit = f"at least {number(worst, worst.threshold)}"
+    figure = number(worst, worst.figure) if worst.figure is not None else "unknown"
+    return (risk.capitalize(), figure, f"{worst.name}, {limit}")
+
+
+def _sections(report: Report) -> Iterator[Section | None]:
+    is_table = _kind(report) == "table"
+    if is_table:
+        yield Section("What is in the table", [f"{table_words(report.facts)}.".capitalize()])
+    elif "packets" in report.facts:
+        yield Section("What is in the release", [f"{packet_words(report.facts)}.".capitalize()])
+    else:
+        yield _release(report)
+    yield None if is_table else _promise(report)
+    yield Section("Three risks", ["The worst figure of each risk decides."], table=_risks(report))
+    yield Section("Who receives it", _recipient(report))
+    yield None if is_table else Section("How keys are handled", _keys(report.facts))
+    yield Section("What would help most", [_advice(report)])
+    yield Section("All figures", table=_figures(report))
+    yield from _charts({metric.name: metric for metric in report.metrics})
+    yield _left_out(report)
+    yield Section(
+        "Decision",
+        [f"The {_kind(report)} may go to the recipient above, under these conditions:"],
+        blanks=("Conditions", "Place and date", "Name and role", "Signature"),
+    )
+
+
+def _release(report: Report) -> Section:
+    facts = report.facts
+    rows = [
+        ("Records", f"{facts['records']:,}"),
+        ("Records with a name", f"{facts['records_with_a_name']:,}"),
+        ("Coarse records, without a name", f"{facts['coarse_records']:,}"),
+        ("Records of flows that could not be read", f"{facts['unread_records']:,}"),
+        ("Names", f"{facts['names']:,}"),
+        ("Pseudonyms", f"{facts['pseudonyms']:,} in {facts['epochs']:,} epochs"),
+        ("Files", f"{facts['files']:,} in {facts['folders']:,} folders: {words(facts['formats'])}"),
+    ]
+    return Section("What is in the release", table=Table(("", ""), rows, is_words=True))
+
+
+def _promise(report: Report) -> Section:
+    facts = report.facts
+    z, window = facts["z"], format_duration(facts["window_ns"])
+    text = [
+        (
+            f"Each name in the release was exposed by at least {z} users within the {window}"
+            " before its record. Names of fewer users are withheld, with everything that would"
+            " betray them. The promise is about each single name, not about combinations of names."
+        ),
+        f"State: {promise_words(report)}.",
+    ]
+    if facts.get("weaker_than_preset"):
+        text.append(f"Weaker than the preset: {words(facts['weaker_than_preset'])}.")
+    if not report.violations:
+        return Section("The promise and its parameters", text)
+    rows = [
+        (one.check, one.file, words(one.row), one.column, words(one.measured), words(one.needed))
+        for one in report.violations[:MANY]
+    ]
+    columns = ("check", "file", "row", "column", "measured", "needed")
+    return Section("The promise and its parameters", text, table=Table(columns, rows))
+
+
+def _risks(report: Report) -> Table:
+    rows = []
+    for risk in RISKS:
+        for metric in report.of_risk(risk)[:1]:
+            about = f"{risk.capitalize()}. {MEANING[risk]} The attacker {metric.attacker}."
+            rows.append((about, *_numbers(metric)))
+    return Table(("risk and attacker", *FIGURES), rows, marks=MARKS)
+
+
+def _figures(report: Report) -> Table:
+    rows = [(f"{one.name}: {one.attacker}", *_numbers(one)) for one in report.metrics]
+    return Table(("figure and attacker", *FIGURES), rows, marks=MARKS)
+
+
+def _numbers(metric: Metric) -> tuple[str, ...]:
+    return (
+        number(metric, metric.figure),
+        interval(metric),
+        number(metric, metric.baseline),
+        number(metric, metric.threshold),
+        VERDICTS[metric.verdict],
+    )
+
+
+def _recipient(report: Report) -> list[str]:
+    return [
+        f"The thresholds are those for {RECIPIENTS[report.purpose]}.",
+        (
+            "Data can be personal for one holder and not for another. This depends on the means"
+            " that a holder is reasonably likely to use to identify a person (EDPS v SRB,"
+            " C-413/23 P). So a release can be anonymous for one recipient and pseudonymous for"
+            " another. For its author it stays personal data as long as the raw traffic or the"
+            " keys exist."
+        ),
+    ]
+
+
+def _keys(facts: Mapping[str, Any]) -> list[str]:
+    rotate = format_duration(facts["rotate_ns"])
+    return [
+        KEYS.get(str(facts.get("key_mode")), UNKNOWN_KEYS).format(rotate),
+        (
+            "Under guidelines 01/2025 of the EDPB, keys and raw traffic are the additional"
+            " information that must be kept apart from pseudonymised data."
+        ),
+    ]
+
+
+def _advice(report: Report) -> str:
+    advice = report.advice
+    if advice is None:
+        return "No figure with a known remedy is above its threshold."
+    if advice.measured is None or advice.before is None:
+        return f"{advice.setting}, because {advice.why}. The release alone cannot show the effect."
+    return (
+        f"{advice.setting}, because {advice.why}. With it, {advice.metric} changes from"
+        f" {advice.before:.1%} to {advice.measured:.1%}, measured on this release."
+    )
+
+
+def _left_out(report: Report) -> Section:
+    notes = [(metric.name, metric.note) for metric in report.metrics if metric.note]
+    rows = [*report.left_out, *notes]
+    text = [] if rows else ["Everything was checked."]
+    return Section(
+        "Not checked, and limits of the figures",
+        text,
+        table=Table(("", ""), rows, is_words=True) if rows else None,
+    )
+
+
+# ---- charts -------------------------------------------------------------------------------------
+
+
+def _charts(metrics: Mapping[str, Metric]) -> Iterator[Section | None]:
+    yield _classes(metrics.get("k"), "Pseudonyms", "pseudonyms", "sets of released names")
+    yield _classes(metrics.get("rows_k"), "Rows", "rows", "quasi-identifiers")
+    yield _grid(
+        metrics.get("unicity"),
+        "Pseudonyms that are unique by known points",
+        "Share of pseudonyms that no other pseudonym shares p random points with.",
+        "p = {}",
+    )
+    yield _shares(
+        metrics.get("k_windows"),
+        "Uniqueness over several windows",
+        "Share of users whose released names are unique if an attacker joins N windows.",
+        "N = {}",
+    )
+    yield _reid(metrics.get("reid"))
+    yield _shares(
+        metrics.get("suppressed"),
+        "Suppressed names that can be guessed, by popularity",
+        "Decile 1 has the most popular names.",
+        "{}",
+    )
+
+
+def _classes(metric: Metric | None, title: str, things: str, shared: str) -> Section | None:
+    sizes = None if metric is None else metric.parts.get(f"{things} by power of 2 of k")
+    if not sizes:
+        return None
+    rows = [(_range(int(power)), int(count), f"{int(count):,}") for power, count in sizes.items()]
+    title = f"{title} by the size of their class"
+    return Section(
+        title,
+        [f"k is the number of {things} with equal {shared}."],
+        chart=Bars(title, [(f"k {label}", value, text) for label, value, text in rows]),
+        table=Table(("k", things), [(label, text) for label, _value, text in rows]),
+    )
+
+
+def _range(power: int) -> str:
+    low, high = 1 << power, (2 << power) - 1
+    return f"= {low}" if low == high else f"from {low} to {high}"
+
+
+def _shares(metric: Metric | None, title: str, text: str, label: str) -> Section | None:
+    shares = {} if metric is None else metric.parts
+    rows = [(label.format(key), share) for key, share in shares.items() if isinstance(share, float)]
+    if not rows:
+        return None
+    return Section(
+        title,
+        [text],
+        chart=Bars(title, [(key, round(share * 1000), f"{share:.1%}") for key, share in rows]),
+        table=Table(("", "share"), [(key, f"{share:.1%}") for key, share in rows]),
+    )
+
+
+def _grid(metric: Metric | None, title: str, text: str, column: str) -> Section | None:
+    kinds = {} if metric is None else metric.parts
+    rows = [(kind, list(shares.values())) for kind, shares in kinds.items()]
+    if not rows:
+        return None
+    columns = [column.format(key) for key in next(iter(kinds.values()))]
+    return _cells(title, text, columns, rows)
+
+
+def _reid(metric: Metric | None) -> Section | None:
+    parts = {} if metric is None else metric.parts
+    spans: list[str] = []
+    rows: dict[str, list[float]] = {}
+    for key, figures in parts.items():
+        visits, _comma, span = key.partition(", ")
+        if span:
+            rows.setdefault(visits, []).append(figures["@1"])
+            spans += [] if span in spans else [span]
+    if not rows:
+        return None
+    return _cells(
+        "Targets that are found by visits that were seen",
+        "Share of targets whose pseudonym fits the known visits best. Columns: the error of the"
+        " known times.",
+        spans,
+        list(rows.items()),
+    )
+
+
+def _cells(
+    title: str, text: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[float]]]
+) -> Section:
+    shown = [(label, *(f"{share:.1%}" for share in shares)) for label, shares in rows]
+    return Section(
+        title,
+        [text],
+        chart=Cells(title, columns, rows),
+        table=Table(("", *columns), shown),
+    )

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The promise in the report: checked against captures if there are any."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from zanon_net.audit.release import Release
+from zanon_net.audit.result import Violation
+from zanon_net.config.audit_rows import CHECKS
+from zanon_net.errors import ConfigError
+
+TYPE_CHECKING = False  # typing's own, without the time of importing typing
+if TYPE_CHECKING:
+    from zanon_net.audit.raw.promise import Promise
+
+NOT_CHECKED = "these checks need the raw traffic"
+
+
+def checked_promise(release: Release, chosen: Mapping[str, Any]) -> "Promise | None":
+    """Checks the promise against the captures; None: no captures are given."""
+    if not chosen["raw"]:
+        if chosen["details"] is not None:
+            raise ConfigError("details: it needs raw, the captures that the run read")
+        return None
+    from zanon_net.audit.raw.promise import check_promise, refuse_details, write_details
+
+    if chosen["details"] is not None:
+        refuse_details(Path(chosen["details"]))
+    promise = check_promise(
+        [(folder.path, folder.manifest) for folder in release.folders],
+        [Path(source) for source in chosen["raw"]],
+        internal=chosen["internal"],
+        key_file=None if chosen["key_file"] is None else Path(chosen["key_file"]),
+        memory=chosen["memory"],
+        workers=chosen["workers"],
+        checks=wanted_names(CHECKS, chosen),
+    )
+    if chosen["details"] is not None:
+        write_details(Path(chosen["details"]), promise)
+    return promise
+
+
+def promise_parts(
+    promise: "Promise | None", release: Release, checks: Sequence[str]
+) -> dict[str, Any]:
+    """Returns the parts of the report about the promise."""
+    if promise is None:
+        left_out = [("promise", f"{', '.join(checks)}: {NOT_CHECKED}")]
+        notes = list(release.notes)
+        return {
+            "promise": "not checked",
+            "violations": [],
+            "left_out": left_out,
+            "notes": notes,
+        }
+    return {
+        "promise": promise.state,
+        "violations": violations_of(promise),
+        "left_out": promise.left_out,
+        "notes": [*release.notes, *promise.notes],
+    }
+
+
+def violations_of(promise: "Promise") -> list[Violation]:
+    """Returns the places that break the promise, without names and addresses."""
+    broken = [*promise.findings, *(promise.unproven if promise.has_doubts else ())]
+    return [
+        Violation(
+            check=one.check,
+            file=one.file,
+            row=one.row,
+            column=one.column,
+            measured=one.measured,
+            needed=one.needed,
+        )
+        for one in broken
+    ]
+
+
+def wanted_names(names: Sequence[str], chosen: Mapping[str, Any]) -> list[str]:
+    """Returns the names, of metrics or of checks, that --check and --skip leave."""
+    check, skip = chosen["check"], chosen["skip"]
+    return [name for name in names if (not check or name in check) and name not in skip]

@@ -1,0 +1,293 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The raw mode of the audit: whether a release kept its promise, by captures and by the files."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from zanon_net.audit.raw import reader, tshark
+from zanon_net.audit.raw.cells import coarse, form_of
+from zanon_net.audit.raw.exposures import Exposures, collect
+from zanon_net.audit.raw.findings import Finding
+from zanon_net.audit.raw.flows import DNS, RESOLVER, SERVER, Rules
+from zanon_net.audit.raw.names import Settings, claims_of, flag, judge
+from zanon_net.audit.raw.networks import EVERYWHERE, Networks
+from zanon_net.audit.raw.packets import Read
+from zanon_net.audit.raw.permutation import KeyedPseudonyms, Scope, read_key
+from zanon_net.audit.raw.pseudonyms import FlowsOfRows, PseudonymCheck
+from zanon_net.audit.raw.shown import BROKEN, Row, rows_of
+from zanon_net.audit.raw.sums import sums
+from zanon_net.audit.raw.traces import Secrets, search, unlikely
+from zanon_net.audit.raw.withheld import withheld
+from zanon_net.errors import ConfigError, FormatError
+
+MINUTE_NS = 60 * 10**9
+CHECKS = ("names", "reasons", "addresses", "hidden", "coarse", "pseudonyms", "sums", "format")
+UNPROVEN_MOST = 0.001  # of all claims
+COVER_LEAST = 0.999  # of the log's time
+
+
+@dataclass(slots=True)
+class RawResult:
+    """Findings of the raw mode.
+
+    claims: number of values that needed z users. unproven: values that the audit could not confirm.
+    """
+
+    violations: list[Finding] = field(default_factory=list)
+    unproven: list[Finding] = field(default_factory=list)
+    claims: int = 0
+    packets: int = 0
+    unread: int = 0
+    reader: str = ""
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def note(self) -> str:
+        """Returns a sentence about what was read and what was not confirmed."""
+        return (
+            f"The audit read {self.packets:,} packets with {self.reader}, and could not read"
+            f" {self.unread:,} frames. It could not confirm {len(self.unproven):,} of"
+            f" {self.claims:,} shown values."
+        )
+
+
+def settings_of(manifest: Mapping[str, Any]) -> Settings:
+    """Returns the settings of a run."""
+    configuration = manifest["configuration"]
+    own, output = configuration["anonymity"], configuration["output"]
+    return Settings(
+        z=own["z"],
+        z_changes=[(one["t_ns"], one["new"]) for one in manifest.get("z_changes", ())],
+        window_ns=own["window_ns"],
+        rotate_ns=configuration["addresses"]["rotate_ns"],
+        times_ns=1 if output["times"] == "exact" else MINUTE_NS,
+        coarse_end=output["coarse_end"] == "floored",
+        dn_hunter=own["dn_hunter"],
+        dns_votes=own["dns_votes"],
+        exact=own["exact"],
+    )
+
+
+def internal_of(manifest: Mapping[str, Any], given: Sequence[str] | None) -> Sequence[str] | None:
+    """Returns the internal networks of a run; None: the private ranges."""
+    found = manifest["configuration"]["addresses"]["internal"]
+    if given:
+        return EVERYWHERE if list(given) == ["any"] else given
+    if found in (None, "private"):
+        return None
+    if found == "any":
+        return EVERYWHERE
+    if found["not_shown"]:
+        raise ConfigError(
+            f"internal: the manifest leaves out {found['not_shown']} networks; give --internal"
+        )
+    return list(found["networks"])
+
+
+def read_sources(sources: Sequence[Path]) -> tuple[str, Iterator[Read]]:
+    """Returns the name of the reader, and the packets of all captures by their first packet."""
+    program = tshark.find()
+    name = "tshark" if program else "plain"
+    read = (lambda path: tshark.read(program, path)) if program else reader.read
+    firsts = []
+    for path in sources:
+        packets = iter(read(path))
+        first = next(packets, None)
+        if first is not None:
+            firsts.append((first.t_ns, path))
+        close = getattr(packets, "close", None)
+        if close is not None:
+            close()
+    if not firsts:
+        raise FormatError("raw: no packet can be read in the captures")
+    return name, (packet for _t, path in sorted(firsts) for packet in read(path))
+
+
+def rules_of(manifest: Mapping[str, Any], internal: Sequence[str] | None = None) -> Rules:
+    """Returns the settings of a run on which exposures depend."""
+    own = manifest["configuration"]
+    four, six = own["addresses"]["user_prefix"]
+    networks = Networks(internal_of(manifest, internal), (four, six))
+    evidence = own["anonymity"]["evidence"] == "established"
+    return Rules(networks, own["anonymity"]["z"], evidence, own["anonymity"]["dns_votes"])
+
+
+def read_captures(
+    manifest: Mapping[str, Any],
+    sources: Sequence[Path],
+    *,
+    internal: Sequence[str] | None = None,
+    memory: int = 2 << 30,
+    threads: int = 1,
+) -> Exposures:
+    """Reads the captures that a folder was made of, and counts the users of each name."""
+    name, packets = read_sources(sources)
+    window_ns = manifest["configuration"]["anonymity"]["window_ns"]
+    seen = collect(packets, rules_of(manifest, internal), window_ns, memory, threads)
+    seen.reader = name
+    refuse_other_time(manifest, seen)
+    return seen
+
+
+def check_files(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    seen: Exposures,
+    *,
+    key_file: Path | None = None,
+) -> RawResult:
+    """Checks the files of a folder against what was read of its captures."""
+    settings = settings_of(manifest)
+    result = RawResult(packets=seen.packets, unread=len(seen.dark), reader=seen.reader)
+    keyed = keyed_of(manifest, settings, key_file)
+    checks = FolderCheck(folder, manifest, settings, seen, keyed)
+    for finding in checks.run():
+        (result.violations if finding.proven else result.unproven).append(finding)
+    result.claims = checks.claims
+    if manifest["configuration"]["anonymity"]["never_suffixes"]:
+        result.left_out.append(("reasons", "the file of --never is not in the release"))
+    return result
+
+
+def refuse_other_time(manifest: Mapping[str, Any], seen: Exposures) -> None:
+    """Raises ConfigError if the captures do not cover the time of the log."""
+    span = manifest["time_range"]
+    if not span or seen.first_ns is None or seen.last_ns is None:
+        return
+    first, last = span["first_ns"], span["last_ns"]
+    common = min(last, seen.last_ns) - max(first, seen.first_ns)
+    share = 1.0 if last == first and common >= 0 else max(common, 0) / max(last - first, 1)
+    if share < COVER_LEAST:
+        raise ConfigError(
+            f"raw: the captures cover {share:.1%} of the log's time; give all captures of the run"
+        )
+
+
+def keyed_of(
+    manifest: Mapping[str, Any], settings: Settings, key_file: Path | None
+) -> KeyedPseudonyms | None:
+    """Returns the audit's own pseudonyms under a key file."""
+    if key_file is None:
+        return None
+    own = manifest["configuration"]
+    prefix = own["addresses"]["user_prefix"]
+    scope = Scope(
+        z=settings.z,
+        window_ns=settings.window_ns,
+        rotate_ns=settings.rotate_ns,
+        pseudonyms=own["addresses"]["pseudonyms"],
+        user_prefix=(prefix[0], prefix[1]),
+        evidence=own["anonymity"]["evidence"],
+        dns_votes=settings.dns_votes,
+        networks=manifest["pseudonyms"]["networks"],
+    )
+    return KeyedPseudonyms(scope, read_key(key_file))
+
+
+class FolderCheck:
+    """All checks of one folder."""
+
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Mapping[str, Any],
+        settings: Settings,
+        seen: Exposures,
+        keyed: KeyedPseudonyms | None,
+    ) -> None:
+        self._folder, self._manifest = folder, manifest
+        self._settings, self._seen = settings, seen
+        self._flows = FlowsOfRows.of(seen, settings)
+        self._pseudonyms = PseudonymCheck(seen, settings, self._flows, keyed)
+        self._shown: set[str] = set()  # pseudonyms
+        self._released: set[str] = set()
+        self.claims = 0
+
+    def run(self) -> Iterator[Finding]:
+        """Yields all findings."""
+        rows: dict[str, int] = {}
+        files = [one["file"] for one in self._manifest["outputs"]]
+        for file in files:
+            path = self._folder / file
+            if path.suffix != ".parquet":
+                yield from form_of(path, file)
+            rows[file] = 0
+            for row in rows_of(path, file):
+                rows[file] += 1
+                if row.form == BROKEN:
+                    yield Finding("format", file, row.number, "line", 0, 1)
+                    continue
+                try:
+                    yield from self._row(row)
+                except (KeyError, TypeError, ValueError):
+                    yield Finding("format", file, row.number, "line", 0, 1)
+        yield from self._pseudonyms.findings()
+        yield from self._traces(files)
+        yield from sums(self._manifest, rows, self._seen, self._settings.z)
+
+    def _row(self, row: Row) -> Iterator[Finding]:
+        for claim in claims_of(row, self._settings):
+            self.claims += 1
+            finding = judge(claim, row, self._seen, self._settings)
+            if finding is not None:
+                yield finding
+            if isinstance(claim.name[1], str) and (finding is None or not finding.proven):
+                self._released.add(claim.name[1])
+        if self._settings.z > 1:
+            yield from coarse(row, self._manifest["configuration"]["output"], self._settings.exact)
+        finding = withheld(row, self._flows, self._seen, self._settings)
+        if finding is not None:
+            yield finding
+        self._pseudonyms.take(row)
+        for column, crypto in (
+            ("client", "c_iscrypto"),
+            ("c_ip", "c_iscrypto"),
+            ("server", "s_iscrypto"),
+            ("s_ip", "s_iscrypto"),
+            ("dns_rslv", "dns_enc"),
+        ):
+            if row.cells.get(column) and (crypto not in row.cells or flag(row.cells[crypto])):
+                self._shown.add(row.cells[column])
+
+    def _traces(self, files: Sequence[str]) -> Iterator[Finding]:
+        seen = self._seen
+        addresses = set(seen.clients)
+        for flow in seen.flows:
+            addresses |= {end for end, _port in flow.ends if seen.rules.networks.hold(end)}
+        z = self._settings.z
+        addresses -= {
+            one
+            for one in addresses
+            if not seen.rules.networks.hold(one)
+            and max(seen.peak((SERVER, one)), seen.peak((RESOLVER, one))) >= z
+        }
+        texts = {name.text for flow in seen.flows for name in flow.names if "." in name.text}
+        hidden = {
+            text
+            for text in texts
+            if max(
+                seen.peak(("name", text)), seen.peak((DNS, text)), seen.peak(("certificate", text))
+            )
+            < z
+        }
+        hidden -= self._released
+        secrets = Secrets(addresses, hidden if z > 1 else set(), self._released)
+        findings = [
+            finding for file in files for finding in search(self._folder / file, file, secrets)
+        ]
+        chance = [one for one in findings if one.check == "addresses" and one.detail in self._shown]
+        pairs = sum(
+            len({one for one in addresses if len(one) == size})
+            * sum(len(ip_address(text).packed) == size for text in self._shown)
+            / 2 ** (8 * size)
+            for size in (4, 16)
+        )
+        explained = not unlikely(len({one.detail for one in chance}), pairs)
+        yield from (one for one in findings if one not in chance or not explained)
+
+
+__all__ = ["CHECKS", "RawResult", "check_files", "read_captures"]

@@ -1,0 +1,242 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks `names`, `reasons` and `addresses`: whether z users shared what a row shows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+
+from zanon_net.audit.raw.exposures import Exposure, Exposures, Name
+from zanon_net.audit.raw.findings import Finding
+from zanon_net.audit.raw.flows import AGENT, CERTIFICATE, DNS, DNS_PORT, RESOLVER, SERVER
+from zanon_net.audit.raw.hosts import HOME, NAME, normal
+from zanon_net.audit.raw.shown import Row
+
+MINUTE_NS = 60 * 10**9
+IDLE_NS = 310 * 10**9  # a flow closes so long after its last packet at the latest
+NAMES_OF_TSTAT = {"c_tls_SNI": "tls", "http_hostname": "http", "quic_SNI": "quic"}
+COARSE_STATES = ("suppressed", "unconfirmed", "invalid")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a folder that say what its rows mean."""
+
+    z: int
+    z_changes: Sequence[tuple[int, int]]
+    window_ns: int
+    rotate_ns: int
+    times_ns: int
+    coarse_end: bool
+    dn_hunter: bool
+    dns_votes: str
+    exact: bool
+
+    def z_at(self, t_ns: int) -> int:
+        """Returns z at a time."""
+        return next((z for since_ns, z in reversed(self.z_changes) if since_ns <= t_ns), self.z)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a row's flow began and ended, as far as the row tells.
+
+    exact: the first packet came at `first_ns`.
+    """
+
+    first_ns: int
+    last_ns: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A value that a row shows, which needs z users. peek: it casts no vote of its own."""
+
+    column: str
+    name: Name
+    times: Times
+    peek: bool = False
+
+
+def is_coarse(row: Row) -> bool:
+    """Returns whether the row's measurements are rounded."""
+    if row.form == "observations":
+        return False
+    if row.form == "flows":
+        return row.cells.get("complete") is None
+    times = [row.cells.get(name) for name in ("first", "last", "c_first_abs", "s_first_abs")]
+    return all(nanoseconds(text) % MINUTE_NS == 0 for text in times if text)
+
+
+def nanoseconds(milliseconds: str) -> int:
+    """Returns a time of Tstat's logs in ns."""
+    whole, _point, rest = milliseconds.partition(".")
+    return int(whole) * 10**6 + int(rest[:6].ljust(6, "0"))
+
+
+def times_of(row: Row, settings: Settings) -> Times:
+    """Returns the times that a row tells."""
+    if row.form == "observations":
+        t_ns = int(row.cells["t_ns"])
+        return Times(t_ns, t_ns + settings.times_ns - 1, settings.times_ns == 1)
+    if row.form == "tstat":
+        first = nanoseconds(row.cells.get("first") or row.cells["c_first_abs"])
+        last = nanoseconds(row.cells["last"]) if row.cells.get("last") else None
+        if last is None:
+            spans = (row.cells.get(name) for name in ("c_durat", "s_durat"))
+            last = first + max(int(float(text or 0) * 1e9) for text in spans) + MINUTE_NS
+    else:
+        first, last = int(row.cells["t_start_ns"]), int(row.cells["t_end_ns"])
+    if is_coarse(row) and not settings.exact and settings.z > 1:
+        return Times(first if settings.coarse_end else 0, last + MINUTE_NS - 1, False)
+    return Times(first, last + settings.times_ns - 1, settings.times_ns == 1)
+
+
+def claims_of(row: Row, settings: Settings) -> Iterator[Claim]:
+    """Yields what a row shows that needs z users."""
+    cells, times = row.cells, times_of(row, settings)
+    if row.form == "observations":
+        yield name_claim("name", cells["name"], cells.get("name_source") == "dns", times, settings)
+        return
+    port = cells.get("server_port") if row.form == "flows" else cells.get("s_port")
+    asks = int(port or 0) == DNS_PORT
+    shown = cells.get("name")
+    if shown:
+        yield name_claim("name", shown, cells.get("name_source") == "dns", times, settings)
+    for column in NAMES_OF_TSTAT:
+        text = cells.get(column)
+        if text and text != shown:
+            yield name_claim(column, text, False, times, settings)
+    text = cells.get("fqdn")
+    if text and text != shown:
+        if asks and not settings.dn_hunter:
+            yield name_claim("fqdn", text, True, times, settings)
+        else:
+            yield Claim("fqdn", ("name", text), times, peek=True)
+    for column, space in (("s_tls_SCN", CERTIFICATE), ("quic_UA", AGENT)):
+        if cells.get(column):
+            yield Claim(column, (space, cells[column]), times)
+    server = "server" if row.form == "flows" else "s_ip"
+    if cells.get(server) and not flag(cells.get("s_iscrypto")):
+        space = RESOLVER if asks and settings.dns_votes == "own" else SERVER
+        peek = asks and settings.dns_votes == "no"
+        yield Claim(server, (space, ip_address(cells[server]).packed), times, peek)
+    if cells.get("dns_rslv") and not flag(cells.get("dns_enc")):
+        space = RESOLVER if settings.dns_votes == "own" else SERVER
+        yield Claim("dns_rslv", (space, ip_address(cells["dns_rslv"]).packed), times, peek=True)
+
+
+def name_claim(column: str, text: str, dns: bool, times: Times, settings: Settings) -> Claim:
+    """Returns the claim of a name, in its namespace."""
+    if dns and settings.dns_votes == "no":
+        return Claim(column, ("name", text), times, peek=True)
+    return Claim(column, (DNS if dns and settings.dns_votes == "own" else "name", text), times)
+
+
+def flag(value: Any) -> bool:
+    """Returns whether a flag is set."""
+    return value in (True, 1, "1", "true")
+
+
+def judge(claim: Claim, row: Row, seen: Exposures, settings: Settings) -> Finding | None:
+    """Returns what is wrong with a claim; None: z users shared the value, by the audit's count."""
+    z = settings.z_at(claim.times.last_ns)
+    needed = min((settings.z, z, *(one for _t, one in settings.z_changes))) if claim.peek else z
+    is_name = claim.name[0] in ("name", DNS)
+    check = "names" if claim.name[0] not in (SERVER, RESOLVER) else "addresses"
+    if z > 1 and is_name and normal(str(claim.name[1]))[0] != NAME:
+        kind = normal(str(claim.name[1]))[0]
+        return found(row, "reasons" if kind == HOME else "names", claim, 0, z)
+    if claim.peek or claim.name[0] == RESOLVER:
+        first = claim.times.first_ns - settings.window_ns
+        users = len(seen.users_in(claim.name, first, claim.times.last_ns + IDLE_NS))
+        if users >= needed or settings.z == 1:
+            return None
+        return weighed(
+            row, check, claim, seen, users, needed, (first, claim.times.last_ns + IDLE_NS)
+        )
+    matches = matching(claim, row, seen)
+    best = max((one.users for one in matches), default=0)
+    if z == 1 and isinstance(claim.name[1], bytes) and not seen.rules.networks.hold(claim.name[1]):
+        return None
+    if claim.name[0] == SERVER and exposed_itself(claim.name[1], matches, seen, settings):
+        return found(row, "addresses", claim, 0, z)
+    if any(one.users >= settings.z_at(one.t_ns) for one in matches):
+        return None
+    if not matches and barred(claim, seen):
+        return found(row, "reasons", claim, 0, z)
+    first = max(claim.times.first_ns, 0) - settings.window_ns
+    if not matches:
+        users = len(seen.users_in(claim.name, first, claim.times.last_ns))
+        if users >= z:
+            return found(row, check, claim, users, z, proven=False)
+        best = users
+    last = max((one.t_ns for one in matches), default=claim.times.last_ns)
+    first = min((one.t_ns for one in matches), default=claim.times.first_ns) - settings.window_ns
+    return weighed(row, check, claim, seen, best, z, (first, last))
+
+
+def matching(claim: Claim, row: Row, seen: Exposures) -> list[Exposure]:
+    """Returns the exposures of flows that began at the row's first time, else those in its time."""
+    first, last = claim.times.first_ns, claim.times.last_ns
+    if row.form == "observations":
+        return seen.between(claim.name, first, last)
+    if claim.times.exact:
+        same = seen.started.get((claim.name, first))
+        return same or seen.between(claim.name, first, last)
+    return [
+        one
+        for one in seen.index.get(claim.name, ())
+        if one.t_ns <= last
+        and seen.flows[one.flow].last_ns >= first - IDLE_NS
+        and seen.flows[one.flow].closed_ns >= last - MINUTE_NS + 1 - IDLE_NS
+    ]
+
+
+def exposed_itself(
+    address: str | bytes, matches: list[Exposure], seen: Exposures, settings: Settings
+) -> bool:
+    """Returns whether a server's address is internal, or was a client's before in the epoch."""
+    if not isinstance(address, bytes) or seen.rules.networks.hold(address):
+        return True
+    times = seen.clients.get(address, [])
+    return bool(matches) and all(
+        any(t_ns <= one.t_ns and same_epoch(t_ns, one.t_ns, settings.rotate_ns) for t_ns in times)
+        for one in matches
+    )
+
+
+def same_epoch(a_ns: int, b_ns: int, rotate_ns: int) -> bool:
+    """Returns whether two times are in one epoch."""
+    return a_ns // rotate_ns == b_ns // rotate_ns
+
+
+def barred(claim: Claim, seen: Exposures) -> bool:
+    """Returns whether a flow of that time exposed the name in a way that never counts."""
+    first, last = claim.times.first_ns, claim.times.last_ns
+    return any(first <= t_ns <= last for t_ns, _why in seen.barred.get(claim.name, ()))
+
+
+def weighed(
+    row: Row,
+    check: str,
+    claim: Claim,
+    seen: Exposures,
+    users: int,
+    needed: int,
+    span: tuple[int, int],
+) -> Finding:
+    """Returns a violation, or a doubt if flows that were not read may make up for the users."""
+    proven = users + seen.doubtful(claim.name, *span) < needed
+    return found(row, check, claim, users, needed, proven=proven)
+
+
+def found(
+    row: Row, check: str, claim: Claim, users: int, needed: int, *, proven: bool = True
+) -> Finding:
+    """Returns a finding at a row."""
+    what = claim.name[1]
+    detail = what if isinstance(what, str) else str(ip_address(what))
+    return Finding(check, row.file, row.number, claim.column, users, needed, detail, proven)

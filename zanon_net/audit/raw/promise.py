@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether all folders of a release kept the promise, as far as captures can show."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zanon_net.audit.raw.check import CHECKS, UNPROVEN_MOST, check_files, read_captures
+from zanon_net.audit.raw.findings import Finding
+from zanon_net.errors import ConfigError, FormatError
+
+RUN = "zanon-net"
+
+
+@dataclass(slots=True)
+class Promise:
+    """Result of the raw mode for all folders.
+
+    findings: places that break the promise. unproven: places that the audit could not confirm.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    unproven: list[Finding] = field(default_factory=list)
+    claims: int = 0
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def state(self) -> str:
+        """The word of the report: kept or broken."""
+        return "broken" if self.findings or self.has_doubts else "kept"
+
+    @property
+    def has_doubts(self) -> bool:
+        """True if more of the release is unproven than may be."""
+        return len(self.unproven) > UNPROVEN_MOST * self.claims
+
+
+def check_promise(
+    folders: Sequence[tuple[Path, Mapping[str, Any]]],
+    sources: Sequence[Path],
+    *,
+    internal: Sequence[str] | None = None,
+    key_file: Path | None = None,
+    memory: int = 2 << 30,
+    workers: int = 1,
+    checks: Sequence[str] = CHECKS,
+) -> Promise:
+    """Checks each folder, with its manifest, against the captures of its run.
+
+    Raises ConfigError for captures of another run, FormatError for a folder that cannot be checked.
+    """
+    promise = Promise()
+    for folder, manifest in folders:
+        if manifest.get("name") != RUN:
+            raise FormatError(f"{folder} has no manifest of run, so captures cannot be compared")
+        try:
+            seen = read_captures(
+                manifest, sources, internal=internal, memory=memory, threads=workers
+            )
+            result = check_files(folder, manifest, seen, key_file=key_file)
+        except (KeyError, TypeError, IndexError):
+            raise FormatError(
+                f"the manifest of {folder} is damaged, or of another version"
+            ) from None
+        except OSError as error:
+            raise FormatError(f"{folder}: a file cannot be read: {error.strerror}") from None
+        promise.findings += [one for one in result.violations if one.check in checks]
+        promise.unproven += [one for one in result.unproven if one.check in checks]
+        promise.claims += result.claims
+        promise.left_out += result.left_out
+        promise.notes.append(result.note())
+    promise.left_out += [
+        (name, "left out by --check or --skip") for name in CHECKS if name not in checks
+    ]
+    return promise
+
+
+def refuse_details(path: Path) -> None:
+    """Raises ConfigError if the name of the file of details is taken."""
+    if os.path.lexists(path):
+        raise ConfigError(f"{path} exists, and nothing is ever overwritten; choose another file")
+
+
+def write_details(path: Path, promise: Promise) -> None:
+    """Writes the findings with their names and addresses, for the operator only."""
+    lines = []
+    for one in [*promise.findings, *promise.unproven]:
+        line = {name: getattr(one, name) for name in Finding.__slots__}
+        lines.append(json.dumps(line, separators=(",", ":")) + "\n")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(path, flags, 0o600), "w", encoding="ascii") as file:
+            file.writelines(lines)
+    except FileExistsError:
+        refuse_details(path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,285 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the files of a release into one table of DuckDB, `records`, whatever their format.
+
+`rowid` is the order of the records: folder by folder, file by file, line by line. Names and
+pseudonyms are hashes in `records`, because most figures need equality only. The tables `names` and
+`clients` have the texts for figures that need them.
+"""
+
+from collections.abc import Collection, Mapping
+from glob import escape
+from pathlib import Path
+
+from zanon_net.audit.database import Database
+from zanon_net.audit.release import OBSERVATIONS, ROWS, Folder, LogFile, Release
+from zanon_net.audit.text_files import first_line, refuse_cut
+from zanon_net.errors import FormatError
+
+NONE, RELEASED, SUPPRESSED, UNREAD = range(4)
+"""Values of `status`. UNREAD flows have no name, but bytes that may hold one."""
+COLUMNS = {
+    "folder": "USMALLINT",  # index in Release.folders
+    "file": "UINTEGER",  # index of the file, over all folders
+    "epoch": "INTEGER",  # the low bits of the pseudonym's epoch
+    "who": "UBIGINT",  # hash of pseudonym and epoch; NULL if the record names no client
+    "name": "UBIGINT",  # hash of the released name; NULL without a name
+    "dns": "BOOLEAN",  # true if the name comes from a DNS question
+    "status": "UTINYINT",
+    "coarse": "BOOLEAN",  # true if the measurements are rounded
+    "tcp": "BOOLEAN",
+    "port": "USMALLINT",  # of the server
+    "start_us": "BIGINT",  # microseconds since the Unix epoch
+    "end_us": "BIGINT",
+    "c_pkts": "UINTEGER",
+    "s_pkts": "UINTEGER",
+    "c_bytes": "BIGINT",
+    "s_bytes": "BIGINT",
+}
+_NUMBERS = ("c_pkts", "s_pkts", "c_bytes", "s_bytes")
+_FLOW_TYPES = {
+    **dict.fromkeys(("t_start_ns", "t_end_ns", "epoch", *_NUMBERS), "BIGINT"),
+    **dict.fromkeys(("proto", "server_port"), "INTEGER"),
+    "complete": "VARCHAR",
+}
+_TSTAT_TYPES = {
+    **dict.fromkeys(("first", "last", "c_first_abs", "c_durat"), "DOUBLE"),
+    **dict.fromkeys(("c_pkts_all", "s_pkts_all", "c_bytes_all", "s_bytes_all"), "BIGINT"),
+    "s_port": "INTEGER",
+}
+_TSTAT_NAMES = ("c_tls_SNI", "http_hostname", "quic_SNI", "fqdn")
+_NAME_NOT_FIRST = ("fqdn",)
+"""Columns of flows that show a name when the column `name` shows none."""
+_UNITS = {"s": "1000000.0", "ms": "1000.0", "us": "1.0", "ns": "0.001"}
+MINUTE_US = 60_000_000
+EPOCHS = 1 << 31  # so that an epoch fits into its column
+
+
+def load(
+    database: Database, release: Release, *, with_names: bool = False, with_clients: bool = False
+) -> None:
+    """Makes the table `records`, and locks the database.
+
+    with_names, with_clients: also make `names` (hash, text) and `clients` (hash of pseudonym and
+    epoch, epoch, text). Raises FormatError for a file that is damaged, cut, or has another number
+    of records than its manifest states.
+    """
+    columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    database.run(f"CREATE TABLE records ({columns})")
+    texts = {"names": "(name UBIGINT, text VARCHAR)"} if with_names else {}
+    texts |= {"clients": "(who UBIGINT, epoch INTEGER, text VARCHAR)"} if with_clients else {}
+    for table, kinds in texts.items():
+        database.run(f"CREATE TABLE {table} {kinds}")
+    number = 0
+    for index, folder in enumerate(release.folders):
+        for file in folder.files:
+            source, values = _read(database, file, folder, release.rotate_ns)
+            if source:
+                places = {"folder": str(index), "file": str(number)}
+                _load_file(database, file, source, {**places, **values}, texts.keys())
+            number += 1
+    database.lock()
+
+
+def _load_file(
+    database: Database,
+    file: LogFile,
+    source: str,
+    values: Mapping[str, str],
+    texts: Collection[str],
+) -> None:
+    before = database.value("SELECT count(*) FROM records")
+    epoch, client, name = (f"({values[column]})" for column in ("epoch", "client", "name"))
+    who = f"CASE WHEN {client} IS NOT NULL THEN hash({client}, {epoch}) END"
+    hashes = {
+        "epoch": f"{epoch} % {EPOCHS}",
+        "who": who,
+        "name": f"CASE WHEN {name} IS NOT NULL THEN hash({name}) END",
+    }
+    cells = {**values, **hashes}
+    chosen = ", ".join(f"({cells[column]})::{kind}" for column, kind in COLUMNS.items())
+    database.run(f"INSERT INTO records SELECT {chosen} FROM {source}", file=file.path)
+    count = database.value("SELECT count(*) FROM records") - before
+    if file.records is not None and count != file.records:
+        raise FormatError(
+            f"{file.path}: it has {count:,} records, its manifest states {file.records:,}"
+        )
+    bad = "start_us IS NULL OR end_us IS NULL OR (who IS NOT NULL AND epoch IS NULL)"
+    if database.value(f"SELECT count(*) FROM records WHERE rowid >= {before} AND ({bad})"):
+        raise FormatError(f"{file.path}: a row has no time, so it is no log of zanon_net")
+    rows = {
+        "names": f"SELECT DISTINCT {hashes['name']}, {name} FROM {source} WHERE {name} IS NOT NULL",
+        "clients": f"SELECT DISTINCT {who}, {epoch} % {EPOCHS}, {client} FROM {source}"
+        f" WHERE {client} IS NOT NULL",
+    }
+    for table in texts:
+        database.run(f"INSERT INTO {table} {rows[table]}", file=file.path)
+
+
+def _read(
+    database: Database, file: LogFile, folder: Folder, rotate_ns: int
+) -> tuple[str, dict[str, str]]:
+    """Returns the source of a file's rows, and an expression for each column; the source is empty
+    if the file has no rows."""
+    if file.form != "parquet" and not file.path.name.endswith(".parquet"):
+        refuse_cut(file.path)
+    if file.form == "tstat":
+        return _tstat(file.path, rotate_ns)
+    if file.form == OBSERVATIONS:
+        return _observations(file.path, rotate_ns)
+    if file.form == ROWS:
+        return _rows(database, file.path, folder.columns, rotate_ns)
+    return _flows(database, file)
+
+
+def quoted(text: str | Path) -> str:
+    """Returns a text as a literal of SQL."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _literal(path: Path) -> str:
+    """Returns a path as a literal that DuckDB does not take for a pattern."""
+    return quoted(escape(str(path)))
+
+
+def _struct(types: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in types.items()) + "}"
+
+
+def _csv(path: Path, types: Mapping[str, str], options: str) -> str:
+    return (
+        f"read_csv({_literal(path)}, columns = {_struct(types)}, auto_detect = false,"
+        f" strict_mode = true, max_line_size = 1048576, {options})"
+    )
+
+
+def _json(path: Path, types: Mapping[str, str]) -> str:
+    return (
+        f"read_json({_literal(path)}, columns = {_struct(types)}, format = 'newline_delimited',"
+        " auto_detect = false, maximum_object_size = 1048576)"
+    )
+
+
+# ---- formats ------------------------------------------------------------------------------------
+
+
+def _flows(database: Database, file: LogFile) -> tuple[str, dict[str, str]]:
+    wanted = [*_FLOW_TYPES, "client", "name", "name_source", "name_status"]
+    types = {name: _FLOW_TYPES.get(name, "VARCHAR") for name in wanted}
+    start, end = "t_start_ns // 1000", "t_end_ns // 1000"
+    if file.form == "parquet":
+        source = f"read_parquet({_literal(file.path)}, hive_partitioning = false)"
+        names = database.columns_of(source, file.path)
+        start, end = "epoch_ns(t_start_ns) // 1000", "epoch_ns(t_end_ns) // 1000"
+    elif file.form == "csv":
+        names = first_line(file.path).decode("ascii", "replace").split(",")
+        types = {name: types.get(name, "VARCHAR") for name in names}
+        source = _csv(file.path, types, "header = true, delim = ',', quote = '', escape = ''")
+    else:
+        types |= dict.fromkeys(_NAME_NOT_FIRST, "VARCHAR")
+        source, names = _json(file.path, types), list(types)
+    missing = next((name for name in wanted if name not in names), None)
+    if missing or len(set(names)) != len(names):
+        raise FormatError(f"{file.path}: it has no column {missing}, so it is no log of zanon_net")
+    shown = ", ".join(["name", *(name for name in _NAME_NOT_FIRST if name in names)])
+    return source, {
+        "epoch": "epoch",
+        "client": "client",
+        "name": f"coalesce({shown})",
+        "dns": "coalesce(name_source = 'dns', false)",
+        "status": f"CASE name_status WHEN 'none' THEN {NONE} WHEN 'released' THEN {RELEASED}"
+        f" ELSE CASE WHEN name_source IS NULL THEN {UNREAD} ELSE {SUPPRESSED} END END",
+        "coarse": "complete IS NULL",
+        "tcp": "proto = 6",
+        "port": "server_port",
+        "start_us": start,
+        "end_us": end,
+        **{name: name for name in _NUMBERS},
+    }
+
+
+def _tstat(path: Path, rotate_ns: int) -> tuple[str, dict[str, str]]:
+    header, _newline, line = first_line(path, 2).partition(b"\n")
+    words = header.decode("ascii", "replace").split(" ")
+    names = [word.rpartition("#")[2].partition(":")[0] for word in words]
+    if not header.startswith(b"#") or names[0] != "c_ip" or len(set(names)) != len(names):
+        raise FormatError(f"{path}: it does not start with the header of a Tstat log")
+    if not line:
+        return "", {}
+    names = names[: line.count(b" ") + 1]  # the header of nocomplete names columns of no line
+    is_udp = "c_durat" in names
+    found = [name for name in _TSTAT_NAMES if name in names]
+    name = f"coalesce({', '.join([*found, 'NULL', 'NULL'])})"
+    start, end = "first * 1000", "last * 1000"
+    if is_udp:
+        start, end = "c_first_abs * 1000", "c_first_abs * 1000 + c_durat * 1000000"
+    start, end = f"({start})::BIGINT", f"({end})::BIGINT"
+    coarse = f"({name} IS NULL AND {start} % {MINUTE_US} = 0 AND {end} % {MINUTE_US} = 0)"
+    types = {name: _TSTAT_TYPES.get(name, "VARCHAR") for name in names}
+    options = "header = false, skip = 1, delim = ' ', quote = '', escape = '',"
+    return _csv(path, types, f"{options} nullstr = ['-', '---']"), {
+        "epoch": f"{start} // {max(1, rotate_ns // 1000)}",
+        "client": "c_ip",
+        "name": name,
+        "dns": "s_port = 53",
+        "status": f"CASE WHEN {name} IS NOT NULL THEN {RELEASED} WHEN {coarse} THEN {SUPPRESSED}"
+        f" ELSE {NONE} END",
+        "coarse": coarse,
+        "tcp": str(not is_udp),
+        "port": "s_port",
+        "start_us": start,
+        "end_us": end,
+        **{name: f"{name}_all" for name in _NUMBERS},
+    }
+
+
+def _exposures(time_us: str, client: str, name: str, dns: str, rotate_ns: int) -> dict[str, str]:
+    """Returns the expressions of rows that have a time, a user and a name."""
+    absent = dict.fromkeys(("port", *_NUMBERS), "NULL")
+    status = f"CASE WHEN {name} IS NULL THEN {SUPPRESSED} ELSE {RELEASED} END"
+    return {
+        "epoch": f"({time_us})::BIGINT // {max(1, rotate_ns // 1000)}",
+        "client": client,
+        "name": name,
+        "dns": dns,
+        "status": status,
+        "coarse": "false",
+        "tcp": "NULL",
+        "start_us": time_us,
+        "end_us": time_us,
+        **absent,
+    }
+
+
+def _observations(path: Path, rotate_ns: int) -> tuple[str, dict[str, str]]:
+    types = {"t_ns": "BIGINT", "client": "VARCHAR", "name": "VARCHAR", "name_source": "VARCHAR"}
+    dns = "coalesce(name_source = 'dns', false)"
+    return _json(path, types), _exposures("t_ns // 1000", "client", "name", dns, rotate_ns)
+
+
+def _rows(
+    database: Database, path: Path, columns: Mapping[str, str], rotate_ns: int
+) -> tuple[str, dict[str, str]]:
+    """Returns the source of rows that `filter` wrote."""
+    time, user, attribute = (columns.get(role, role) for role in ("time", "user", "attribute"))
+    unit, kinds = columns.get("unit", ""), dict.fromkeys((time, user, attribute), "VARCHAR")
+    if path.name.endswith(".parquet"):
+        source = f"read_parquet({_literal(path)}, hive_partitioning = false)"
+        names = database.columns_of(source, path)
+    elif ".jsonl" in path.suffixes:
+        source, names = _json(path, kinds), [time, user, attribute]
+    else:
+        delimiter = columns.get("delimiter", ",")
+        names = first_line(path).decode("utf-8", "replace").split(delimiter)
+        types = dict.fromkeys(names, "VARCHAR")
+        options = f"header = true, delim = {quoted(delimiter)}, quote = '\"', escape = '\"'"
+        source = _csv(path, types, options)
+    if time not in names or attribute not in names:
+        raise FormatError(f"{path}: it has no columns of a time and an attribute")
+    column = {name: '"' + name.replace('"', '""') + '"' for name in names}
+    at = f"epoch_us({column[time]}::TIMESTAMP)"
+    if unit:
+        at = f"({column[time]}::DOUBLE * {_UNITS[unit]})::BIGINT"
+    client = f"nullif({column[user]}::VARCHAR, '')" if user in names else "NULL::VARCHAR"
+    name = f"nullif({column[attribute]}::VARCHAR, '')"
+    return source, _exposures(at, client, name, "false", rotate_ns)

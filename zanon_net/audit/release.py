@@ -1,0 +1,224 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Opens a release: folders of `run` and of `filter`, their settings and their files."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from zanon_net._record import dataclass
+from zanon_net.config.presets import PURPOSE, PURPOSES
+from zanon_net.errors import ConfigError, FormatError, UnopenedError
+from zanon_net.output.log_files import OBSERVATIONS, LogPath, chosen, log_paths_in
+from zanon_net.output.state_file import MANIFEST
+from zanon_net.report.folder import RunFolder, read_manifest
+
+ROWS = "rows"
+"""Format of files of `filter`: a time, a user and an attribute in each row."""
+RUN_PROGRAM, FILTER_PROGRAM = "zanon-net", "zanon-net filter"
+_ROW_SUFFIXES = (".csv", ".jsonl", ".parquet", ".gz", ".zst")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A file of a log, and its format: a format of `run`, or ROWS.
+
+    records: number of records that the manifest states for the file, or None.
+    """
+
+    path: Path
+    form: str
+    records: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder of a run, or of `filter`.
+
+    manifest: empty if the folder has no manifest. columns: names of the columns of ROWS, by role.
+    """
+
+    path: Path
+    manifest: Mapping[str, Any]
+    files: Sequence[LogFile]
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def setting(self, *keys: str) -> Any:
+        """Returns a value of the manifest's configuration, or None."""
+        found: Any = self.manifest.get("configuration")
+        for key in keys:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found
+
+    @property
+    def coarse_steps(self) -> str:
+        """The base of coarse numbers; without a manifest the base that discloses most."""
+        return str(self.setting("output", "coarse_steps") or "sqrt2")
+
+    @property
+    def coarse_end(self) -> str:
+        """The times of coarse records; without a manifest the times that disclose most."""
+        return str(self.setting("output", "coarse_end") or "floored")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """Settings that replace a manifest's settings; None: not given."""
+
+    z: int | None = None
+    window_ns: int | None = None
+    rotate_ns: int | None = None
+    internal: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Folders that are audited as one release.
+
+    z: the smallest of all folders. purpose: recipient that the run was made for.
+    """
+
+    folders: Sequence[Folder]
+    z: int
+    window_ns: int
+    rotate_ns: int
+    internal: Sequence[str]
+    purpose: str
+    notes: Sequence[str]
+
+
+def open_release(logs: Sequence[str | Path], given: Given) -> Release:
+    """Finds the folders, manifests and files.
+
+    Raises UnopenedError for a path that cannot be opened, FormatError for a damaged folder, and
+    ConfigError if a setting is missing or two folders cannot be one release.
+    """
+    if not logs:
+        raise ConfigError("logs: give one or more output folders of run or filter")
+    folders = [folder for path in logs for folder in _folders(Path(path))]
+    if not any(folder.files for folder in folders):
+        raise FormatError(f"{folders[0].path}: there is no log in it")
+    run, rows = ("anonymity",), ()
+    z = _setting("z", folders, [(*run, "z"), (*rows, "z")], given.z)
+    window = _setting("window", folders, [(*run, "window_ns"), ("window_ns",)], given.window_ns)
+    rotate_keys = [("addresses", "rotate_ns"), ("rotate_ns",)]
+    rotate = _setting("rotate", folders, rotate_keys, given.rotate_ns)
+    if len(set(rotate)) > 1:
+        raise ConfigError(
+            "logs: the folders have epochs of two lengths (--rotate), so their pseudonyms cannot be"
+            " compared; audit them one by one"
+        )
+    notes = []
+    if len(set(z)) > 1:
+        notes.append(f"The folders have different z; {min(z)} is used.")
+    return Release(
+        folders=folders,
+        z=min(z),
+        window_ns=max(window),
+        rotate_ns=rotate[0],
+        internal=given.internal or _internal(folders),
+        purpose=_purpose(folders),
+        notes=[*notes, *_notes(folders)],
+    )
+
+
+def _folders(path: Path) -> list[Folder]:
+    """Returns the folders with a manifest at a path or below it, else the path itself."""
+    if path.is_file():
+        form = LogPath.of(path)
+        return [Folder(path=path, manifest={}, files=[LogFile(path, form.form if form else ROWS)])]
+    if not path.is_dir():
+        raise UnopenedError(f"{path}: there is no such file or folder")
+    if not (path / MANIFEST).exists():
+        if (path / f"{MANIFEST}.partial").exists():
+            raise UnopenedError(f"{path}: there is no {MANIFEST}: the run has not ended")
+        inside = sorted(found.parent for found in path.glob(f"*/{MANIFEST}"))
+        if inside:
+            return [_with_manifest(folder) for folder in inside]
+        return [Folder(path=path, manifest={}, files=_files_in(path))]
+    return [_with_manifest(path)]
+
+
+def _with_manifest(path: Path) -> Folder:
+    manifest = read_manifest(path)
+    if not isinstance(manifest, Mapping):
+        raise FormatError(f"{path / MANIFEST} is no manifest of zanon-net")
+    if manifest.get("name") == FILTER_PROGRAM:
+        return _of_filter(path, manifest)
+    folder = RunFolder.open(path)
+    form, paths = folder.files()
+    records = {one["file"]: one.get("records") for one in folder.manifest["outputs"]}
+    files = [LogFile(at, form, records.get(at.relative_to(path).as_posix())) for at in paths]
+    return Folder(path=path, manifest=folder.manifest, files=files)
+
+
+def _of_filter(path: Path, manifest: Mapping[str, Any]) -> Folder:
+    settings = manifest.get("configuration")
+    if not isinstance(settings, Mapping):
+        raise FormatError(f"{path / MANIFEST} is damaged: it has no configuration")
+    if settings.get("preset") is not None:
+        raise FormatError(f"{path}: logs of --preset cannot be audited yet")
+    columns = {role: str(settings.get(role, role)) for role in ("time", "user", "attribute")}
+    columns["unit"] = str(settings.get("time_unit") or "")
+    columns["delimiter"] = "\t" if settings.get("delimiter") == "tab" else ","
+    return Folder(path=path, manifest=manifest, files=_files_in(path), columns=columns)
+
+
+def _files_in(path: Path) -> list[LogFile]:
+    """Returns the files of a folder, of each run in one format."""
+    found = [LogFile(log.path, log.form) for log in chosen(log_paths_in(path), None)]
+    if found:
+        return found
+    return [
+        LogFile(file, ROWS)
+        for file in sorted(path.iterdir())
+        if file.is_file() and file.suffix in _ROW_SUFFIXES
+    ]
+
+
+def _setting(
+    name: str, folders: Sequence[Folder], keys: Sequence[tuple[str, ...]], given: int | None
+) -> list[int]:
+    """Returns the value of a setting in each folder.
+
+    Raises ConfigError if a folder does not state the setting.
+    """
+    if given is not None:
+        return [given] * len(folders)
+    values = []
+    for folder in folders:
+        found = [folder.setting(*key) for key in keys]
+        numbers = [value for value in found if isinstance(value, int) and value > 0]
+        if not numbers:
+            raise ConfigError(f"{name}: {folder.path} has no {MANIFEST} that states it; give it")
+        values.append(numbers[0])
+    return values
+
+
+def _internal(folders: Sequence[Folder]) -> Sequence[str]:
+    networks = (folder.setting("addresses", "internal", "networks") for folder in folders)
+    return next((list(map(str, found)) for found in networks if isinstance(found, list)), [])
+
+
+def _purpose(folders: Sequence[Folder]) -> str:
+    """Returns the most public recipient that a folder was made for."""
+    found = [folder.setting("output", "for") for folder in folders]
+    known = [PURPOSES.index(word) for word in found if word in PURPOSES]
+    return PURPOSES[max(known)] if known else PURPOSE
+
+
+def _notes(folders: Sequence[Folder]) -> list[str]:
+    conditions: list[tuple[Callable[[Mapping[str, Any]], bool], str]] = [
+        (lambda manifest: not manifest, "have no manifest, so options replace it"),
+        (lambda manifest: bool(manifest.get("error")), "are of a run that failed"),
+        (lambda manifest: bool(manifest.get("running")), "are of a run that has not ended"),
+    ]
+    counts = [
+        (sum(condition(folder.manifest) for folder in folders), text)
+        for condition, text in conditions
+    ]
+    return [f"{count} of {len(folders)} folders {text}." for count, text in counts if count]
+
+
+__all__ = ["OBSERVATIONS", "ROWS", "Folder", "Given", "LogFile", "Release", "open_release"]
