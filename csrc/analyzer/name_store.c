@@ -6,19 +6,20 @@
  * none. */
 #define NAMES_ON_AVERAGE 2
 
-/* A text takes a cache line, which is enough for most, or four. While it is free, it begins with
- * the slab's link. */
-#define TEXT_BYTES ZN_CACHE_LINE
-#define LONG_TEXT_BYTES (4 * ZN_CACHE_LINE)
+/* Sizes of the memory for a text. Most texts fit into the smallest, and few need the largest. */
+static const size_t text_bytes[ZN_NAME_TEXT_SIZES] = {ZN_CACHE_LINE / 2, ZN_CACHE_LINE,
+                                                      4 * ZN_CACHE_LINE};
+
+/* Text of a name. While its memory is free, it begins with the slab's link. */
 typedef struct kept_text {
     uint8_t n;
     uint8_t text[];
 } kept_text;
-_Static_assert(sizeof(kept_text) + ZN_HOSTNAME_MAX <= LONG_TEXT_BYTES, "any name fits");
+_Static_assert(sizeof(kept_text) + ZN_HOSTNAME_MAX <= 4 * ZN_CACHE_LINE, "any name fits");
 
 static kept_text *kept_of(const zn_name_store *name_store, const zn_name_entry *e)
 {
-    return zn_slab_at(&name_store->texts[e->text_is_long], e->text);
+    return zn_slab_at(&name_store->texts[e->text_size], e->text);
 }
 
 int zn_name_store_init(zn_name_store *name_store, uint32_t max_flows, zn_error *err)
@@ -27,10 +28,8 @@ int zn_name_store_init(zn_name_store *name_store, uint32_t max_flows, zn_error *
     int rc;
     memset(name_store, 0, sizeof *name_store);
     rc = zn_slab_init(&name_store->entries, sizeof(zn_name_entry), names, err);
-    if (rc == 0)
-        rc = zn_slab_init(&name_store->texts[false], TEXT_BYTES, names, err);
-    if (rc == 0)
-        rc = zn_slab_init(&name_store->texts[true], LONG_TEXT_BYTES, names, err);
+    for (size_t i = 0; i < ZN_NAME_TEXT_SIZES && rc == 0; i++)
+        rc = zn_slab_init(&name_store->texts[i], text_bytes[i], names, err);
     return rc;
 }
 
@@ -51,15 +50,16 @@ void zn_name_store_fini(zn_name_store *name_store)
 {
     zn_block_free(name_store->times, times_bytes(name_store, name_store->entries.cap));
     zn_slab_fini(&name_store->entries);
-    zn_slab_fini(&name_store->texts[false]);
-    zn_slab_fini(&name_store->texts[true]);
+    for (size_t i = 0; i < ZN_NAME_TEXT_SIZES; i++)
+        zn_slab_fini(&name_store->texts[i]);
 }
 
 size_t zn_name_store_memory(const zn_name_store *name_store)
 {
-    return zn_slab_bytes(&name_store->entries) + zn_slab_bytes(&name_store->texts[false]) +
-           zn_slab_bytes(&name_store->texts[true]) +
-           times_bytes(name_store, name_store->entries.used_high);
+    size_t bytes = zn_slab_bytes(&name_store->entries);
+    for (size_t i = 0; i < ZN_NAME_TEXT_SIZES; i++)
+        bytes += zn_slab_bytes(&name_store->texts[i]);
+    return bytes + times_bytes(name_store, name_store->entries.used_high);
 }
 
 uint32_t zn_name_store_add(zn_name_store *name_store, zn_flow *f, zn_name_source source)
@@ -100,9 +100,10 @@ bool zn_name_store_keep_text(zn_name_store *name_store, uint32_t entry, const zn
 {
     zn_name_entry *e = zn_name_store_at(name_store, entry);
     kept_text *kept;
-    e->text_is_long = sizeof *kept + name->n > TEXT_BYTES;
-    e->text =
-        zn_slab_take_zeroed(&name_store->texts[e->text_is_long]); /* wiped when it was given back */
+    e->text_size = 0;
+    while (sizeof *kept + name->n > text_bytes[e->text_size])
+        e->text_size++;
+    e->text = zn_slab_take_zeroed(&name_store->texts[e->text_size]); /* wiped when given back */
     if (e->text == 0)
         return false;
     kept = kept_of(name_store, e);
@@ -119,7 +120,7 @@ void zn_name_store_wipe_text(zn_name_store *name_store, uint32_t entry)
         return;
     kept = kept_of(name_store, e);
     memset(kept, 0, sizeof *kept + kept->n); /* nothing follows it */
-    zn_slab_give(&name_store->texts[e->text_is_long], e->text);
+    zn_slab_give(&name_store->texts[e->text_size], e->text);
     e->text = 0;
 }
 

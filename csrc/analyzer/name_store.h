@@ -13,6 +13,7 @@
 #include "analyzer/kinds.h"
 #include "util/clock.h"
 
+#define ZN_NAME_TEXT_SIZES 3 /* sizes of the memory for a text */
 #define ZN_NAMES_PER_FLOW 32 /* distinct names one flow may expose; more are suppressed */
 
 typedef enum zn_entry_state {
@@ -41,7 +42,7 @@ typedef struct zn_name_entry {
     uint8_t source;            /* zn_name_source */
     uint8_t state;             /* zn_entry_state */
     uint8_t reading;           /* zn_reading */
-    bool text_is_long;         /* it is in zn_name_store.texts[true] */
+    uint8_t text_size;         /* index of the text's slab in zn_name_store.texts */
 } zn_name_entry;
 _Static_assert(sizeof(zn_name_entry) == 32, "entries fill cache lines");
 
@@ -59,7 +60,7 @@ typedef struct zn_name_store {
     zn_name_times *times;  /* by entry, from 1 on; NULL: not kept */
     const zn_clock *clock; /* of packets, where times are kept */
     zn_slab entries;
-    zn_slab texts[2]; /* short ones, long ones */
+    zn_slab texts[ZN_NAME_TEXT_SIZES]; /* by size, the smallest first */
 } zn_name_store;
 
 /* Makes an empty store for max_flows flows. Returns 0, or a negative zn_err with *err filled. */

@@ -6,8 +6,10 @@
  * A flow's connection begins with the first client Initial that authenticates under keys from its
  * own Destination Connection ID. Those keys open the client's later Initials whatever ID they are
  * addressed to, until a Retry gives new ones. An Initial with yet another ID that authenticates
- * under itself begins another connection on the same ports: its name needs evidence of its own.
- * Anything that does not authenticate is counted and left alone.
+ * under itself begins another connection on the same ports: its name needs evidence of its own. The
+ * connection before it is paused, and continues with the next packet to one of its IDs, because
+ * packets of several connections may alternate. Anything that does not authenticate is counted and
+ * left alone.
  *
  * Evidence: the client addresses a packet to the ID that the server chose, which it can only know
  * from the server's packets. Taps may reorder the directions: an answer counts if it was captured
@@ -41,6 +43,7 @@
 #define UNKNOWN_BYTES_MIN 4 /* of the server's ID: as hard to guess as a TCP sequence number */
 #define AMPLIFICATION 3     /* RFC 9000 8.1 */
 
+#define PAUSED_MAX 16384u /* paused connections of all flows */
 #define EARLY_SLOTS 1024u /* early answers that are kept at a time, one a flow */
 #define EARLY_BYTES 1472u /* of an early answer: what an Ethernet frame holds */
 
@@ -70,7 +73,16 @@ static quic_id copy_id(zn_span bytes)
 }
 
 #define OWN_IDS 8
-/* The state of a flow, and of the connection in it. */
+/* The part of a flow's state that its connections share. */
+typedef struct quic_shared {
+    quic_id own[OWN_IDS]; /* IDs of the client's making */
+    uint8_t owns;         /* how many; OWN_IDS + 1: too many */
+    uint8_t connections;  /* how many began in this flow */
+    uint32_t paused;      /* first paused connection, 0: none; in a paused connection the next */
+    zn_quic_facts facts;
+} quic_shared;
+
+/* The state of a flow and of its current connection, or of a paused connection. */
 typedef struct quic_flow {
     uint32_t link;                /* the slab's, while free */
     uint32_t version;             /* of the client's packets */
@@ -85,11 +97,11 @@ typedef struct quic_flow {
     quic_id early_id;    /* the last ID that the client addressed before the server chose one */
     quic_id early_start; /* the same behind a short header, and the bytes that follow it */
     int64_t early_id_ns, early_start_ns; /* the times of these packets */
-    quic_id own[OWN_IDS];  /* IDs of the client's making, of all the flow's connections */
-    uint8_t owns;          /* how many; OWN_IDS + 1: too many */
+    quic_shared shared;
+    uint32_t stream;       /* paused: the connection's zn_flow_state.stream */
     uint8_t initials;      /* how many were tried since the connection began */
-    uint8_t connections;   /* how many began in this flow */
     uint8_t answers;       /* server's packets tried for its ID */
+    bool proven : 1;       /* paused: the connection's zn_flow.client_acked */
     bool opened : 1;       /* an Initial authenticated */
     bool done : 1;         /* the hello was read or abandoned */
     bool foreign : 1;      /* packets of a version that is not read */
@@ -98,7 +110,6 @@ typedef struct quic_flow {
     bool guessable : 1;    /* `server` may be known without the server's packets */
     bool addressed : 1;    /* the client sent a packet to `server` */
     bool agent_waits : 1;  /* facts.agent is this connection's */
-    zn_quic_facts facts;   /* of all the flow's connections */
 } quic_flow;
 
 /* A datagram that came before all of the other side: an answer that no key opens yet. */
@@ -115,6 +126,7 @@ typedef struct early_answer {
 typedef struct quic_tools {
     zn_quic *crypto;
     early_answer *early;          /* EARLY_SLOTS of them, by the flow's number */
+    zn_slab paused;               /* of quic_flow */
     zn_quic_crypto_frames frames; /* of the Initial at hand */
 } quic_tools;
 
@@ -123,24 +135,38 @@ static void close_tools(void *state)
     quic_tools *tools = state;
     zn_quic_close(tools->crypto);
     zn_block_free(tools->early, EARLY_SLOTS * sizeof *tools->early);
+    zn_slab_fini(&tools->paused);
     zn_heap_free(tools);
 }
 
 static int open_tools(void **state, uint32_t max_flows, zn_error *err)
 {
     quic_tools *tools = *state = zn_heap_alloc(sizeof *tools);
-    (void)max_flows;
+    uint32_t paused = max_flows < PAUSED_MAX ? max_flows : PAUSED_MAX;
+    int rc;
     if (tools == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for opening QUIC packets");
     tools->early = zn_block_alloc(EARLY_SLOTS * sizeof *tools->early);
     if (tools->early == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for answers of QUIC");
-    return zn_quic_open(&tools->crypto, err);
+    rc = zn_slab_init(&tools->paused, sizeof(quic_flow), paused, err);
+    return rc == 0 ? zn_quic_open(&tools->crypto, err) : rc;
+}
+
+static size_t memory_of_tools(const void *state)
+{
+    const quic_tools *tools = state;
+    return zn_slab_bytes(&tools->paused);
+}
+
+static quic_tools *tools_of(const zn_packet_context *s)
+{
+    return zn_analyzer_state(s);
 }
 
 static zn_quic *crypto_of(const zn_packet_context *s)
 {
-    return ((quic_tools *)zn_analyzer_state(s))->crypto;
+    return tools_of(s)->crypto;
 }
 
 static quic_flow *state_of(const zn_packet_context *s)
@@ -192,7 +218,8 @@ static void vote_agent(const zn_packet_context *s)
 {
     const quic_flow *q = state_of(s);
     if (q->agent_waits)
-        (void)zn_secondary_vote(s->names, ZN_VOTE_AGENT, s->p->t_ns, s->flow, q->facts.agent);
+        (void)zn_secondary_vote(s->names, ZN_VOTE_AGENT, s->p->t_ns, s->flow,
+                                q->shared.facts.agent);
 }
 
 static void see_agent(const zn_packet_context *s, const zn_tls_hello *hello)
@@ -201,12 +228,12 @@ static void see_agent(const zn_packet_context *s, const zn_tls_hello *hello)
     zn_span raw = zn_quic_user_agent(hello->transport_parameters);
     zn_hostname text;
     bool may_be_disclosed;
-    q->facts.ech_bytes = hello->ech_bytes;
-    if (raw.n == 0 || q->facts.agent != 0)
+    q->shared.facts.ech_bytes = hello->ech_bytes;
+    if (raw.n == 0 || q->shared.facts.agent != 0)
         return;
     may_be_disclosed = encode(raw, &text) && zn_roles_may_vote(s->names->roles, s->f);
-    q->facts.agent = zn_secondary_observed(s->names, ZN_VOTE_AGENT, &text, may_be_disclosed);
-    q->agent_waits = q->facts.agent != 0;
+    q->shared.facts.agent = zn_secondary_observed(s->names, ZN_VOTE_AGENT, &text, may_be_disclosed);
+    q->agent_waits = q->shared.facts.agent != 0;
     vote_agent(s);
 }
 
@@ -214,9 +241,9 @@ static void note_facts(quic_flow *q, const zn_quic_packet *packet, bool from_cli
 {
     if (packet->type == ZN_QUIC_NEGOTIATION)
         return;
-    q->facts.version[from_client ? 0 : 1] = packet->version;
-    if (packet->type == ZN_QUIC_ZERO_RTT && from_client && q->facts.zero_rtt < UINT16_MAX)
-        q->facts.zero_rtt++;
+    q->shared.facts.version[from_client ? 0 : 1] = packet->version;
+    if (packet->type == ZN_QUIC_ZERO_RTT && from_client && q->shared.facts.zero_rtt < UINT16_MAX)
+        q->shared.facts.zero_rtt++;
 }
 
 /* ---- the client's packets -------------------------------------------------------------------- */
@@ -224,27 +251,28 @@ static void note_facts(quic_flow *q, const zn_quic_packet *packet, bool from_cli
 static void note_own(const zn_packet_context *s, zn_span id)
 {
     quic_flow *q = state_of(s);
-    for (unsigned i = 0; i < q->owns && i < OWN_IDS; i++)
-        if (is_id(&q->own[i], id))
+    for (unsigned i = 0; i < q->shared.owns && i < OWN_IDS; i++)
+        if (is_id(&q->shared.own[i], id))
             return;
-    if (q->owns < OWN_IDS && id.n <= ZN_QUIC_ID_MAX) {
-        q->own[q->owns++] = copy_id(id);
+    if (q->shared.owns < OWN_IDS && id.n <= ZN_QUIC_ID_MAX) {
+        q->shared.own[q->shared.owns++] = copy_id(id);
         return;
     }
-    s->names->stats->n[ZN_STAT_QUIC_IDS_LIMIT] += q->owns <= OWN_IDS;
-    q->owns = OWN_IDS + 1;
+    s->names->stats->n[ZN_STAT_QUIC_IDS_LIMIT] += q->shared.owns <= OWN_IDS;
+    q->shared.owns = OWN_IDS + 1;
 }
 
 /* Returns whether too few bytes of the server's ID differ from an ID that the client sent. */
 static bool is_guessable(const zn_packet_context *s, const quic_id *server)
 {
     const quic_flow *q = state_of(s);
-    if (zn_flow_client_plays_server(s->f) || q->owns > OWN_IDS || server->n < UNKNOWN_BYTES_MIN)
+    if (zn_flow_client_plays_server(s->f) || q->shared.owns > OWN_IDS ||
+        server->n < UNKNOWN_BYTES_MIN)
         return true;
-    for (unsigned k = 0; k < q->owns; k++) {
+    for (unsigned k = 0; k < q->shared.owns; k++) {
         unsigned unknown = 0;
         for (unsigned i = 0; i < server->n; i++)
-            unknown += i >= q->own[k].n || server->byte[i] != q->own[k].byte[i];
+            unknown += i >= q->shared.own[k].n || server->byte[i] != q->shared.own[k].byte[i];
         if (unknown < UNKNOWN_BYTES_MIN)
             return true;
     }
@@ -258,8 +286,8 @@ static bool may_be_early(const quic_flow *q, const zn_quic_packet *packet)
     bool established = packet->type == ZN_QUIC_INITIAL || packet->type == ZN_QUIC_HANDSHAKE;
     if (!q->opened || q->server_known || !established || packet->dcid.n < UNKNOWN_BYTES_MIN)
         return false;
-    for (unsigned i = 0; i < q->owns && i < OWN_IDS; i++)
-        if (is_id(&q->own[i], packet->dcid))
+    for (unsigned i = 0; i < q->shared.owns && i < OWN_IDS; i++)
+        if (is_id(&q->shared.own[i], packet->dcid))
             return false;
     return true;
 }
@@ -324,6 +352,143 @@ static void note_addressed(quic_flow *q, const zn_quic_packet *packet)
         q->addressed |= q->server.n != 0 || packet->type == ZN_QUIC_HANDSHAKE;
 }
 
+/* ---- several connections --------------------------------------------------------------------- */
+
+/* Returns the next connection in the list of paused connections, which begins in the state of the
+ * flow. Returns NULL at the end of the list. */
+static quic_flow *next_paused(const zn_packet_context *s, const quic_flow *q)
+{
+    uint32_t next = q->shared.paused;
+    return next == 0 ? NULL : zn_slab_at(&tools_of(s)->paused, next);
+}
+
+/* Copies the state of a connection that stops being the current one. */
+static void leave(const zn_packet_context *s, const quic_flow *connection, quic_flow *out)
+{
+    *out = *connection;
+    out->stream = ZN_STATE(s->f)->stream;
+    out->proven = s->f->client_acked;
+}
+
+/* Pauses the connection whose state is *before. Returns false if there is no room for it. */
+static bool pause_connection(const zn_packet_context *s, const quic_flow *before)
+{
+    uint32_t at = zn_slab_take(&tools_of(s)->paused);
+    if (at == 0) {
+        s->names->stats->n[ZN_STAT_DATAGRAMS_FULL]++;
+        return false;
+    }
+    leave(s, before, zn_slab_at(&tools_of(s)->paused, at));
+    ZN_STATE(s->f)->stream = 0;
+    state_of(s)->shared.paused = at;
+    return true;
+}
+
+/* Ends a connection that cannot be paused. */
+static void abandon_connection(const zn_packet_context *s)
+{
+    quic_flow *q = state_of(s);
+    if (!q->done)
+        reject(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+    if (q->early_id.n != 0)
+        note_own(s, id_span(&q->early_id));
+}
+
+/* Pauses the current connection, and continues the paused connection *p. *p is the current
+ * connection afterwards, so a second call undoes the first. */
+static void turn_to(const zn_packet_context *s, quic_flow *p)
+{
+    quic_flow *q = state_of(s);
+    quic_flow left;
+    leave(s, q, &left);
+    left.shared.paused = p->shared.paused;
+    p->shared = q->shared;
+    *q = *p;
+    *p = left;
+    ZN_STATE(s->f)->stream = q->stream;
+    s->f->client_acked = q->proven;
+}
+
+/* Returns true if the ID receives packets of the client in this connection. */
+static bool is_receiver(const quic_flow *q, zn_span id)
+{
+    return is_id(&q->first, id) || (q->server_known && is_id(&q->server, id)) ||
+           (q->retried && is_id(&q->retry, id));
+}
+
+/* Turns to the connection that a client's packet is addressed to. */
+static void turn_to_receiver(const zn_packet_context *s, zn_span id)
+{
+    quic_flow *q = state_of(s);
+    if (q->shared.paused == 0 || is_receiver(q, id))
+        return;
+    for (quic_flow *p = next_paused(s, q); p != NULL; p = next_paused(s, p)) {
+        if (is_receiver(p, id)) {
+            turn_to(s, p);
+            return;
+        }
+    }
+}
+
+/* Returns true if the client addresses a packet with a short header to the server's ID. */
+static bool is_short_here(const quic_flow *q, zn_cursor c)
+{
+    return q->server_known && zn_quic_is_short(c, id_span(&q->server));
+}
+
+/* Returns true if a packet to the server's ID would prove the client of a paused connection. */
+static bool waits_for_proof(const quic_flow *p)
+{
+    return !p->proven && p->name != 0 && p->server_known && !p->guessable;
+}
+
+/* Turns to the connection whose client a packet with a short header proves. If no paused connection
+ * waits for such a packet, nothing changes, because zn_watch_skip may pass the packet over. */
+static void turn_to_short(const zn_packet_context *s, zn_cursor c)
+{
+    quic_flow *q = state_of(s);
+    if (q->shared.paused == 0 || is_short_here(q, c))
+        return;
+    for (quic_flow *p = next_paused(s, q); p != NULL; p = next_paused(s, p)) {
+        if (waits_for_proof(p) && is_short_here(p, c)) {
+            turn_to(s, p);
+            return;
+        }
+    }
+}
+
+/* Turns from a connection whose client is proven to a connection whose name waits for a client's
+ * packet to the server's ID. If the client of the current connection is proven, packets with a
+ * short header are not looked at. */
+static void turn_to_unproven(const zn_packet_context *s)
+{
+    quic_flow *q = state_of(s);
+    if (q->shared.paused == 0 || !s->f->client_acked)
+        return;
+    for (quic_flow *p = next_paused(s, q); p != NULL; p = next_paused(s, p)) {
+        if (waits_for_proof(p)) {
+            turn_to(s, p);
+            return;
+        }
+    }
+}
+
+/* Frees the paused connections of a flow that closed. */
+static void free_paused(const zn_packet_context *s)
+{
+    quic_flow *q = state_of(s);
+    while (q->shared.paused != 0) {
+        uint32_t at = q->shared.paused;
+        const quic_flow *p = zn_slab_at(&tools_of(s)->paused, at);
+        q->shared.paused = p->shared.paused;
+        if (!p->done)
+            zn_names_rejected(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+        if (p->stream != 0)
+            zn_stream_give(&s->names->streams, p->stream);
+        zn_slab_give(&tools_of(s)->paused, at);
+    }
+}
+
 /* ---- the server's packets -------------------------------------------------------------------- */
 
 /* Returns whether an Initial opens under the server's keys from `secret`. */
@@ -370,13 +535,14 @@ static bool is_authentic(const zn_packet_context *s, const zn_quic_packet *packe
     return answer_opens_here(s, packet) || (q->retried && answer_opens_under(s, packet, &q->retry));
 }
 
-static void note_answered(const zn_packet_context *s, const zn_quic_packet *packet)
+/* Returns true if the server of the connection sent the packet. Takes its ID from the packet. */
+static bool note_answered(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     quic_flow *q = state_of(s);
     if (q->server_known && is_id(&q->server, packet->scid))
-        return;
+        return true;
     if (!is_authentic(s, packet))
-        return;
+        return false;
     q->server = copy_id(packet->scid);
     q->server_known = true;
     q->addressed = was_addressed(s, packet->scid);
@@ -384,6 +550,7 @@ static void note_answered(const zn_packet_context *s, const zn_quic_packet *pack
         note_own(s, id_span(&q->early_id));
     q->early_id.n = q->early_start.n = 0;
     q->guessable = is_guessable(s, &q->server);
+    return true;
 }
 
 /* ---- the evidence ---------------------------------------------------------------------------- */
@@ -394,7 +561,7 @@ static void conclude(const zn_packet_context *s)
     const zn_flow *f = s->f;
     uint64_t sent = f->side[f->client].bytes; /* also bytes whose echo is still to come */
     uint64_t answered = f->side[1 - f->client].bytes - q->answered_before;
-    bool validated = q->connections == 1 && answered > AMPLIFICATION * sent;
+    bool validated = q->shared.connections == 1 && answered > AMPLIFICATION * sent;
     if (!f->client_acked && q->addressed && (!q->guessable || validated))
         zn_names_client_proven(s, q->name);
     vote_agent(s);
@@ -432,25 +599,28 @@ static bool opens_under(const zn_packet_context *s, const zn_quic_packet *packet
     return true;
 }
 
-/* Begins the first connection of the flow, or another one, for which no earlier evidence counts. */
+/* Pauses the connection whose state is *before, or abandons it, and clears the state except for the
+ * keys of the next connection. */
+static void end_connection(const zn_packet_context *s, const quic_flow *before)
+{
+    quic_flow *q = state_of(s);
+    quic_flow fresh = {.version = q->version, .keys = q->keys, .server_secret = q->server_secret};
+    if (!pause_connection(s, before))
+        abandon_connection(s);
+    fresh.shared = q->shared;
+    *q = fresh;
+}
+
+/* Begins a connection, for which no earlier evidence counts. */
 static void begin_connection(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     quic_flow *q = state_of(s);
-    quic_flow fresh = {
-        .version = q->version, .keys = q->keys, .server_secret = q->server_secret, .opened = true};
-    if (q->opened && !q->done)
-        reject(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-    if (q->early_id.n != 0)
-        note_own(s, id_span(&q->early_id));
-    fresh.first = copy_id(packet->dcid);
-    fresh.client = copy_id(packet->scid);
-    memcpy(fresh.own, q->own, sizeof fresh.own);
-    fresh.owns = q->owns;
-    fresh.connections = (uint8_t)(q->connections + 1);
-    fresh.answered_before = s->f->side[1 - s->f->client].bytes;
-    fresh.initials = 1;
-    fresh.facts = q->facts;
-    *q = fresh;
+    q->opened = true;
+    q->first = copy_id(packet->dcid);
+    q->client = copy_id(packet->scid);
+    q->shared.connections++;
+    q->answered_before = s->f->side[1 - s->f->client].bytes;
+    q->initials = 1;
     note_own(s, packet->dcid);
     s->f->client_acked = false;
 }
@@ -479,17 +649,45 @@ static bool opens_here(const zn_packet_context *s, const zn_quic_packet *packet,
     return true;
 }
 
+/* Returns true if a paused connection can open an Initial. Turns to that connection. */
+static bool opens_paused(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
+{
+    for (quic_flow *p = next_paused(s, state_of(s)); p != NULL; p = next_paused(s, p)) {
+        turn_to(s, p);
+        if (opens_here(s, packet, plain))
+            return true;
+        turn_to(s, p);
+    }
+    return false;
+}
+
+/* Opens an Initial under its own ID. Ends the connection before it. Returns whether it
+ * authenticates. */
+static bool opens_next(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
+{
+    quic_flow before = *state_of(s);
+    if (!opens_under(s, packet, packet->dcid, plain))
+        return false;
+    end_connection(s, &before);
+    return true;
+}
+
 /* Opens a client's Initial under the keys of its connection, or as the first one of a new
  * connection. Returns whether it authenticates. */
 static bool open_initial(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
 {
-    quic_flow *q = state_of(s);
+    const quic_flow *q = state_of(s);
+    bool opens;
     if (q->opened && opens_here(s, packet, plain))
         return true;
-    if (is_addressed_here(q, packet) || !opens_under(s, packet, packet->dcid, plain))
+    if (is_addressed_here(q, packet))
         return false;
-    begin_connection(s, packet);
-    return true;
+    if (opens_paused(s, packet, plain))
+        return true;
+    opens = q->opened ? opens_next(s, packet, plain) : opens_under(s, packet, packet->dcid, plain);
+    if (opens)
+        begin_connection(s, packet);
+    return opens;
 }
 
 /* ---- the hello ------------------------------------------------------------------------------- */
@@ -541,7 +739,7 @@ static void collect(const zn_packet_context *s, const zn_quic_crypto_frames *fra
 
 static void see_frames(const zn_packet_context *s, zn_span plain)
 {
-    zn_quic_crypto_frames *frames = &((quic_tools *)zn_analyzer_state(s))->frames;
+    zn_quic_crypto_frames *frames = &tools_of(s)->frames;
     if (zn_quic_read_frames(plain, frames) != ZN_DONE) {
         reject(s, ZN_STAT_SUPPRESSED_INVALID);
         return;
@@ -561,7 +759,7 @@ static void see_initial(const zn_packet_context *s, const zn_quic_packet *packet
     bool here = is_addressed_here(q, packet);
     if (q->done && here)
         return;
-    if (q->initials >= INITIALS_MAX || (!here && q->connections >= CONNECTIONS_MAX)) {
+    if (q->initials >= INITIALS_MAX || (!here && q->shared.connections >= CONNECTIONS_MAX)) {
         s->f->names_dropped |= !here; /* it may hold another name */
         return;
     }
@@ -582,6 +780,7 @@ static void see_initial(const zn_packet_context *s, const zn_quic_packet *packet
 static void see_client_packet(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     quic_flow *q = state_of(s);
+    turn_to_receiver(s, packet->dcid);
     note_sent(s, packet, true);
     if (packet->type == ZN_QUIC_FOREIGN) {
         q->foreign = true;
@@ -595,28 +794,46 @@ static void see_client_packet(const zn_packet_context *s, const zn_quic_packet *
         see_initial(s, packet);
 }
 
+/* Returns true if a server's packet belongs to the current connection. Without paused connections a
+ * Retry needs no tag, which early drafts do not have. */
+static bool takes_answer(const zn_packet_context *s, const zn_quic_packet *packet)
+{
+    quic_flow *q = state_of(s);
+    bool answered;
+    if (!q->opened || !is_id(&q->client, packet->dcid))
+        return false;
+    if (packet->type == ZN_QUIC_RETRY &&
+        (q->shared.paused == 0 || zn_quic_retry_is_whole(packet, id_span(&q->first)))) {
+        q->retry = copy_id(packet->scid); /* opens_here tries the keys from its ID */
+        q->retried = true;
+    }
+    answered = note_answered(s, packet);
+    if (packet->version == q->version)
+        q->shared.facts.both_ways = true;
+    return answered;
+}
+
 static void see_server_packet(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     quic_flow *q = state_of(s);
     bool read = packet->type != ZN_QUIC_FOREIGN && packet->type != ZN_QUIC_NEGOTIATION;
-    if (packet->type == ZN_QUIC_FOREIGN && packet->version == q->facts.version[0])
-        q->facts.both_ways = true;
-    if (!read || !q->opened || !is_id(&q->client, packet->dcid))
+    if (packet->type == ZN_QUIC_FOREIGN && packet->version == q->shared.facts.version[0])
+        q->shared.facts.both_ways = true;
+    if (!read || takes_answer(s, packet))
         return;
-    if (packet->type == ZN_QUIC_RETRY) { /* opens_here tries the keys from its ID */
-        q->retry = copy_id(packet->scid);
-        q->retried = true;
+    for (quic_flow *p = next_paused(s, q); p != NULL; p = next_paused(s, p)) {
+        turn_to(s, p);
+        if (takes_answer(s, packet))
+            return;
+        turn_to(s, p);
     }
-    note_answered(s, packet);
-    if (packet->version == q->version)
-        q->facts.both_ways = true;
 }
 
 /* ---- answers before the question ------------------------------------------------------------- */
 
 static early_answer *early_slot(const zn_packet_context *s)
 {
-    return &((quic_tools *)zn_analyzer_state(s))->early[s->flow % EARLY_SLOTS];
+    return &tools_of(s)->early[s->flow % EARLY_SLOTS];
 }
 
 /* Returns true if the slot holds an answer to the packet's sender that is at most
@@ -692,7 +909,9 @@ static bool datagram(const zn_packet_context *s)
         keep_early(s);
     else if (!opened)
         take_early(s);
-    if (from_client && q->server_known && zn_quic_is_short(c, id_span(&q->server)))
+    if (from_client)
+        turn_to_short(s, c);
+    if (from_client && is_short_here(q, c))
         q->addressed = true;
     else if (from_client && q->opened && !q->server_known)
         note_early_start(s, c);
@@ -700,6 +919,7 @@ static bool datagram(const zn_packet_context *s)
     zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_QUIC,
                                     .bytes = p->payload,
                                     .key_id = q->opened ? id_span(&q->first) : (zn_span){NULL, 0}});
+    turn_to_unproven(s);
     return true;
 }
 
@@ -741,16 +961,17 @@ static bool may_answer(const zn_packet_context *s)
 static void closed(const zn_packet_context *s)
 {
     const quic_flow *q = state_of(s);
-    zn_secondary_closed(s->names, ZN_VOTE_AGENT, q->facts.agent);
+    zn_secondary_closed(s->names, ZN_VOTE_AGENT, q->shared.facts.agent);
     if (!q->done)
         zn_names_rejected(s, q->foreign && !q->opened ? ZN_STAT_SUPPRESSED_QUIC_VERSION
                                                       : ZN_STAT_SUPPRESSED_INCOMPLETE);
+    free_paused(s);
 }
 
 static void forget(zn_names *names, zn_flow *f)
 {
     const quic_flow *q = zn_names_datagram(names, f);
-    zn_name_store_forget_secondary(names->name_store, q->facts.agent);
+    zn_name_store_forget_secondary(names->name_store, q->shared.facts.agent);
 }
 
 const zn_quic_facts *zn_quic_facts_of(const zn_names *names, const zn_flow *f)
@@ -760,7 +981,7 @@ const zn_quic_facts *zn_quic_facts_of(const zn_names *names, const zn_flow *f)
         ZN_STATE(f)->protocol != ZN_ANALYZER_QUIC)
         return NULL;
     q = zn_names_datagram(names, f);
-    return &q->facts;
+    return &q->shared.facts;
 }
 
 const zn_analyzer_functions zn_quic_functions = {
@@ -773,4 +994,5 @@ const zn_analyzer_functions zn_quic_functions = {
     .forget = forget,
     .open = open_tools,
     .close = close_tools,
+    .memory = memory_of_tools,
 };

@@ -291,6 +291,11 @@ const char *zn_capture_warning(const zn_capture *c)
     return c->reader.warning[0] != '\0' ? c->reader.warning : NULL;
 }
 
+bool zn_capture_has_ended(const zn_capture *c)
+{
+    return c->ended && !c->peeked;
+}
+
 bool zn_capture_saw_end(const zn_capture *c)
 {
     return c->reader.source.at_end;

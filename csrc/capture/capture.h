@@ -84,6 +84,8 @@ uint64_t zn_capture_bytes_total(const zn_capture *c);
 /* Returns why the capture ended early, such as "record 17 at byte 4096: 1514 bytes wanted, 700
  * left", or NULL. */
 const char *zn_capture_warning(const zn_capture *c);
+/* Returns true if no frame is left. */
+bool zn_capture_has_ended(const zn_capture *c);
 /* Returns whether the end of the source was read; false where a damaged record ended the capture
  * before it, however many of the bytes behind that had come by then. */
 bool zn_capture_saw_end(const zn_capture *c);

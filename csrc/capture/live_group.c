@@ -144,6 +144,19 @@ int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned r
     return 0;
 }
 
+void zn_live_group_keep(zn_live_group *g, unsigned part, unsigned parts)
+{
+    size_t each = g->count / g->interfaces / parts, kept = 0;
+    for (size_t k = 0; k < g->count; k++) {
+        size_t ring = k % (each * parts);
+        if (ring / each == part)
+            g->members[kept++] = g->members[k];
+        else
+            zn_live_close(g->members[k].live);
+    }
+    g->count = kept;
+}
+
 /* Returns the first ring of an interface; the others follow it. */
 static size_t first_of(const zn_live_group *g, size_t i)
 {

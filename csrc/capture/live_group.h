@@ -14,8 +14,8 @@
 #include "capture/live.h"
 #include "util/pool.h"
 
-#define ZN_LIVE_MAX 16  /* interfaces in a group */
-#define ZN_LIVE_RINGS 8 /* rings of an interface */
+#define ZN_LIVE_MAX 16   /* interfaces in a group */
+#define ZN_LIVE_RINGS 64 /* rings of an interface */
 #define ZN_LIVE_LAG_MS                                                                             \
     (2 * ZN_LIVE_BLOCK_MS)  /* a ring that is empty now has delivered all frames older than this */
 #define ZN_LIVE_HOLD_MS 200 /* longest that a frame waits for other interfaces */
@@ -31,6 +31,10 @@ void zn_live_group_close(zn_live_group *g);
  * negative zn_err: then the group can only be closed. */
 int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned rings,
                       zn_error *err);
+/* Keeps the part-th of `parts` equal parts of each interface's rings, and closes the other rings in
+ * this process. It may be called once, before the first zn_live_group_next, in a process that was
+ * forked after the rings were opened. */
+void zn_live_group_keep(zn_live_group *g, unsigned part, unsigned parts);
 /* Opens the i-th interface again, which is gone, with as many rings as before; its counts begin
  * anew. Returns 0, or a negative zn_err: then it stays gone, and the call can be made again. */
 int zn_live_group_reopen(zn_live_group *g, size_t i, const zn_live_config *config, zn_error *err);

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * If the page cache has the file in blocks of 2 MiB, aligned like the addresses, a part takes one
- * entry of the page table.
+ * entry of the page table. A file that is smaller than such a block is mapped at any address.
  */
 #include "capture/mapped_file.h"
 
@@ -55,8 +55,6 @@ static bool has_addresses(void)
 static bool reserve(zn_file_map *m, uint64_t total)
 {
     uintptr_t at;
-    if (total > SIZE_MAX / 2 || !has_addresses())
-        return false;
     m->reserved_bytes = (size_t)(total + PART_BYTES);
     m->reserved = mmap(NULL, m->reserved_bytes, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -81,10 +79,16 @@ static void touch(const uint8_t *bytes, uint64_t n)
 static bool map(zn_file_map *m, int fd, uint64_t total)
 {
     void *at = (void *)(uintptr_t)m->bytes;
+    int flags = MAP_SHARED | (at != NULL ? MAP_FIXED : 0);
+    at = mmap(at, (size_t)total, PROT_READ, flags, fd, 0);
+    if (at == MAP_FAILED)
+        return false;
+    if (m->reserved == NULL) {
+        m->bytes = m->reserved = at;
+        m->reserved_bytes = (size_t)total;
+    }
     m->fd = fd;
     m->total = total;
-    if (mmap(at, (size_t)total, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
-        return false;
 #ifdef MADV_DONTDUMP
     (void)madvise(at, (size_t)total, MADV_DONTDUMP); /* no traffic in a core file */
 #endif
@@ -95,7 +99,8 @@ static bool map(zn_file_map *m, int fd, uint64_t total)
 bool zn_file_map_open(zn_file_map *m, int fd, uint64_t total)
 {
     *m = (zn_file_map){.guard = -1};
-    if (reserve(m, total) && map(m, fd, total))
+    if (total <= SIZE_MAX / 2 && has_addresses() && (total < PART_BYTES || reserve(m, total)) &&
+        map(m, fd, total))
         return true;
     zn_file_map_close(m);
     return false;

@@ -252,6 +252,8 @@ static int pcap_read(zn_reader *r, zn_frame *frames, int max)
     zn_span rest = zn_cursor_rest(&at);
     const uint8_t *fetched, *pause = zn_byte_source_pause(&r->source);
     int n = 0;
+    if (r->record_bytes == 0)
+        (void)choose_record_bytes(r);
     if (r->big || r->record_bytes != RECORD_BYTES || r->minor_version != MINOR_VERSION)
         return 0;
     fetched = zn_reader_prefetch(r, ZN_PREFETCH_PCAP, rest, pause);

@@ -7,6 +7,7 @@
 
 #define VERSION 1
 #define USER_BYTES 5
+#define FIRST_SLOTS 512u         /* slots of an empty message; a power of two */
 #define GROUP_BYTES_MAX (15 + 3) /* id and kind, count */
 #define SEVERAL 8                /* flag next to a kind: the count follows */
 #define GROUP_KINDS 8            /* kinds in the bits of a kind; the kinds of lease groups follow */
@@ -51,21 +52,22 @@ static size_t group_bytes(const zn_vote_writer *w)
     return w->max_votes * sizeof *w->group;
 }
 
+/* Returns the bytes for twice as many slots as a message can have groups. */
 static size_t slot_bytes(const zn_vote_writer *w)
 {
-    return ((size_t)w->mask + 1) * sizeof *w->slot;
+    uint32_t slots = FIRST_SLOTS;
+    while (slots < 2 * w->max_votes)
+        slots *= 2;
+    return slots * sizeof *w->slot;
 }
 
 int zn_vote_writer_init(zn_vote_writer *w, uint32_t max_votes, zn_error *err)
 {
-    uint32_t slots = 2;
     memset(w, 0, sizeof *w);
     if (max_votes < 1 || max_votes > ZN_VOTES_MAX)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a message takes from 1 to %u votes", ZN_VOTES_MAX);
-    while (slots < 2 * max_votes)
-        slots *= 2;
     w->max_votes = max_votes;
-    w->mask = slots - 1;
+    w->mask = FIRST_SLOTS - 1;
     w->vote = zn_block_alloc(vote_bytes(w));
     w->group = zn_block_alloc(group_bytes(w));
     w->slot = zn_block_alloc(slot_bytes(w));
@@ -82,12 +84,42 @@ void zn_vote_writer_fini(zn_vote_writer *w)
     memset(w, 0, sizeof *w);
 }
 
+static uint32_t first_slot(const zn_vote_writer *w, uint64_t id_lo, uint8_t kind)
+{
+    return (uint32_t)(id_lo + kind * UINT64_C(0x9e3779b9)) & w->mask;
+}
+
+/* Empties the slots of all groups. */
+static void clear_slots(zn_vote_writer *w)
+{
+    for (uint32_t i = 0; i < w->groups; i++)
+        w->slot[w->group[i].slot] = 0;
+}
+
+/* Doubles the number of slots in use. A small message thus needs few cache lines. */
+static void grow_slots(zn_vote_writer *w)
+{
+    clear_slots(w);
+    w->mask = 2 * w->mask + 1;
+    for (uint32_t i = 0; i < w->groups; i++) {
+        zn_vote_group *g = w->group + i;
+        uint32_t slot = first_slot(w, g->id.lo, g->kind);
+        while (w->slot[slot] != 0)
+            slot = (slot + 1) & w->mask;
+        w->slot[slot] = i + 1;
+        g->slot = slot;
+    }
+}
+
 /* Returns the group of an id and kind, and makes it if it is missing. */
 static zn_vote_group *group_of(zn_vote_writer *w, const zn_counted_vote *vote)
 {
-    uint32_t slot = (uint32_t)(vote->id.lo + vote->kind * UINT64_C(0x9e3779b9)) & w->mask;
     zn_id id = {vote->id.lo, vote->id.hi & ZN_VOTE_ID_HI};
     zn_vote_group *g;
+    uint32_t slot;
+    if (w->groups > w->mask / 2)
+        grow_slots(w);
+    slot = first_slot(w, id.lo, vote->kind);
     for (; w->slot[slot] != 0; slot = (slot + 1) & w->mask) {
         g = w->group + w->slot[slot] - 1;
         if (zn_id_equal(g->id, id) && g->kind == vote->kind)
@@ -192,8 +224,8 @@ static uint8_t *put_checksum(uint8_t *at, const uint8_t *message)
 
 static void forget(zn_vote_writer *w)
 {
-    for (uint32_t i = 0; i < w->groups; i++)
-        w->slot[w->group[i].slot] = 0;
+    clear_slots(w);
+    w->mask = FIRST_SLOTS - 1;
     w->groups = w->lease_groups = w->votes = 0;
     w->first_ns = w->last_ns = 0;
 }

@@ -13,15 +13,36 @@
 #define AT_ONCE 128u       /* addresses of one call of the permutation */
 #define STRINGS (2 * AT_ONCE) /* of an address: the user's part and the host's */
 
+/* Bits of an address that are permuted together. */
+typedef struct part {
+    zn_feistel_block mask[2]; /* ones in the bits that each half has */
+    uint8_t after[2];         /* bits of an address after each half, of 128 */
+    uint8_t before;           /* bits of an address before the part */
+} part;
+
+/* Parameters by which the addresses of a kept network are mapped. */
+typedef struct place {
+    zn_feistel_block tweak; /* T of the first part, if all addresses have the same T */
+    zn_u128 kept;           /* ones in the bits that are not permuted */
+    part part[2];           /* the user's part and the host's */
+    const zn_addr_scheme *scheme;
+    uint32_t network;   /* index of the kept network */
+    uint8_t parts;      /* 0 .. 2; parts without bits are left out */
+    uint8_t pan_bits;   /* bits that Crypto-PAn anonymizes */
+    bool tweak_is_made; /* true if tweak is in use */
+    bool has_inner;     /* true if kept networks lie inside the network */
+} place;
+
 struct zn_addr_pseudonym {
     const zn_addr_plan *plan;
     zn_cryptopan *pan;
     zn_feistel *feistel;
-    zn_u128 value[AT_ONCE]; /* the first bit of an address is the most significant */
-    const zn_addr_scheme *scheme[AT_ONCE];
-    uint32_t network[AT_ONCE]; /* place of the longest kept network that holds it */
-    uint8_t pan_bits[AT_ONCE]; /* that Crypto-PAn anonymizes */
-    uint32_t open[AT_ONCE];    /* addresses whose permutation is not over */
+    place *place; /* of the kept networks of IPv4, then of the kept networks of IPv6 */
+    size_t place_bytes;
+    zn_u128 value[AT_ONCE];   /* the first bit of an address is the most significant */
+    const place *at[AT_ONCE]; /* place of the longest kept network that contains an address */
+    uint8_t pan_bits[AT_ONCE];
+    uint32_t open[AT_ONCE]; /* addresses whose permutation is not over */
     zn_feistel_string string[STRINGS];
 };
 
@@ -60,73 +81,114 @@ void zn_addr_plan_fini(zn_addr_plan *plan)
     zn_kept_networks_fini(&plan->v6.kept);
 }
 
-/* ---- an address as a number ---- */
+/* ---- places ---- */
 
-/* Bits from .. to - 1 of x; from < to. */
-static zn_u128 bits_of(zn_u128 x, unsigned from, unsigned to)
+static zn_u128 first_bits(unsigned n)
 {
-    return x << from >> (V6_BITS - (to - from));
+    return ~zn_bits_after(n);
 }
 
-/* The block that says which permutation of the bits behind the first n an address takes. */
-static zn_u128 tweak_of(zn_u128 x, unsigned width, unsigned n)
+/* Returns the block that selects the permutation of the bits after the first n of an address. */
+static zn_feistel_block tweak_of(zn_u128 x, unsigned width, unsigned n)
 {
     zn_u128 form = x;
     if (width == V4_BITS) {
         form = (zn_u128)0xffff << V4_BITS | x >> ZN_MAPPED_BITS;
         n += ZN_MAPPED_BITS;
     }
-    form = n == 0 ? 0 : form >> (V6_BITS - n) << (V6_BITS - n);
-    return form | (zn_u128)1 << (V6_BITS - 1 - n);
+    form = (form & first_bits(n)) | (zn_u128)1 << (V6_BITS - 1 - n);
+    return (zn_feistel_block){{htobe64((uint64_t)(form >> 64)), htobe64((uint64_t)form)}};
+}
+
+/* Appends the part of bits from .. to - 1, if it has bits. */
+static void add_part(place *p, unsigned from, unsigned to)
+{
+    unsigned middle = from + (to - from) / 2;
+    part *added = &p->part[p->parts];
+    if (from == to)
+        return;
+    p->parts++;
+    p->kept &= ~(zn_bits_after(from) & first_bits(to));
+    added->before = (uint8_t)from;
+    added->after[0] = (uint8_t)(middle == 0 ? 0 : V6_BITS - middle); /* 0: the half is empty */
+    added->after[1] = (uint8_t)(V6_BITS - to);
+    added->mask[0].word[1] = htobe64((uint64_t)zn_bits_after(V6_BITS - (middle - from)));
+    added->mask[1].word[1] = htobe64((uint64_t)zn_bits_after(V6_BITS - (to - middle)));
+}
+
+/* The bits of a block of ZN_PSEUDONYMS_CRYPTO_PAN, or of the root where it has more. */
+static unsigned block_bits(const zn_addr_scheme *s, const zn_kept_network *network)
+{
+    /* The network is a root, because nothing else is kept, or it is /0. */
+    return network->bits > s->block_bits ? network->bits : s->block_bits;
+}
+
+/* Returns the parameters of a kept network, with the block that makes T in place of T. */
+static place place_of(const zn_addr_plan *plan, const zn_addr_scheme *s, uint32_t network)
+{
+    const zn_kept_network *kept = &s->kept.network[network];
+    bool blocks = plan->pseudonyms == ZN_PSEUDONYMS_CRYPTO_PAN;
+    unsigned from = blocks ? block_bits(s, kept) : kept->bits;
+    unsigned user_end = from > s->user_bits ? from : s->user_bits;
+    place p = {.scheme = s,
+               .network = network,
+               .kept = ~(zn_u128)0,
+               .pan_bits = blocks ? (uint8_t)from : kept->inner_bits,
+               .has_inner = kept->inner_bits != kept->bits};
+    add_part(&p, from, user_end);
+    add_part(&p, user_end, s->width);
+    p.tweak_is_made = p.parts != 0 && from == kept->bits;
+    if (p.tweak_is_made)
+        p.tweak = tweak_of(kept->first, s->width, from);
+    return p;
+}
+
+/* Prepares the places of all kept networks under the key of the permutation. */
+static int make_places(zn_addr_pseudonym *p, zn_error *err)
+{
+    const zn_addr_scheme *schemes[] = {&p->plan->v4, &p->plan->v6};
+    place *next = p->place;
+    int rc = 0;
+    for (size_t k = 0; k < 2; k++)
+        for (uint32_t i = 0; rc == 0 && i < schemes[k]->kept.count; i++, next++) {
+            *next = place_of(p->plan, schemes[k], i);
+            if (next->tweak_is_made)
+                rc = zn_feistel_make_tweak(p->feistel, &next->tweak, err);
+        }
+    return rc;
 }
 
 /* ---- the permutation ---- */
 
-/* The bits of a block of ZN_PSEUDONYMS_CRYPTO_PAN, or of the root where it has more. */
-static unsigned block_bits(const zn_addr_scheme *s, uint32_t network)
-{
-    unsigned bits = s->kept.network[network].bits; /* of a root, as nothing else is kept, or 0 */
-    return bits > s->block_bits ? bits : s->block_bits;
-}
-
-/* Returns the index of an address's first permuted bit. */
-static unsigned first_permuted(const zn_addr_pseudonym *p, size_t i)
-{
-    const zn_addr_scheme *s = p->scheme[i];
-    if (p->plan->pseudonyms == ZN_PSEUDONYMS_CRYPTO_PAN)
-        return block_bits(s, p->network[i]);
-    return s->kept.network[p->network[i]].bits;
-}
-
-/* Returns the index of the bit behind the user's part. */
-static unsigned user_end(const zn_addr_scheme *s, unsigned first)
-{
-    return first > s->user_bits ? first : s->user_bits;
-}
-
 /* Puts the strings to permute of address i at *to; returns how many. */
 static size_t put_strings(const zn_addr_pseudonym *p, size_t i, zn_feistel_string *to)
 {
-    const zn_addr_scheme *s = p->scheme[i];
-    unsigned from = first_permuted(p, i), end = user_end(s, from);
-    size_t n = 0;
-    for (; from < s->width; from = end, end = s->width)
-        if (from < end)
-            to[n++] = (zn_feistel_string){tweak_of(p->value[i], s->width, from),
-                                          bits_of(p->value[i], from, end), end - from};
-    return n;
+    const place *at = p->at[i];
+    zn_u128 x = p->value[i];
+    for (size_t n = 0; n < at->parts; n++, to++) {
+        const part *from = &at->part[n];
+        to->tweak_is_made = n == 0 && at->tweak_is_made;
+        to->tweak = to->tweak_is_made ? at->tweak : tweak_of(x, at->scheme->width, from->before);
+        for (size_t half = 0; half < 2; half++) {
+            uint64_t bits = htobe64((uint64_t)(x >> from->after[half]));
+            to->mask[half] = from->mask[half];
+            to->half[half].word[0] = 0;
+            to->half[half].word[1] = bits & from->mask[half].word[1];
+        }
+    }
+    return at->parts;
 }
 
 /* Takes the permuted strings of address i from *from in place of its bits; returns how many. */
 static size_t take_strings(zn_addr_pseudonym *p, size_t i, const zn_feistel_string *from)
 {
-    unsigned width = p->scheme[i]->width, at = first_permuted(p, i);
-    zn_u128 x = at == 0 ? 0 : p->value[i] >> (V6_BITS - at) << (V6_BITS - at);
-    size_t n = 0;
-    for (; at < width; at += from[n].bits, n++)
-        x |= from[n].value << (V6_BITS - at - from[n].bits);
+    const place *at = p->at[i];
+    zn_u128 x = p->value[i] & at->kept;
+    for (size_t n = 0; n < at->parts; n++)
+        for (size_t half = 0; half < 2; half++)
+            x |= (zn_u128)be64toh(from[n].half[half].word[1]) << at->part[n].after[half];
     p->value[i] = x;
-    return n;
+    return at->parts;
 }
 
 /* Permutes the addresses of open[0 .. n) once. */
@@ -142,21 +204,27 @@ static bool permute_once(zn_addr_pseudonym *p, size_t n)
     return true;
 }
 
+/* Returns true if address i, which was permuted, lies in a kept network inside its own. */
+static bool lies_deeper(const zn_addr_pseudonym *p, size_t i)
+{
+    const place *at = p->at[i];
+    return at->has_inner && zn_kept_networks_find(&at->scheme->kept, p->value[i]) != at->network;
+}
+
 /* Permutes the addresses until each lies in no kept network inside its own. */
 static bool permute(zn_addr_pseudonym *p, size_t n)
 {
+    size_t left = 0;
     for (size_t i = 0; i < n; i++)
-        p->open[i] = (uint32_t)i;
-    while (n != 0) {
-        size_t left = 0;
+        if (p->at[i]->parts != 0)
+            p->open[left++] = (uint32_t)i;
+    while ((n = left) != 0) {
         if (!permute_once(p, n))
             return false;
-        for (size_t k = 0; k < n; k++) {
-            size_t i = p->open[k];
-            if (zn_kept_networks_find(&p->scheme[i]->kept, p->value[i]) != p->network[i])
-                p->open[left++] = (uint32_t)i;
-        }
-        n = left;
+        left = 0;
+        for (size_t k = 0; k < n; k++)
+            if (lies_deeper(p, p->open[k]))
+                p->open[left++] = p->open[k];
     }
     return true;
 }
@@ -164,14 +232,14 @@ static bool permute(zn_addr_pseudonym *p, size_t n)
 /* At most AT_ONCE addresses, into value[]. */
 static bool make(zn_addr_pseudonym *p, const zn_addr *in, size_t n)
 {
+    const zn_addr_plan *plan = p->plan;
+    const place *v6 = p->place + plan->v4.kept.count;
     for (size_t i = 0; i < n; i++) {
-        const zn_addr_scheme *s = zn_addr_is_v4(&in[i]) ? &p->plan->v4 : &p->plan->v6;
-        p->value[i] = zn_addr_number(&in[i]);
-        p->scheme[i] = s;
-        p->network[i] = zn_kept_networks_find(&s->kept, p->value[i]);
-        p->pan_bits[i] = p->plan->pseudonyms == ZN_PSEUDONYMS_CRYPTO_PAN
-                             ? (uint8_t)block_bits(s, p->network[i])
-                             : s->kept.network[p->network[i]].inner_bits;
+        bool v4 = zn_addr_is_v4(&in[i]);
+        zn_u128 x = p->value[i] = zn_addr_number(&in[i]);
+        p->at[i] = v4 ? p->place + zn_kept_networks_find(&plan->v4.kept, x)
+                      : v6 + zn_kept_networks_find(&plan->v6.kept, x);
+        p->pan_bits[i] = p->at[i]->pan_bits;
     }
     return permute(p, n) && zn_cryptopan_prefixes(p->pan, p->value, p->pan_bits, n) == 0;
 }
@@ -188,7 +256,7 @@ int zn_addr_pseudonym_make(zn_addr_pseudonym *p, const zn_addr *in, zn_addr *out
             return -ZN_ERR_CRYPTO;
         }
         for (size_t i = 0; i < count; i++)
-            out[done + i] = zn_addr_of_number(p->value[i], p->scheme[i]->width == V4_BITS);
+            out[done + i] = zn_addr_of_number(p->value[i], p->at[i]->scheme->width == V4_BITS);
     }
     return 0;
 }
@@ -199,7 +267,21 @@ int zn_addr_pseudonym_rekey(zn_addr_pseudonym *p, const uint8_t pan_key[ZN_CRYPT
                             const uint8_t host_key[ZN_FEISTEL_KEY_BYTES], zn_error *err)
 {
     int rc = zn_cryptopan_rekey(p->pan, pan_key, err);
-    return rc != 0 ? rc : zn_feistel_rekey(p->feistel, host_key, err);
+    if (rc == 0)
+        rc = zn_feistel_rekey(p->feistel, host_key, err);
+    return rc != 0 ? rc : make_places(p, err);
+}
+
+/* Allocates memory for the places of all kept networks. */
+static int alloc_places(zn_addr_pseudonym *p, zn_error *err)
+{
+    size_t count = (size_t)p->plan->v4.kept.count + p->plan->v6.kept.count;
+    p->place_bytes = count * sizeof *p->place;
+    p->place = zn_block_alloc(p->place_bytes);
+    if (p->place == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for pseudonyms");
+    (void)mlock(p->place, p->place_bytes);
+    return 0;
 }
 
 int zn_addr_pseudonym_open(zn_addr_pseudonym **out, const zn_addr_plan *plan,
@@ -213,9 +295,13 @@ int zn_addr_pseudonym_open(zn_addr_pseudonym **out, const zn_addr_plan *plan,
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for pseudonyms");
     (void)mlock(p, sizeof *p);
     p->plan = plan;
-    rc = zn_cryptopan_open(&p->pan, pan_key, err);
+    rc = alloc_places(p, err);
+    if (rc == 0)
+        rc = zn_cryptopan_open(&p->pan, pan_key, err);
     if (rc == 0)
         rc = zn_feistel_open(&p->feistel, host_key, err);
+    if (rc == 0)
+        rc = make_places(p, err);
     if (rc != 0)
         zn_addr_pseudonym_close(p);
     else
@@ -229,6 +315,9 @@ void zn_addr_pseudonym_close(zn_addr_pseudonym *p)
         return;
     zn_cryptopan_close(p->pan);
     zn_feistel_close(p->feistel);
+    if (p->place != NULL)
+        OPENSSL_cleanse(p->place, p->place_bytes);
+    zn_block_free(p->place, p->place_bytes);
     OPENSSL_cleanse(p, sizeof *p);
     zn_block_free(p, sizeof *p);
 }

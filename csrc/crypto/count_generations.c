@@ -56,10 +56,13 @@ static bool is_long_enough(const zn_count_periods *periods)
 }
 
 int zn_count_generations_open(zn_count_generations **out, zn_keys *keys,
-                              const zn_count_periods *periods, zn_error *err)
+                              const zn_count_periods *periods, const zn_hash_key *secret,
+                              zn_error *err)
 {
     zn_count_generations *g;
     *out = NULL;
+    if (secret != NULL && periods->generation_ns != 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "the secret of a run has no generations");
     if (periods->generation_ns != 0 && !is_long_enough(periods))
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "a generation of a counter's hashes must last a window and two epochs");
@@ -69,7 +72,8 @@ int zn_count_generations_open(zn_count_generations **out, zn_keys *keys,
     g->keys = keys;
     g->periods = *periods;
     *out = g;
-    return zn_count_hash_open(&g->held[0].hash, keys, 0, err);
+    return secret == NULL ? zn_count_hash_open(&g->held[0].hash, keys, 0, err)
+                          : zn_count_hash_open_local(&g->held[0].hash, secret, err);
 }
 
 /* Wipes a key. */

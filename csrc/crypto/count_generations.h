@@ -37,10 +37,13 @@ zn_count_range zn_count_generations_of_client(const zn_count_periods *periods, i
 
 typedef struct zn_count_generations zn_count_generations;
 
-/* Opens the hashes. `keys` come from a key file, and are borrowed. Returns 0, or -ZN_ERR_CONFIG /
- * -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY with *err filled. */
+/* Opens the hashes. `keys` come from a key file, and are borrowed. secret: the secret that the
+ * processes of one run share, for which there are no generations; NULL: the keys are derived from
+ * the key file. Returns 0, or -ZN_ERR_CONFIG / -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY with *err
+ * filled. */
 int zn_count_generations_open(zn_count_generations **out, zn_keys *keys,
-                              const zn_count_periods *periods, zn_error *err);
+                              const zn_count_periods *periods, const zn_hash_key *secret,
+                              zn_error *err);
 void zn_count_generations_close(zn_count_generations *g);
 const zn_count_periods *zn_count_generations_periods(const zn_count_generations *g);
 

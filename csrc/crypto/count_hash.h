@@ -4,6 +4,9 @@
  * The hashes by which the probes of one operator, and no one else, know users, names and addresses
  * from each other: HMAC-SHA256 under K_count, which is HKDF-SHA256 of the key file with the info
  * "zanon-net/1/count" || u64be(generation). The counter that gets the hashes never has the key.
+ *
+ * The processes of one run share a random secret instead of K_count, and their hashes never leave
+ * the memory of the run. They use SipHash-1-3, which is many times as fast.
  */
 #ifndef ZN_CRYPTO_COUNT_HASH_H
 #define ZN_CRYPTO_COUNT_HASH_H
@@ -37,9 +40,13 @@ int zn_count_settings_digest(uint64_t *out, const zn_count_settings *settings, z
 /* Opens the hashes of a generation. `keys` come from a key file, and are not needed afterwards.
  * Returns 0, or -ZN_ERR_CONFIG / -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY with *err filled. */
 int zn_count_hash_open(zn_count_hash **out, zn_keys *keys, uint64_t generation, zn_error *err);
+/* Opens the hashes of the processes of one run, which share `secret`. Returns 0, or
+ * -ZN_ERR_CAPACITY with *err filled. */
+int zn_count_hash_open_local(zn_count_hash **out, const zn_hash_key *secret, zn_error *err);
 void zn_count_hash_close(zn_count_hash *h);
 
-/* The first 16 bytes of the HMAC of domain || bytes, as two little-endian numbers. */
+/* Returns the first 16 bytes of the HMAC of domain || bytes, as two little-endian numbers; or their
+ * SipHash, with a secret of the run. */
 zn_id zn_count_hash_id(zn_count_hash *h, uint8_t domain, zn_span bytes);
 /* Returns true if libcrypto failed to make a hash, which is then all zeros. */
 bool zn_count_hash_failed(const zn_count_hash *h);

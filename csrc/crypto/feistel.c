@@ -18,30 +18,13 @@
 #define ROUNDS 10u
 #define AT_ONCE 256u /* strings of one call */
 
-/* An AES block in memory order. */
-typedef struct block {
-    uint64_t word[2];
-} block;
-
-_Static_assert(sizeof(block) == 16, "a block is one AES block");
-
-/* The halves of a string, in the order that the next round takes them. */
-typedef struct halves {
-    uint64_t a, b;
-    unsigned a_bits, b_bits;
-} halves;
+typedef zn_feistel_block block;
 
 struct zn_feistel {
-    block work[AT_ONCE], tweak[AT_ONCE];
-    halves string[AT_ONCE];
+    block work[AT_ONCE]; /* of each string, the block to encrypt */
     EVP_CIPHER *cipher;
     EVP_CIPHER_CTX *context;
 };
-
-static uint64_t low_bits(uint64_t x, unsigned bits)
-{
-    return bits >= 64 ? x : x & ((UINT64_C(1) << bits) - 1);
-}
 
 static bool encrypt(zn_feistel *f, size_t blocks)
 {
@@ -50,30 +33,52 @@ static bool encrypt(zn_feistel *f, size_t blocks)
     return EVP_EncryptUpdate(f->context, work, &written, work, length) == 1 && written == length;
 }
 
-static bool make_tweaks(zn_feistel *f, const zn_feistel_string *strings, size_t n)
+int zn_feistel_make_tweak(zn_feistel *f, zn_feistel_block *tweak, zn_error *err)
 {
-    for (size_t k = 0; k < n; k++) {
-        f->work[k].word[0] = htobe64((uint64_t)(strings[k].tweak >> 64));
-        f->work[k].word[1] = htobe64((uint64_t)strings[k].tweak);
-    }
-    if (!encrypt(f, n))
+    f->work[0] = *tweak;
+    if (!encrypt(f, 1))
+        return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto could not encrypt with AES-128");
+    *tweak = f->work[0];
+    return 0;
+}
+
+/* Replaces the blocks that make T by T. */
+static bool make_tweaks(zn_feistel *f, zn_feistel_string *strings, size_t n)
+{
+    size_t plain = 0;
+    for (size_t k = 0; k < n; k++)
+        if (!strings[k].tweak_is_made)
+            f->work[plain++] = strings[k].tweak;
+    if (plain == 0)
+        return true;
+    if (!encrypt(f, plain))
         return false;
-    memcpy(f->tweak, f->work, n * sizeof(block));
+    plain = 0;
+    for (size_t k = 0; k < n; k++)
+        if (!strings[k].tweak_is_made)
+            strings[k].tweak = f->work[plain++];
     return true;
 }
 
-static bool run_round(zn_feistel *f, unsigned round, size_t n)
+/* Returns the block that differs from round to round. */
+static zn_feistel_words round_block(unsigned round)
 {
-    for (size_t k = 0; k < n; k++) {
-        f->work[k].word[0] = f->tweak[k].word[0] ^ htobe64((uint64_t)round << 56);
-        f->work[k].word[1] = f->tweak[k].word[1] ^ htobe64(f->string[k].b);
-    }
+    return (zn_feistel_words){htobe64((uint64_t)round << 56), 0};
+}
+
+_Static_assert(ROUNDS % 2 == 0, "the last round replaces half[1]");
+
+/* Replaces half[replaced] of each string, and writes the blocks of the next round. */
+static inline bool run_round(zn_feistel *f, zn_feistel_string *strings, size_t n, unsigned round,
+                             unsigned replaced)
+{
+    const zn_feistel_words next = round_block(round + 1);
     if (!encrypt(f, n))
         return false;
     for (size_t k = 0; k < n; k++) {
-        halves s = f->string[k];
-        uint64_t c = s.a ^ low_bits(be64toh(f->work[k].word[1]), s.a_bits);
-        f->string[k] = (halves){s.b, c, s.b_bits, s.a_bits};
+        zn_feistel_string *s = &strings[k];
+        s->half[replaced].both ^= f->work[k].both & s->mask[replaced].both;
+        f->work[k].both = s->half[replaced].both ^ s->tweak.both ^ next;
     }
     return true;
 }
@@ -81,29 +86,15 @@ static bool run_round(zn_feistel *f, unsigned round, size_t n)
 /* At most AT_ONCE strings. */
 static bool permute(zn_feistel *f, zn_feistel_string *strings, size_t n)
 {
+    const zn_feistel_words first = round_block(1);
     if (!make_tweaks(f, strings, n))
         return false;
-    for (size_t k = 0; k < n; k++) {
-        unsigned a_bits = strings[k].bits / 2, b_bits = strings[k].bits - a_bits;
-        uint64_t a = (uint64_t)(strings[k].value >> b_bits);
-        f->string[k] = (halves){a, low_bits((uint64_t)strings[k].value, b_bits), a_bits, b_bits};
-    }
-    for (unsigned round = 1; round <= ROUNDS; round++)
-        if (!run_round(f, round, n))
+    for (size_t k = 0; k < n; k++)
+        f->work[k].both = strings[k].half[1].both ^ strings[k].tweak.both ^ first;
+    for (unsigned round = 1; round < ROUNDS; round += 2)
+        if (!run_round(f, strings, n, round, 0) || !run_round(f, strings, n, round + 1, 1))
             return false;
-    for (size_t k = 0; k < n; k++) {
-        halves s = f->string[k]; /* of the first sizes again: the number of rounds is even */
-        strings[k].value = (zn_u128)s.a << s.b_bits | s.b;
-    }
     return true;
-}
-
-/* Leaves no string in the buffers. */
-static void forget_strings(zn_feistel *f)
-{
-    OPENSSL_cleanse(f->work, sizeof f->work);
-    OPENSSL_cleanse(f->tweak, sizeof f->tweak);
-    OPENSSL_cleanse(f->string, sizeof f->string);
 }
 
 int zn_feistel_permute(zn_feistel *f, zn_feistel_string *strings, size_t n)
@@ -112,9 +103,8 @@ int zn_feistel_permute(zn_feistel *f, zn_feistel_string *strings, size_t n)
     for (size_t done = 0; done < n; done += count) {
         count = n - done < AT_ONCE ? n - done : AT_ONCE;
         if (!permute(f, strings + done, count)) {
-            forget_strings(f);
-            for (size_t k = 0; k < n; k++)
-                strings[k].value = 0;
+            OPENSSL_cleanse(f->work, sizeof f->work);
+            OPENSSL_cleanse(strings, n * sizeof *strings);
             return -ZN_ERR_CRYPTO;
         }
     }
@@ -124,7 +114,7 @@ int zn_feistel_permute(zn_feistel *f, zn_feistel_string *strings, size_t n)
 int zn_feistel_rekey(zn_feistel *f, const uint8_t key[ZN_FEISTEL_KEY_BYTES], zn_error *err)
 {
     (void)EVP_CIPHER_CTX_reset(f->context);
-    forget_strings(f);
+    OPENSSL_cleanse(f->work, sizeof f->work);
     if (EVP_EncryptInit_ex2(f->context, f->cipher, key, NULL, NULL) == 1 &&
         EVP_CIPHER_CTX_set_padding(f->context, 0) == 1)
         return 0;

@@ -8,6 +8,7 @@
 
 #define V4_BITS 32u
 #define V6_BITS 128u
+#define BYTE_SHIFT 120u
 #define LEFT_MIN 16u /* inner networks leave at least 1/16 of their network, or nothing */
 
 /* The address's 16 bytes, of either family, as a number. */
@@ -154,11 +155,21 @@ static bool leave_enough(const zn_kept_networks *kept, uint32_t first)
     return true;
 }
 
+/* Finds the network of each first byte, if the byte's addresses belong to one network. */
+static void index_bytes(zn_kept_networks *kept)
+{
+    for (unsigned byte = 0; byte < ZN_KEPT_BYTES; byte++)
+        kept->of_byte[byte] = zn_kept_networks_search(kept, (zn_u128)byte << BYTE_SHIFT);
+    for (uint32_t i = 0; i < kept->count; i++)
+        if (kept->network[i].bits > V6_BITS - BYTE_SHIFT)
+            kept->of_byte[(size_t)(kept->network[i].first >> BYTE_SHIFT)] = ZN_KEPT_MIXED;
+}
+
 int zn_kept_networks_init(zn_kept_networks *kept, const zn_kept_choice *choice, bool v4,
                           zn_error *err)
 {
     size_t most = choice->internal_count + choice->root_count + 2;
-    *kept = (zn_kept_networks){NULL, 0, 0, false};
+    *kept = (zn_kept_networks){.network = NULL};
     kept->network = zn_heap_resize(NULL, most * sizeof *kept->network);
     if (kept->network == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the internal networks");
@@ -166,6 +177,7 @@ int zn_kept_networks_init(zn_kept_networks *kept, const zn_kept_choice *choice, 
     choose(kept, choice, v4);
     sort(kept);
     find_parents(kept);
+    index_bytes(kept);
     return 0;
 }
 
@@ -189,7 +201,7 @@ int zn_kept_networks_check(const zn_kept_networks *kept, zn_error *err)
 void zn_kept_networks_fini(zn_kept_networks *kept)
 {
     zn_heap_free(kept->network);
-    *kept = (zn_kept_networks){NULL, 0, 0, false};
+    *kept = (zn_kept_networks){.network = NULL};
 }
 
 zn_addr zn_kept_network_address(const zn_kept_network *network, bool v4)
@@ -197,7 +209,7 @@ zn_addr zn_kept_network_address(const zn_kept_network *network, bool v4)
     return zn_addr_of_number(network->first, v4);
 }
 
-uint32_t zn_kept_networks_find(const zn_kept_networks *kept, zn_u128 address)
+uint32_t zn_kept_networks_search(const zn_kept_networks *kept, zn_u128 address)
 {
     uint32_t from = 0, to = kept->count;
     while (to - from > 1) { /* the last that begins at or before the address */

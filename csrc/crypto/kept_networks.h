@@ -68,9 +68,13 @@ typedef struct zn_kept_network {
     uint8_t inner_bits; /* of the longest kept network inside it, else its own */
 } zn_kept_network;
 
+#define ZN_KEPT_BYTES 256u
+#define ZN_KEPT_MIXED UINT32_MAX /* addresses with this first byte belong to several networks */
+
 /* Kept networks of one family, sorted by first address; a network precedes the networks inside it.
  * The first is /0. */
 typedef struct zn_kept_networks {
+    uint32_t of_byte[ZN_KEPT_BYTES]; /* index of a first byte's network, or ZN_KEPT_MIXED */
     zn_kept_network *network;
     uint32_t count;
     uint32_t left_out; /* internal networks that are too long to be kept */
@@ -91,7 +95,14 @@ int zn_kept_networks_check(const zn_kept_networks *kept, zn_error *err);
 /* The first address of a kept network of IPv4 (v4) or IPv6. */
 zn_addr zn_kept_network_address(const zn_kept_network *network, bool v4);
 
-/* The place of the longest kept network that holds the address. */
-uint32_t zn_kept_networks_find(const zn_kept_networks *kept, zn_u128 address);
+/* Returns the index of the longest kept network that contains the address. */
+uint32_t zn_kept_networks_search(const zn_kept_networks *kept, zn_u128 address);
+
+/* Returns the same index, from the address's first byte if that suffices. */
+static inline uint32_t zn_kept_networks_find(const zn_kept_networks *kept, zn_u128 address)
+{
+    uint32_t found = kept->of_byte[(size_t)(address >> 120)];
+    return ZN_LIKELY(found != ZN_KEPT_MIXED) ? found : zn_kept_networks_search(kept, address);
+}
 
 #endif

@@ -32,6 +32,9 @@ typedef struct zn_row_pseudonym_of {
     zn_span user;
 } zn_row_pseudonym_of;
 
+/* Prefetches what is remembered of a user whose pseudonym will be made. */
+void zn_row_pseudonym_expect(const zn_row_pseudonym *a, zn_id id);
+
 /* Writes the pseudonym of *who into out, without NUL. Returns 0, or -ZN_ERR_CRYPTO with *err
  * filled. */
 int zn_row_pseudonym_make(zn_row_pseudonym *a, const zn_row_pseudonym_of *who,

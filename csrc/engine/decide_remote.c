@@ -104,7 +104,8 @@ static int open_remote(zn_engine *e, const zn_engine_config *config, zn_error *e
     zn_remote_counter *counter = &e->remote.counter;
     int rc = check_config(config, err);
     if (rc == 0)
-        rc = zn_count_generations_open(&e->remote.generations, e->keys, &periods, err);
+        rc = zn_count_generations_open(&e->remote.generations, e->keys, &periods,
+                                       config->count_secret, err);
     if (rc == 0)
         rc = keep_name(e, config->count_probe, err);
     if (rc == 0)
@@ -402,7 +403,7 @@ static int make_space(zn_engine *e, zn_error *err)
     return is_crowded(e) ? empty_queue(e, err) : 0;
 }
 
-bool zn_engine_asks_too_much(const zn_engine *e)
+bool zn_engine_must_wait(const zn_engine *e)
 {
     int64_t since_ns = zn_remote_counter_waits_since(&e->remote.counter);
     if (e->batched != 0) /* the votes of a batch are queried at its end */
@@ -436,7 +437,7 @@ uint64_t zn_engine_count_waiting(const zn_engine *e)
     return e->remote.counter.next - e->remote.counter.first;
 }
 
-int zn_engine_give_up(zn_engine *e, bool all, zn_error *err)
+int zn_engine_suppress_waiting(zn_engine *e, bool all, zn_error *err)
 {
     stop_waiting(e, all);
     return zn_engine_flush(e, err);
@@ -452,6 +453,6 @@ const zn_decider zn_decide_remote = {
     .set_back = set_back,
     .restart = restart,
     .make_space = make_space,
-    .must_wait = zn_engine_asks_too_much,
+    .must_wait = zn_engine_must_wait,
     .end = end,
 };

@@ -5,7 +5,7 @@
  * steps of a queue (release/remote_counter.h). A step is done when the remote counter has answered
  * its query.
  *
- * Flows whose records wait stay in the flow table. zn_engine_asks_too_much returns true if the
+ * Flows whose records wait stay in the flow table. zn_engine_must_wait returns true if the
  * program should bring answers, or stop waiting for them, before it feeds more packets.
  */
 #ifndef ZN_ENGINE_DECIDE_REMOTE_H

@@ -31,6 +31,9 @@
  * (zn_engine_window). Frames that were read by then are taken by the next call, which with a
  * max_frames of 0 takes only those; a call with another source drops them. */
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err);
+/* Returns true if zn_engine_run has taken every frame of the source and ended the last batch, so
+ * that another call with the source would return 0. */
+bool zn_engine_is_over(const zn_engine *e, const zn_source *source);
 
 /* Returns the current stage of zn_engine_run. Another thread may call this. */
 zn_profile_stage zn_engine_profile_stage(const zn_engine *e);
@@ -102,7 +105,7 @@ void zn_engine_count_sent(zn_engine *e);
 int zn_engine_count_answer(zn_engine *e, zn_span message, zn_error *err);
 /* Returns true if the program should bring answers before it feeds more: answers are missing for
  * longer than config.count_hold_ns of packet time, or too many steps wait. */
-bool zn_engine_asks_too_much(const zn_engine *e);
+bool zn_engine_must_wait(const zn_engine *e);
 /* Returns the number of steps, such as votes and records, in the queue. */
 uint64_t zn_engine_count_waiting(const zn_engine *e);
 /* With `muted`, votes are abandoned before they are sent, because the counter is away for long.
@@ -115,7 +118,7 @@ int zn_engine_count_abandon(zn_engine *e, zn_error *err);
 /* Suppresses the queries that are unanswered for more than config.count_hold_ns of packet time.
  * With `all`, or if too many steps still wait, suppresses all queries. Returns 1 if the program has
  * to take the outputs, 0, or a negative zn_err. */
-int zn_engine_give_up(zn_engine *e, bool all, zn_error *err);
+int zn_engine_suppress_waiting(zn_engine *e, bool all, zn_error *err);
 
 #define ZN_PSEUDONYM_ID_BYTES 8
 

@@ -144,3 +144,10 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
     rc = n < 0 ? n : zn_capture_check(source->capture, err);
     return rc != 0 ? rc : n;
 }
+
+bool zn_engine_is_over(const zn_engine *e, const zn_source *source)
+{
+    int left = e->decode_ahead == NULL ? 0 : zn_decode_ahead_left(e->decode_ahead, source);
+    return zn_capture_has_ended(source->capture) && left == 0 && e->pending.count == 0 &&
+           e->batched == 0;
+}

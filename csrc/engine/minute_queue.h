@@ -15,20 +15,23 @@
 #define ZN_MINUTE_NS (60 * ZN_NS_PER_S)
 #define ZN_MINUTE_QUEUE_MAX 262144u /* most entries of a queue */
 
-/* Entry of the queue: its place in the order, and the offset of its bytes. */
+#define ZN_MINUTE_QUEUE_UNIT 8u  /* offsets and lengths of entries are multiples of it */
+#define ZN_MINUTE_QUEUE_AHEAD 8u /* entries that are prefetched before they are read */
+
+/* Entry of the queue. Entries of one minute are sorted by rank, then by arrival. */
 typedef struct zn_queued {
-    int64_t minute;
     uint64_t rank;
-    size_t at;
-    uint32_t number; /* order of arrival, for equal ranks */
+    int32_t minute;
+    uint32_t at; /* offset of the entry's bytes, in ZN_MINUTE_QUEUE_UNIT */
 } zn_queued;
 
 typedef struct zn_minute_queue {
     zn_queued *queued;  /* in order of arrival */
-    zn_queued *leaving; /* sorted; entries of `queued` that leave now */
-    uint32_t n, cap, leaving_n, leaving_cap;
-    uint8_t *bytes;
-    size_t used, bytes_cap;
+    zn_queued *leaving; /* sorted entries of `queued` that leave now; then space for the sort */
+    uint32_t n, cap;    /* entries of `queued`, and entries that it has space for */
+    uint32_t leaving_n, leaving_cap; /* entries that leave, and entries that `leaving` can have */
+    uint8_t *bytes;                  /* bytes of the entries, in order of arrival */
+    size_t used, bytes_cap;          /* bytes in use, and size of `bytes` */
 } zn_minute_queue;
 
 /* Frees the memory of a queue and zeroes the queue. */
@@ -43,9 +46,18 @@ static inline bool zn_minute_queue_is_full(const zn_minute_queue *q)
     return q->n >= ZN_MINUTE_QUEUE_MAX;
 }
 
-/* Sorts the entries of minutes before `before` into q->leaving. Their bytes are at q->bytes + at
- * until zn_minute_queue_left. Returns the number of these entries, or -ZN_ERR_CAPACITY. */
+/* Sorts the entries of minutes before `before`. Returns the number of these entries, or
+ * -ZN_ERR_CAPACITY. */
 int64_t zn_minute_queue_leave(zn_minute_queue *q, int64_t before);
+/* Returns the bytes of the i-th entry that leaves, until zn_minute_queue_left. Prefetches the bytes
+ * of a later entry. */
+static inline const uint8_t *zn_minute_queue_leaving(const zn_minute_queue *q, int64_t i)
+{
+    const zn_queued *entry = &q->leaving[i];
+    if (i + ZN_MINUTE_QUEUE_AHEAD < q->leaving_n)
+        ZN_PREFETCH(q->bytes + (size_t)entry[ZN_MINUTE_QUEUE_AHEAD].at * ZN_MINUTE_QUEUE_UNIT);
+    return q->bytes + (size_t)entry->at * ZN_MINUTE_QUEUE_UNIT;
+}
 /* Forgets the entries that left. */
 void zn_minute_queue_left(zn_minute_queue *q, int64_t before);
 

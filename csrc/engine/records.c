@@ -39,7 +39,7 @@ static int write_held_records(zn_engine *e, int64_t before, bool early, zn_error
         return no_memory(err);
     for (int64_t i = 0; i < n; i++) {
         zn_record *record = next_record(e);
-        zn_record_unpack(queue->bytes + queue->leaving[i].at, record);
+        zn_record_unpack(zn_minute_queue_leaving(queue, i), record);
         if (early)
             zn_record_hide_client(record);
         put_record(e, record);
@@ -60,7 +60,7 @@ static int write_held_releases(zn_engine *e, int64_t before, bool early, zn_erro
         return no_memory(err);
     for (int64_t i = 0; i < n; i++) {
         zn_release release;
-        zn_release_unpack(queue->bytes + queue->leaving[i].at, &release);
+        zn_release_unpack(zn_minute_queue_leaving(queue, i), &release);
         if (early)
             zn_release_hide_client(&release);
         zn_outputs_release(&e->outputs, &release);
@@ -138,20 +138,30 @@ static bool waits(const zn_engine *e, const zn_record *record)
            (e->queues.order == ZN_ORDER_MINUTE && record->coarse);
 }
 
-int zn_engine_write_record(zn_engine *e, uint32_t flow, uint64_t server, zn_error *err)
+/* Fills the record of a flow that has a user, and writes or queues it. */
+static int make_record(zn_engine *e, const zn_flow *f, uint64_t server, zn_error *err)
 {
-    zn_flow *f = zn_flow_entry(e->flows, flow);
     zn_record *record;
     int rc = 0;
     if (zn_minute_queue_is_full(&e->queues.records))
         rc = write_held_records(e, INT64_MAX, true, err);
+    if (rc != 0)
+        return rc;
     record = next_record(e);
-    if (zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), server, record)) {
-        bool wanted = zn_outputs_take_records(&e->outputs);
-        if (rc == 0 && wanted && waits(e, record))
-            rc = hold_record(e, f, record, err);
-        else if (rc == 0 && wanted)
-            put_record(e, record);
+    zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), server, record);
+    if (waits(e, record))
+        return hold_record(e, f, record, err);
+    put_record(e, record);
+    return 0;
+}
+
+int zn_engine_write_record(zn_engine *e, uint32_t flow, uint64_t server, zn_error *err)
+{
+    zn_flow *f = zn_flow_entry(e->flows, flow);
+    int rc = 0;
+    if (zn_flow_has_user(f)) {
+        if (zn_outputs_of_flow(&e->outputs, (uint8_t)f->tuple.proto, f->midstream) != 0)
+            rc = make_record(e, f, server, err);
         e->stats.n[ZN_STAT_RECORDS]++;
         e->stats.n[zn_names_status(&e->names, f)]++;
         e->stats.n[ZN_STAT_SUPPRESSED_UNREAD] += zn_unread(f);

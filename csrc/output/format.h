@@ -19,6 +19,7 @@ typedef struct zn_format {
     const char *stem, *suffix; /* of its files, such as "flows" and ".csv"; NULL: no files */
     bool is_rows;              /* the output is rows of bytes, not lines */
     uint8_t proto;             /* of the flows whose records it takes; 0: of all */
+    bool omits_midstream;      /* takes no record of a TCP flow whose SYN was not captured */
     /* Prepares the format's state for these sets of columns (ZN_SET_*); NULL: no state. */
     void (*init)(zn_format_state *state, unsigned sets);
     /* Appends the first line of a file; NULL: files have no such line. */

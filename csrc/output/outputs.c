@@ -95,8 +95,11 @@ int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err
 {
     int rc = 0;
     o->chosen = chosen;
-    o->tcp = outputs_of(chosen, ZN_PROTO_TCP);
+    o->tcp = o->tcp_midstream = outputs_of(chosen, ZN_PROTO_TCP);
     o->udp = outputs_of(chosen, ZN_PROTO_UDP);
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        if (formats[i]->omits_midstream)
+            o->tcp_midstream &= ~(UINT32_C(1) << i);
     zn_fields_init(&o->state.fields, sets);
     for (int i = 0; i < ZN_OUTPUT_TEXTS && rc == 0; i++)
         rc = init_text(o, i, sets, err);
@@ -119,7 +122,8 @@ void zn_outputs_fini(zn_outputs *o)
 
 void zn_outputs_record(zn_outputs *o, const zn_record *r)
 {
-    for (unsigned left = r->proto == ZN_PROTO_TCP ? o->tcp : o->udp; left != 0; left &= left - 1) {
+    for (unsigned left = zn_outputs_of_flow(o, r->proto, r->midstream); left != 0;
+         left &= left - 1) {
         int i = __builtin_ctz(left);
         if (i < ZN_OUTPUT_TEXTS)
             o->lines[i] += formats[i]->record(&o->state, &o->text[i], r) && !formats[i]->is_rows;

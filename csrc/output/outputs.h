@@ -12,6 +12,7 @@
 
 #include "output/format_state.h"
 #include "output/table.h"
+#include "util/protocol.h"
 #include "util/text.h"
 #include "zanon/zanon.h"
 
@@ -52,8 +53,9 @@ typedef struct zn_outputs {
     zn_table table[ZN_OUTPUT_TABLES];
     zn_text header[ZN_OUTPUT_TEXTS]; /* the line that a file of this output begins with */
     zn_format_state state;
-    uint32_t chosen;   /* bits 1u << output */
-    uint32_t tcp, udp; /* those of them that take records of such flows */
+    uint32_t chosen;        /* bits 1u << output */
+    uint32_t tcp, udp;      /* chosen outputs that take records of such flows */
+    uint32_t tcp_midstream; /* outputs of `tcp` that take flows whose SYN was not captured */
     zn_mark *marks;
     size_t mark_count, mark_cap;
     size_t passed;                 /* marks, by zn_outputs_next_mark */
@@ -66,10 +68,12 @@ int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err
 /* Frees all memory; the outputs are zero then. */
 void zn_outputs_fini(zn_outputs *o);
 
-/* Returns whether an output of records was chosen. */
-static inline bool zn_outputs_take_records(const zn_outputs *o)
+/* Returns the chosen outputs that take the record of a flow, as bits 1u << output. */
+static inline uint32_t zn_outputs_of_flow(const zn_outputs *o, uint8_t proto, bool midstream)
 {
-    return (o->tcp | o->udp) != 0;
+    if (proto == ZN_PROTO_UDP)
+        return o->udp;
+    return midstream ? o->tcp_midstream : o->tcp;
 }
 /* Writes a record to every chosen output of records. */
 void zn_outputs_record(zn_outputs *o, const zn_record *r);

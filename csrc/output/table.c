@@ -7,6 +7,7 @@
 #include <endian.h>
 
 #define WORD_MAX_BYTES 32
+#define NS_PER_US 1000            /* seconds have six decimals, as in texts */
 #define FIRST_ROWS (65536 + 1024) /* rows taken at a time, and rows that may come until then */
 /* Bytes behind each column, so that equal rows of different columns do not compete for the same
  * lines of the processor's cache. */
@@ -215,7 +216,7 @@ static void put_cell(zn_table *t, size_t i, size_t row, const zn_cell *v)
         put_double(column->values, row, there ? (double)v->ns / 1e6 : 0);
         break;
     case ZN_FIELD_SECONDS:
-        put_double(column->values, row, there ? (double)v->ns / 1e9 : 0);
+        put_double(column->values, row, there ? (double)(v->ns / NS_PER_US) / 1e6 : 0);
         break;
     case ZN_FIELD_TIME:
         put_8(column->values, row, there ? (uint64_t)v->ns : 0);

@@ -43,12 +43,27 @@ static zn_tstat_put put_of(const zn_column *c)
     }
 }
 
+/* Sets the text that is printed if the column has no value. */
+static void set_missing(zn_tstat_step *s)
+{
+    size_t n = strnlen(s->column->missing, ZN_TSTAT_MISSING_MAX);
+    ZN_ASSERT(n < ZN_TSTAT_MISSING_MAX);
+    memcpy(s->missing, s->column->missing, n);
+    s->missing[n] = ' ';
+    s->missing_bytes = (uint8_t)(n + 1);
+}
+
 static void set_steps(zn_tstat *t, zn_tstat_log log, const zn_log_columns *columns)
 {
     t->columns[log] = columns->n;
     for (size_t i = columns->n; i-- > 0;) {
         zn_tstat_step *s = &t->step[log][i];
-        *s = (zn_tstat_step){put_of(columns->at[i]), columns->at[i]->offset, 1, columns->at[i]};
+        *s = (zn_tstat_step){.put = put_of(columns->at[i]),
+                             .offset = columns->at[i]->offset,
+                             .run = 1,
+                             .column = columns->at[i]};
+        if (s->put == ZN_TSTAT_PUT_CELL && s->column->missing != NULL)
+            set_missing(s);
         if ((s->put == ZN_TSTAT_PUT_8 || s->put == ZN_TSTAT_PUT_MS) && i + 1 < columns->n &&
             s[1].put == s->put)
             s->run = s[1].run + 1;
@@ -60,8 +75,6 @@ static zn_tstat_log log_of(const zn_record *r)
 {
     if (r->proto == ZN_PROTO_UDP)
         return ZN_TSTAT_UDP_COMPLETE;
-    if (r->midstream)
-        return ZN_TSTAT_NONE;
     return r->complete ? ZN_TSTAT_TCP_COMPLETE : ZN_TSTAT_TCP_NOCOMPLETE;
 }
 
@@ -85,16 +98,17 @@ static void put_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
 
 /* Prints a value that is not a plain number, and a blank, at `at`. Returns the end of both, with
  * room for `capacity` more bytes, or NULL without memory. */
-static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char *at,
+static char *put_cell(zn_text *out, const zn_tstat_step *s, const zn_record *r, char *at,
                       size_t capacity)
 {
     zn_cell value;
+    zn_column_cell(s->column, r, &value);
+    if (value.kind == ZN_CELL_NONE) {
+        memcpy(at, s->missing, sizeof s->missing); /* a constant length, which has space */
+        return at + s->missing_bytes;
+    }
     out->n = (size_t)(at - out->bytes);
-    zn_column_cell(c, r, &value);
-    if (value.kind != ZN_CELL_NONE)
-        zn_cell_put(out, &value);
-    else
-        zn_column_put_word(out, c->missing);
+    zn_cell_put(out, &value);
     zn_text_char(out, ' ');
     return zn_text_reserve(out, capacity);
 }
@@ -197,7 +211,7 @@ static void put_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_recor
     char *at = zn_text_reserve(out, capacity);
     for (; s < end && at != NULL; s += s->run) {
         if (s->put == ZN_TSTAT_PUT_CELL)
-            at = put_cell(out, s->column, r, at, capacity);
+            at = put_cell(out, s, r, at, capacity);
         else
             at = put_step(t, s, r, at);
     }
@@ -247,6 +261,7 @@ static void init_udp_complete(zn_format_state *state, unsigned sets)
                                           .stem = "log_" #format,                                  \
                                           .suffix = "",                                            \
                                           .proto = protocol,                                       \
+                                          .omits_midstream = true,                                 \
                                           .init = init_##format,                                   \
                                           .header = put_header_##format,                           \
                                           .record = put_record_##format};

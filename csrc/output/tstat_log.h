@@ -14,7 +14,7 @@ typedef enum zn_tstat_log {
     ZN_TSTAT_TCP_COMPLETE,
     ZN_TSTAT_TCP_NOCOMPLETE, /* core columns only */
     ZN_TSTAT_UDP_COMPLETE,
-    ZN_TSTAT_NONE /* Tstat logs no such flow */
+    ZN_TSTAT_LOGS
 } zn_tstat_log;
 
 /* The way to print a column's value; most are a number of the record. */
@@ -31,11 +31,15 @@ typedef enum zn_tstat_put {
     ZN_TSTAT_PUT_CELL       /* not a plain number: through zn_column_cell */
 } zn_tstat_put;
 
+#define ZN_TSTAT_MISSING_MAX 16 /* most bytes of a missing value and its blank */
+
 typedef struct zn_tstat_step {
     zn_tstat_put put;
     uint32_t offset; /* in a zn_record */
     uint32_t run;    /* ZN_TSTAT_PUT_8 and MS: how many follow one another from here on; else 1 */
     const zn_column *column;
+    uint8_t missing_bytes;              /* length of `missing`; only of ZN_TSTAT_PUT_CELL */
+    char missing[ZN_TSTAT_MISSING_MAX]; /* text of a missing value, and a blank */
 } zn_tstat_step;
 
 /* The time that was printed last: coarse ones are the same in line after line. */
@@ -48,8 +52,8 @@ typedef struct zn_tstat_time {
 /* The columns of each log, for a run's column sets. */
 typedef struct zn_tstat {
     unsigned number; /* the header's #NN# */
-    size_t columns[ZN_TSTAT_NONE];
-    zn_tstat_step step[ZN_TSTAT_NONE][ZN_COLUMNS_MAX];
+    size_t columns[ZN_TSTAT_LOGS];
+    zn_tstat_step step[ZN_TSTAT_LOGS][ZN_COLUMNS_MAX];
     zn_tstat_time time;
 } zn_tstat;
 

@@ -158,7 +158,7 @@ typedef enum zn_column_kind {
       "server: whether the address is a pseudonym")                                                \
     X("con_t", CODE, U32, "", NULL, connection_type, EXACT,                                        \
       "what both sides speak: 1 HTTP, 1024 SMTP, 2048 POP3, 4096 IMAP, 8192 TLS, 32768 SSH")       \
-    X("p2p_t", UNMEASURED, U8, "", NULL, unmeasured, ALWAYS, "peer-to-peer protocol; always 0")    \
+    X("p2p_t", UNMEASURED, U32, "", NULL, unmeasured, ALWAYS, "peer-to-peer protocol; always 0")   \
     X("http_t", CODE, U16, "", NULL, http_method, EXACT,                                           \
       "method of the first request: 0 not HTTP, 1 GET, 2 POST, 3 HEAD, ...")
 
@@ -179,14 +179,14 @@ typedef enum zn_column_kind {
     ZN_COLUMNS_E2E_SIDE(X, s, server)
 
 #define ZN_COLUMNS_P2P(X)                                                                          \
-    X("p2p_st", UNMEASURED, U8, "", NULL, unmeasured, ALWAYS, "peer-to-peer state; always 0")      \
-    X("ed2k_data", UNMEASURED, U8, "", NULL, unmeasured, ALWAYS, "eDonkey data; always 0")         \
-    X("ed2k_sig", UNMEASURED, U8, "", NULL, unmeasured, ALWAYS, "eDonkey signalling; always 0")    \
-    X("ed2k_c2s", UNMEASURED, U8, "", NULL, unmeasured, ALWAYS,                                    \
+    X("p2p_st", UNMEASURED, U32, "", NULL, unmeasured, ALWAYS, "peer-to-peer state; always 0")     \
+    X("ed2k_data", UNMEASURED, U32, "", NULL, unmeasured, ALWAYS, "eDonkey data; always 0")        \
+    X("ed2k_sig", UNMEASURED, U32, "", NULL, unmeasured, ALWAYS, "eDonkey signalling; always 0")   \
+    X("ed2k_c2s", UNMEASURED, U32, "", NULL, unmeasured, ALWAYS,                                   \
       "eDonkey client to server; always 0")                                                        \
-    X("ed2k_c2c", UNMEASURED, U8, "", NULL, unmeasured, ALWAYS,                                    \
+    X("ed2k_c2c", UNMEASURED, U32, "", NULL, unmeasured, ALWAYS,                                   \
       "eDonkey client to client; always 0")                                                        \
-    X("ed2k_chat", UNMEASURED, U8, "", NULL, unmeasured, ALWAYS, "eDonkey chat; always 0")
+    X("ed2k_chat", UNMEASURED, U32, "", NULL, unmeasured, ALWAYS, "eDonkey chat; always 0")
 
 #define ZN_COLUMNS_OPTIONS_SIDE(X, c, side)                                                        \
     X(#c "_f1323_opt", NUMBER, U32, "", NULL, side.scale_seen, EXACT,                              \

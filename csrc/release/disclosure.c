@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "release/disclosure.h"
 
+#include "release/record_copy.h"
 #include "util/protocol.h"
 
 #define LEAST_SHORTENED 100 /* counts below say all their digits */
@@ -14,7 +15,6 @@ static uint64_t coarse_count(const zn_policy *policy, uint64_t x)
 {
     static const unsigned bits_of_base[] = {
         [ZN_COARSE_STEPS_SQRT2] = 1, [ZN_COARSE_STEPS_4] = 2, [ZN_COARSE_STEPS_16] = 4};
-    const uint64_t sqrt_half_2_64 = UINT64_C(13043817825332782212); /* floor(2^63.5) */
     unsigned base = bits_of_base[policy->coarse_steps], bits;
     if (x <= 1)
         return x;
@@ -23,7 +23,7 @@ static uint64_t coarse_count(const zn_policy *policy, uint64_t x)
     if (bits == 64)
         return UINT64_MAX;
     if (policy->coarse_steps == ZN_COARSE_STEPS_SQRT2) {
-        uint64_t half = (sqrt_half_2_64 >> (64 - bits)) + 1; /* ceil(2^(bits - 1/2)) */
+        uint64_t half = zn_coarse_half_power(bits);
         return x <= half ? half : UINT64_C(1) << bits;
     }
     return UINT64_C(1) << bits;
@@ -134,7 +134,11 @@ static int64_t disclosed_epoch(const zn_disclosure_case *c, int64_t epoch)
     (offsetof(zn_record, member) < offsetof(zn_record, client) ||                                  \
      (offsetof(zn_record, member) - offsetof(zn_record, client)) % sizeof(zn_record_side) <        \
          ZN_RECORD_CORE)
-#define TAKE(member) _Static_assert(IS_CORE(member), "kept of a coarse record: is it filled?");
+#define IS_PACKED(member, form, name, packed)                                                      \
+    || offsetof(zn_record, packed) == offsetof(zn_record, member)
+#define TAKE(member)                                                                               \
+    _Static_assert(IS_CORE(member), "kept of a coarse record: is it filled?");                     \
+    _Static_assert(false ZN_COARSE_MEMBERS(IS_PACKED, member), "kept of a coarse record");
 #define BLANK(what, member)
 #define KEEP(what, member) TAKE(member) memcpy(&kept.member, &r->member, sizeof r->member);
 #define HIDE(what, member)                                                                         \

@@ -22,6 +22,13 @@ typedef struct zn_disclosure_case {
     bool is_dns;           /* Tstat's type of the flow depends on the name */
 } zn_disclosure_case;
 
+/* Returns 2^(bits - 1/2), rounded up; bits: 1 .. 63. With 64 it is the largest coarse count. */
+static inline uint64_t zn_coarse_half_power(unsigned bits)
+{
+    const uint64_t sqrt_half_2_64 = UINT64_C(13043817825332782212); /* floor(2^63.5) */
+    return bits >= 64 ? UINT64_MAX : (sqrt_half_2_64 >> (64 - bits)) + 1;
+}
+
 /* Blanks in a filled record what may not be disclosed in this case. A record that becomes coarse
  * has r->filled_after_core 0, and keeps a column only where its class says so. In any other one,
  * times and counts are no more exact than the policy has them. */

@@ -351,15 +351,13 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, const zn_quic_facts *q
     r->server.udp_type = udp_type_of(f, quic, 1u - f->client);
 }
 
-bool zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
+void zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
                          uint64_t server, zn_record *r)
 {
     const zn_roles *roles = g->policy->roles;
     zn_disclosure_case c = {.policy = g->policy,
                             .is_dns = ZN_STATE(f)->protocol == ZN_ANALYZER_DNS};
     clear(r);
-    if (!zn_flow_has_user(f))
-        return false;
     fill_flow(g, f, quic, r);
     c.withheld = !roles->release_all && has_withheld(g, f);
     c.coarse = c.withheld && !g->policy->exact;
@@ -378,5 +376,4 @@ bool zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts
         r->fqdn = r->name;
     zn_disclose(&c, r);
     r->coarse = c.coarse;
-    return true;
 }

@@ -23,9 +23,9 @@ uint64_t zn_flow_record_prefetch(const zn_gate *g, const zn_flow *f);
 void zn_flow_record_prefetch_name(const zn_gate *g, const zn_flow *f);
 
 /* Fills *record, which is zero or was filled by this function, with the disclosed values of a
- * closed flow. Returns false for a flow without a user, which has no record. `quic` is NULL for a
- * flow without QUIC. `server` is the result of zn_flow_record_prefetch, or 0. */
-bool zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
+ * closed flow that has a user. `quic` is NULL for a flow without QUIC. `server` is the result of
+ * zn_flow_record_prefetch, or 0. */
+void zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
                          uint64_t server, zn_record *record);
 
 #endif

@@ -173,7 +173,7 @@ static void cut_shard(zn_remote_counter *c, unsigned number)
         c->failed = true;
         return;
     }
-    header.marks_missing = c->renewed && shard->sequence == 1;
+    header.marks_missing = c->has_earlier_session && shard->sequence == 1;
     header.new_session = ends ? c->continues : header.marks_missing && shard->was_known;
     n = zn_vote_writer_finish(&shard->writer, &header, at + LENGTH_BYTES, c->order);
     (void)zn_le_put(at, n, LENGTH_BYTES);
@@ -215,7 +215,7 @@ static void begin_session(zn_remote_counter *c, uint64_t probe)
         shard->answered = 0;
     }
     c->probe = probe;
-    c->renewed = true;
+    c->has_earlier_session = true;
 }
 
 int zn_remote_counter_renew(zn_remote_counter *c, uint64_t probe, int64_t now_ns, zn_error *err)

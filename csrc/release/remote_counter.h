@@ -93,9 +93,9 @@ typedef struct zn_remote_counter {
      * each message a length in four bytes and the rows of the message's votes, in their order. Each
      * row is u16 n and n bytes. */
     void (*write_row)(zn_text *out, const zn_release *row);
-    const zn_release *row; /* row of the next vote; NULL: the vote has no row */
-    bool renewed;          /* true if this is not the first session of the run */
-    bool continues;        /* true if another session follows */
+    const zn_release *row;    /* row of the next vote; NULL: the vote has no row */
+    bool has_earlier_session; /* true if this is not the first session of the run */
+    bool continues;           /* true if another session follows */
     bool muted;  /* true if queries are abandoned at once and only client marks are sent */
     bool failed; /* true if there was no memory for a message */
 } zn_remote_counter;

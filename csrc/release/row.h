@@ -32,7 +32,9 @@ typedef struct zn_row_columns {
     X(MISSING, "no text or number in a named column")                                              \
     X(TWICE, "a named column twice")                                                               \
     X(USER, "a user that is neither a text nor a whole number")                                    \
-    X(TIME, "not a time from 1970 to 2262 in the chosen unit")                                     \
+    X(ADDRESS, "no IP address in the client's column")                                             \
+    X(TIME, "not a time from 1970 to 2262")                                                        \
+    X(OTHER, "not about a query of a client")                                                      \
     X(LONG, "longer than 1 MiB")
 
 typedef enum zn_row_fault {
@@ -60,6 +62,7 @@ typedef struct zn_row {
 
 /* A row as it may be written. Only the gate fills one. */
 typedef struct zn_gated_row {
+    size_t place; /* of the row in its batch */
     int64_t t_ns;
     char pseudonym[ZN_PSEUDONYM_CHARS]; /* the user's pseudonym */
     zn_value attribute;                 /* ZN_VALUE_NONE unless it is released */

@@ -2,14 +2,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "release/row_gate.h"
 
+#include "analyzer/hostname.h"
 #include "crypto/row_pseudonym.h"
 #include "util/arena.h"
 #include "util/clock.h"
 
 /* Namespaces of hashes: the text "17" and the number 17 are two attributes, but one user. */
-enum { DOMAIN_USER = 'u', DOMAIN_TEXT = 't', DOMAIN_JSON = 'j' };
+enum { DOMAIN_USER = 'u', DOMAIN_TEXT = 't', DOMAIN_JSON = 'j', DOMAIN_SKIPPED = 's' };
 
 _Static_assert(ZN_ROW_BATCH <= ZN_CLOCK_REBASE_AFTER, "a batch sees at most one clock step");
+_Static_assert(ZN_ROW_BATCH <= UINT8_MAX + 1, "a row of a batch has a number of 8 bits");
 _Static_assert(ZN_ROW_BATCH <= ZN_LADDER_ROWS, "a ladder has room for a batch");
 
 struct zn_row_gate {
@@ -21,10 +23,17 @@ struct zn_row_gate {
     size_t more_count, pass_count;
     zn_popularity popularity;
     zn_hash_key key;
+    zn_never_list never;
+    zn_row_gate_skipped skipped;
+    uint64_t skipped_answers[ZN_NO_ROOM + 1]; /* of the table, by zn_decision */
     uint64_t jumps; /* steps of the table's clock that the keys have followed */
     zn_id users[ZN_ROW_BATCH];
     zn_observation asked[ZN_ROW_BATCH];
-    uint8_t answers[ZN_ROW_BATCH];
+    size_t asked_count;
+    uint8_t asked_row[ZN_ROW_BATCH]; /* row of each observation */
+    bool is_skipped[ZN_ROW_BATCH];   /* whether an observation only moves the clock */
+    uint8_t decisions[ZN_ROW_BATCH]; /* on the observations */
+    uint8_t answers[ZN_ROW_BATCH];   /* of the rows */
     zn_gated_row gated[ZN_ROW_BATCH];
     size_t count;
 };
@@ -46,6 +55,14 @@ static int open_ladder(zn_row_gate *g, const zn_row_gate_config *config, zn_ztab
     return 0;
 }
 
+static int copy_never(zn_row_gate *g, const zn_row_gate_config *config, zn_error *err)
+{
+    int rc = zn_never_list_init(&g->never, (uint32_t)config->never_count, err);
+    for (size_t i = 0; rc == 0 && i < config->never_count; i++)
+        zn_never_list_add(&g->never, config->never[i]);
+    return rc;
+}
+
 int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_error *err)
 {
     zn_ztable_config table = zn_ztable_default_config(config->z, config->window_ns);
@@ -61,6 +78,8 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
     table.max_attributes = config->max_attributes;
     g->keep_suppressed = config->keep_suppressed;
     rc = zn_hash_key_random(&g->key, err);
+    if (rc == 0 && config->never_count != 0)
+        rc = copy_never(g, config, err);
     if (rc == 0 && config->ladder.column_count != 0)
         rc = open_ladder(g, config, &table, err);
     if (rc == 0)
@@ -84,6 +103,7 @@ void zn_row_gate_close(zn_row_gate *g)
     zn_row_pseudonym_close(g->pseudonym);
     zn_popularity_fini(&g->popularity);
     zn_row_ladder_close(g->ladder);
+    zn_never_list_fini(&g->never);
     zn_heap_free(g->more);
     zn_block_clear(g, sizeof *g);
     zn_block_free(g, sizeof *g);
@@ -107,22 +127,62 @@ static void ask_steps(zn_row_gate *g, const zn_row *rows, size_t n)
         g->answers[i] = zn_row_ladder_released(g->ladder, i) ? ZN_RELEASE : ZN_BELOW_Z;
 }
 
+/* Returns true, and counts the row, if its attribute is missing or must never be released. */
+static bool skips(zn_row_gate *g, const zn_value *attribute)
+{
+    zn_hostname name;
+    if (attribute->kind == ZN_VALUE_NONE || attribute->text.n == 0) {
+        g->skipped.no_attribute++;
+        return true;
+    }
+    if (g->never.members == 0)
+        return false;
+    (void)zn_hostname_normalize(attribute->text, &name);
+    if (!zn_never_list_has(&g->never, &name))
+        return false;
+    g->skipped.never++;
+    return true;
+}
+
+/*
+ * Fills the next observation. A skipped row that leaves with a pseudonym has one attribute of its
+ * own, so that the table's clock, and with it the keys, follow its time as that of any other row.
+ */
+static void add_observation(zn_row_gate *g, const zn_row *row, size_t i, bool is_skipped)
+{
+    const zn_value *attribute = &row->value[ZN_ROW_ATTRIBUTE];
+    uint8_t domain = attribute->kind == ZN_VALUE_TEXT ? DOMAIN_TEXT : DOMAIN_JSON;
+    zn_observation *o = &g->asked[g->asked_count];
+    o->t_ns = row->t_ns;
+    o->user = g->users[i].lo;
+    o->attribute = is_skipped ? zn_hash128(&g->key, DOMAIN_SKIPPED, NULL, 0)
+                              : zn_hash128(&g->key, domain, attribute->text.p, attribute->text.n);
+    g->is_skipped[g->asked_count] = is_skipped;
+    g->asked_row[g->asked_count++] = (uint8_t)i;
+}
+
 static void ask(zn_row_gate *g, const zn_row *rows, size_t n)
 {
     if (g->ladder != NULL) {
         ask_steps(g, rows, n);
         return;
     }
+    g->asked_count = 0;
     for (size_t i = 0; i < n; i++) {
         const zn_value *user = &rows[i].value[ZN_ROW_USER];
-        const zn_value *attribute = &rows[i].value[ZN_ROW_ATTRIBUTE];
-        uint8_t domain = attribute->kind == ZN_VALUE_TEXT ? DOMAIN_TEXT : DOMAIN_JSON;
+        bool leaves = g->pseudonym != NULL && g->keep_suppressed && user->text.n != 0;
+        bool is_skipped = skips(g, &rows[i].value[ZN_ROW_ATTRIBUTE]);
         g->users[i] = zn_hash128(&g->key, DOMAIN_USER, user->text.p, user->text.n);
-        g->asked[i].t_ns = rows[i].t_ns;
-        g->asked[i].user = g->users[i].lo;
-        g->asked[i].attribute = zn_hash128(&g->key, domain, attribute->text.p, attribute->text.n);
+        g->answers[i] = ZN_BELOW_Z;
+        if (!is_skipped || leaves)
+            add_observation(g, &rows[i], i, is_skipped);
     }
-    zn_ztable_observe_batch(g->table, g->asked, n, g->answers);
+    zn_ztable_observe_batch(g->table, g->asked, g->asked_count, g->decisions);
+    for (size_t i = 0; i < g->asked_count; i++)
+        if (g->is_skipped[i])
+            g->skipped_answers[g->decisions[i]]++;
+        else
+            g->answers[g->asked_row[i]] = g->decisions[i];
 }
 
 /*
@@ -143,10 +203,14 @@ static int follow_clock(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *
     return g->pseudonym == NULL ? 0 : zn_row_pseudonym_rebase(g->pseudonym, first_ns, err);
 }
 
-static int count_popularity(zn_row_gate *g, size_t n, zn_error *err)
+static int count_popularity(zn_row_gate *g, zn_error *err)
 {
     int rc = 0;
-    for (size_t i = 0; i < n && rc == 0; i++) {
+    if (g->popularity.table == NULL)
+        return 0;
+    for (size_t i = 0; i < g->asked_count && rc == 0; i++) {
+        if (g->is_skipped[i])
+            continue;
         if (zn_popularity_reach(&g->popularity, g->asked[i].t_ns))
             rc = zn_popularity_store(&g->popularity, err);
         zn_popularity_see(&g->popularity, &g->asked[i]);
@@ -176,8 +240,9 @@ static int let_out(zn_row_gate *g, const zn_row *row, size_t i, zn_error *err)
     zn_row_pseudonym_of who = {row->t_ns, g->users[i], row->value[ZN_ROW_USER].text};
     zn_gated_row *out = &g->gated[g->count];
     bool released = g->answers[i] == ZN_RELEASE;
-    if (!released && !g->keep_suppressed)
+    if (!released && (!g->keep_suppressed || who.user.n == 0))
         return 0;
+    out->place = i;
     out->t_ns = row->t_ns;
     if (g->ladder != NULL) {
         generalize(g, row, i, out);
@@ -202,7 +267,10 @@ int zn_row_gate_decide(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *e
     ask(g, rows, n);
     rc = follow_clock(g, rows, n, err);
     if (rc == 0)
-        rc = count_popularity(g, n, err);
+        rc = count_popularity(g, err);
+    for (size_t i = 0; g->pseudonym != NULL && i < n; i++)
+        if (g->answers[i] == ZN_RELEASE || g->keep_suppressed)
+            zn_row_pseudonym_expect(g->pseudonym, g->users[i]);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = let_out(g, &rows[i], i, err);
     if (rc != 0)
@@ -231,6 +299,14 @@ zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g)
 {
     zn_ztable_stats stats = zn_ztable_get_stats(g->table);
     const zn_row_ladder_stats *rows = zn_row_gate_ladder_stats(g);
+    stats.released -= g->skipped_answers[ZN_RELEASE];
+    stats.below_z -= g->skipped_answers[ZN_BELOW_Z];
+    stats.too_late -= g->skipped_answers[ZN_TOO_LATE];
+    stats.late_deep -= g->skipped_answers[ZN_LATE_DEEP];
+    stats.no_room -= g->skipped_answers[ZN_NO_ROOM];
+    for (size_t i = 0; i <= ZN_NO_ROOM; i++)
+        stats.observations -= g->skipped_answers[i];
+    stats.observations += g->skipped.never;
     if (rows == NULL)
         return stats;
     stats.observations /= zn_row_ladder_steps(g->ladder);
@@ -241,6 +317,11 @@ zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g)
     stats.late_deep = rows->answers[ZN_LATE_DEEP];
     stats.no_room = rows->answers[ZN_NO_ROOM];
     return stats;
+}
+
+zn_row_gate_skipped zn_row_gate_get_skipped(const zn_row_gate *g)
+{
+    return g->skipped;
 }
 
 const zn_row_ladder_stats *zn_row_gate_ladder_stats(const zn_row_gate *g)

@@ -28,10 +28,18 @@ typedef struct zn_row_gate_config {
     bool keep_suppressed; /* rows with a suppressed attribute leave without it */
     bool popularity;      /* users are counted by attribute and window; not with a ladder */
     zn_row_ladder_config
-        ladder;        /* with columns, rows have column_count attributes from ZN_ROW_ATTRIBUTE
+        ladder;           /* with columns, rows have column_count attributes from ZN_ROW_ATTRIBUTE
                                     on, and leave with each attribute at the level of their step */
-    size_t pass_count; /* columns passed on */
+    size_t pass_count;    /* columns passed on */
+    const zn_span *never; /* suffixes of hostnames; an attribute below one is suppressed */
+    size_t never_count;
 } zn_row_gate_config;
+
+/* Rows that the z-table was not asked about. */
+typedef struct zn_row_gate_skipped {
+    uint64_t no_attribute; /* without an attribute; treated as rows with a suppressed one */
+    uint64_t never;        /* with an attribute below a suffix of `never` */
+} zn_row_gate_skipped;
 
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
 int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_error *err);
@@ -58,6 +66,7 @@ zn_popularity *zn_row_gate_popularity(zn_row_gate *g);
 
 /* The z-table's counts; with a ladder, observations and decisions are counted by rows. */
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g);
+zn_row_gate_skipped zn_row_gate_get_skipped(const zn_row_gate *g);
 /* NULL without a ladder. */
 const zn_row_ladder_stats *zn_row_gate_ladder_stats(const zn_row_gate *g);
 /* Bytes of memory in use. */

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gate of whole rows, which counts each class again from the bytes that will be written, and
- * decides which rows may leave. If the grouping of the rows was wrong, rows are lost and nobody is
- * exposed.
+ * decides which rows may leave. If the grouping of the rows was wrong, rows are lost, but no user
+ * is exposed.
  *
  * A class has the rows whose written quasi-identifiers are equal. The gate knows values by keyed
  * hashes of 128 bits. With a largest distance (t), distances are measured to all rows that will be

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows/csv.h"
 
+#include "util/block.h"
 #include "util/text.h"
 
 /* After a field: nothing, or a delimiter and another field. */
@@ -65,10 +66,8 @@ static void set_row(zn_csv_fields *f, uint8_t *row, size_t n)
     f->more = true;
 }
 
-zn_row_fault zn_csv_begin(zn_csv_fields *f, uint8_t *row, size_t n)
+static zn_row_fault check_text(zn_span text)
 {
-    zn_span text = {row, n};
-    set_row(f, row, n);
     switch (zn_utf8_check(text)) {
     case ZN_UTF8_INVALID:
         return ZN_FAULT_UTF8;
@@ -78,6 +77,12 @@ zn_row_fault zn_csv_begin(zn_csv_fields *f, uint8_t *row, size_t n)
         break;
     }
     return ZN_FAULT_GOOD;
+}
+
+zn_row_fault zn_csv_begin(zn_csv_fields *f, uint8_t *row, size_t n)
+{
+    set_row(f, row, n);
+    return check_text((zn_span){row, n});
 }
 
 /* Finds the first wanted column that the header lacks, or has twice; MISSING, TWICE or GOOD. */
@@ -128,7 +133,18 @@ zn_row_fault zn_csv_check(const zn_csv_layout *layout, uint8_t *row, size_t n)
     return columns == layout->columns ? ZN_FAULT_GOOD : ZN_FAULT_COLUMNS;
 }
 
-zn_row_fault zn_csv_row(const zn_csv_layout *layout, uint8_t *row, size_t n, zn_row *out)
+static inline void take_field(const zn_csv_layout *layout, size_t column, zn_span field,
+                              zn_row *out)
+{
+    zn_value *value;
+    if (column >= layout->columns || layout->slot[column] == ZN_CSV_UNUSED)
+        return;
+    value = &out->value[layout->slot[column]];
+    value->text = field;
+    value->kind = ZN_VALUE_TEXT;
+}
+
+static zn_row_fault row_by_fields(const zn_csv_layout *layout, uint8_t *row, size_t n, zn_row *out)
 {
     zn_csv_fields f = {.delimiter = layout->delimiter, .quotes = layout->quotes};
     zn_row_fault fault = zn_csv_begin(&f, row, n);
@@ -137,16 +153,61 @@ zn_row_fault zn_csv_row(const zn_csv_layout *layout, uint8_t *row, size_t n, zn_
         return fault;
     for (column = 0; f.more; column++) {
         zn_span field;
-        zn_value *value;
         if (column == layout->columns)
             return ZN_FAULT_COLUMNS;
         if (!zn_csv_next(&f, &field))
             return ZN_FAULT_QUOTES;
-        if (layout->slot[column] == ZN_CSV_UNUSED)
-            continue;
-        value = &out->value[layout->slot[column]];
-        value->text = field;
-        value->kind = ZN_VALUE_TEXT;
+        take_field(layout, column, field, out);
     }
     return column == layout->columns ? ZN_FAULT_GOOD : ZN_FAULT_COLUMNS;
+}
+
+/* A row that is read block by block. */
+typedef struct blocks {
+    const zn_csv_layout *layout;
+    zn_span row;
+    zn_row *out;
+    size_t column, from; /* from: offset of the current field */
+    uint32_t odd;        /* not 0: a byte is not printable ASCII */
+} blocks;
+
+/* Takes the fields that end in the block at offset `at`, whose first `seen` bytes were seen before.
+ * Returns false if a byte there needs row_by_fields. */
+static inline bool take_block(blocks *b, size_t at, size_t seen)
+{
+    zn_block block = zn_block_load(b->row.p + at);
+    uint32_t fresh = ~UINT32_C(0) << seen;
+    uint32_t ends = zn_block_equal(block, b->layout->delimiter) & fresh;
+    uint32_t stops = zn_block_equal(block, '\r');
+    if (b->layout->quotes)
+        stops |= zn_block_equal(block, '"');
+    b->odd |= zn_block_odd(block) & fresh & ~ends;
+    for (; ends != 0; ends &= ends - 1) {
+        size_t end = at + (size_t)__builtin_ctz(ends);
+        take_field(b->layout, b->column++, zn_span_part(b->row, b->from, end), b->out);
+        b->from = end + 1;
+    }
+    return stops == 0;
+}
+
+zn_row_fault zn_csv_row(const zn_csv_layout *layout, uint8_t *row, size_t n, zn_row *out)
+{
+    blocks b = {.layout = layout, .row = {row, n}, .out = out};
+    size_t at = 0;
+    if (n != 0 && row[n - 1] == '\r')
+        b.row.n--;
+    if (b.row.n < ZN_BLOCK_BYTES)
+        return row_by_fields(layout, row, n, out);
+    for (; at + ZN_BLOCK_BYTES <= b.row.n; at += ZN_BLOCK_BYTES)
+        if (!take_block(&b, at, 0))
+            return row_by_fields(layout, row, n, out);
+    if (at != b.row.n && !take_block(&b, b.row.n - ZN_BLOCK_BYTES, at + ZN_BLOCK_BYTES - b.row.n))
+        return row_by_fields(layout, row, n, out);
+    take_field(layout, b.column++, zn_span_part(b.row, b.from, b.row.n), out);
+    if (ZN_UNLIKELY(b.odd != 0)) {
+        zn_row_fault fault = check_text(b.row);
+        if (fault != ZN_FAULT_GOOD)
+            return fault;
+    }
+    return b.column == layout->columns ? ZN_FAULT_GOOD : ZN_FAULT_COLUMNS;
 }

@@ -10,12 +10,16 @@
 #include "rows/log.h"
 #include "util/arena.h"
 
-#define PASS_MAX 16 /* columns passed on */
+#define PASS_MAX 16  /* columns passed on */
+#define NULLS_MAX 16 /* texts that mean no value */
 
 struct zn_row_filter {
     zn_row_format to;
     zn_row_reader reader;
     zn_row_gate *gate;
+    zn_log_filter *log; /* NULL: the rows have columns that the config names */
+    uint8_t *nulls;     /* the config's texts that mean no value */
+    zn_span null[NULLS_MAX];
     zn_row_style style;
     bool headed; /* the output has its header */
     bool ladder; /* rows are generalized */
@@ -27,10 +31,30 @@ struct zn_row_filter {
 
 /* ---- opening ---- */
 
+static int copy_nulls(zn_row_filter *s, const zn_row_filter_config *config, zn_error *err)
+{
+    size_t bytes = 1;
+    uint8_t *at;
+    if (config->null_count > NULLS_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "at most %d texts can mean no value", NULLS_MAX);
+    for (size_t i = 0; i < config->null_count; i++)
+        bytes += config->nulls[i].n;
+    s->nulls = at = zn_heap_alloc(bytes);
+    if (at == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the settings");
+    for (size_t i = 0; i < config->null_count; i++) {
+        zn_span text = config->nulls[i];
+        if (text.n != 0)
+            memcpy(at, text.p, text.n);
+        s->null[i] = (zn_span){at, text.n};
+        at += text.n;
+    }
+    return 0;
+}
+
 static int open_reader(zn_row_filter *s, const zn_row_filter_config *config, size_t own,
                        zn_error *err)
 {
-    bool ladder = config->gate.ladder.column_count != 0;
     static const char *const options[] = {"--time", "--user"};
     zn_row_reader_config reader = {
         .format = config->format,
@@ -38,9 +62,11 @@ static int open_reader(zn_row_filter *s, const zn_row_filter_config *config, siz
         .delimiter = config->delimiter,
         .quotes = config->quotes,
         .columns = config->columns,
-        .required =
-            ladder ? ZN_ROW_ATTRIBUTE : ZN_ROW_PASS, /* a hierarchy may know missing values */
+        .required = ZN_ROW_ATTRIBUTE, /* a row without an attribute is no fault */
+        .may_lack = config->gate.ladder.column_count == 0,
         .with_user = true,
+        .nulls = s->null,
+        .null_count = config->null_count,
         .header = config->header,
         .strict = config->strict,
     };
@@ -54,26 +80,61 @@ static int open_reader(zn_row_filter *s, const zn_row_filter_config *config, siz
     return zn_row_reader_init(&s->reader, &reader, err);
 }
 
+/* Opens the filter of a log in place of reader and gate. */
+static int open_log(zn_row_filter *s, const zn_row_filter_config *config, zn_error *err)
+{
+    size_t count;
+    const zn_log_preset *presets = zn_log_presets(&count);
+    zn_log_gate_config gate = {
+        .z = config->gate.z,
+        .window_ns = config->gate.window_ns,
+        .rotate_ns = config->gate.rotate_ns,
+        .key_file = config->gate.key_file,
+        .max_tuples = config->gate.max_tuples,
+        .max_attributes = config->gate.max_attributes,
+        .with_user = config->gate.with_user,
+        .keep_suppressed = config->gate.keep_suppressed,
+        .never = config->gate.never,
+        .never_count = config->gate.never_count,
+        .established = config->established,
+        .unit = config->unit,
+        .internal = config->internal,
+        .internal_count = config->internal_count,
+        .user_v4_bits = config->user_v4_bits,
+        .user_v6_bits = config->user_v6_bits,
+    };
+    if (config->preset > count)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "there is no preset %zu", config->preset);
+    return zn_log_filter_open(&s->log, &presets[config->preset - 1], &gate, config->strict, err);
+}
+
+/* Opens reader and gate. */
+static int open_rows(zn_row_filter *s, const zn_row_filter_config *config, zn_error *err)
+{
+    zn_row_gate_config gate = config->gate;
+    size_t attributes = gate.ladder.column_count != 0 ? gate.ladder.column_count : 1;
+    int rc = copy_nulls(s, config, err);
+    if (rc == 0)
+        rc = open_reader(s, config, ZN_ROW_ATTRIBUTE + attributes, err);
+    gate.pass_count = config->columns.count - ZN_ROW_ATTRIBUTE - attributes;
+    return rc == 0 ? zn_row_gate_open(&s->gate, &gate, err) : rc;
+}
+
 int zn_row_filter_open(zn_row_filter **out, const zn_row_filter_config *config, zn_error *err)
 {
     zn_row_filter *s = zn_block_alloc(sizeof *s);
-    zn_row_gate_config gate = config->gate;
-    size_t attributes = gate.ladder.column_count != 0 ? gate.ladder.column_count : 1;
     int rc;
     *out = NULL;
     if (s == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a batch of rows");
     s->to = config->to;
-    s->ladder = gate.ladder.column_count != 0;
+    s->ladder = config->gate.ladder.column_count != 0;
     s->style.delimiter = config->delimiter;
     s->style.quotes = config->quotes;
     s->style.unit = config->unit;
     s->style.with_user = config->gate.with_user;
     s->style.columns = &s->reader.config.columns;
-    rc = open_reader(s, config, ZN_ROW_ATTRIBUTE + attributes, err);
-    gate.pass_count = config->columns.count - ZN_ROW_ATTRIBUTE - attributes;
-    if (rc == 0)
-        rc = zn_row_gate_open(&s->gate, &gate, err);
+    rc = config->preset != 0 ? open_log(s, config, err) : open_rows(s, config, err);
     if (rc != 0)
         zn_row_filter_close(s);
     else
@@ -85,6 +146,8 @@ void zn_row_filter_close(zn_row_filter *s)
 {
     if (s == NULL)
         return;
+    zn_log_filter_close(s->log);
+    zn_heap_free(s->nulls);
     zn_row_gate_close(s->gate);
     zn_row_reader_fini(&s->reader);
     zn_text_fini(&s->out);
@@ -161,47 +224,66 @@ static int consume(zn_row_filter *s, bool final, zn_error *err)
 
 int zn_row_filter_feed(zn_row_filter *s, const uint8_t *bytes, size_t n, zn_error *err)
 {
-    int rc = n == 0 ? 0 : zn_row_reader_append(&s->reader, bytes, n, err);
+    int rc;
+    if (s->log != NULL)
+        return zn_log_filter_feed(s->log, bytes, n, err);
+    rc = n == 0 ? 0 : zn_row_reader_append(&s->reader, bytes, n, err);
     return rc != 0 || n == 0 ? rc : consume(s, false, err);
 }
 
 int zn_row_filter_end(zn_row_filter *s, zn_error *err)
 {
-    int rc = consume(s, true, err);
+    int rc;
+    if (s->log != NULL)
+        return zn_log_filter_end(s->log, err);
+    rc = consume(s, true, err);
     zn_row_reader_end(&s->reader);
     return rc;
 }
 
 int zn_row_filter_finish(zn_row_filter *s, zn_error *err)
 {
-    return zn_row_gate_finish(s->gate, err);
+    return s->log != NULL ? zn_log_filter_finish(s->log, err) : zn_row_gate_finish(s->gate, err);
 }
 
 /* ---- results ---- */
 
 zn_text *zn_row_filter_output(zn_row_filter *s)
 {
-    return &s->out;
+    return s->log != NULL ? zn_log_filter_output(s->log) : &s->out;
 }
 
 zn_popularity *zn_row_filter_popularity(zn_row_filter *s)
 {
-    return zn_row_gate_popularity(s->gate);
+    return s->log != NULL ? NULL : zn_row_gate_popularity(s->gate);
 }
 
 zn_row_filter_stats zn_row_filter_get_stats(const zn_row_filter *s)
 {
-    return (zn_row_filter_stats){s->reader.stats, s->written};
+    zn_row_filter_stats stats = {.read = s->reader.stats, .written = s->written};
+    if (s->log != NULL) {
+        zn_log_gate_stats gate = zn_log_gate_get_stats(zn_log_filter_gate(s->log));
+        stats.read = *zn_log_filter_read_stats(s->log);
+        stats.written = zn_log_filter_written(s->log);
+        stats.hold_full = zn_log_filter_hold_full(s->log);
+        memcpy(stats.reasons, gate.rows, sizeof stats.reasons);
+    } else {
+        zn_row_gate_skipped skipped = zn_row_gate_get_skipped(s->gate);
+        stats.reasons[ZN_LOG_NO_ATTRIBUTE] = skipped.no_attribute;
+        stats.reasons[ZN_LOG_NEVER] = skipped.never;
+    }
+    return stats;
 }
 
 zn_ztable_stats zn_row_filter_table_stats(const zn_row_filter *s)
 {
-    return zn_row_gate_stats(s->gate);
+    return s->log != NULL ? zn_log_gate_table_stats(zn_log_filter_gate(s->log))
+                          : zn_row_gate_stats(s->gate);
 }
 
 const zn_row_ladder_stats *zn_row_filter_ladder_stats(const zn_row_filter *s)
 {
-    return zn_row_gate_ladder_stats(s->gate);
+    return s->log != NULL ? NULL : zn_row_gate_ladder_stats(s->gate);
 }
 
 zn_row_format zn_row_filter_format(const zn_row_filter *s)
@@ -211,5 +293,7 @@ zn_row_format zn_row_filter_format(const zn_row_filter *s)
 
 size_t zn_row_filter_memory(const zn_row_filter *s)
 {
+    if (s->log != NULL)
+        return zn_log_filter_memory(s->log) + sizeof *s;
     return zn_row_gate_memory(s->gate) + sizeof *s + s->reader.cap + s->out.cap;
 }

@@ -17,6 +17,7 @@
 #define ZN_ROWS_FILTER_H
 
 #include "release/row_gate.h"
+#include "rows/log_filter.h"
 #include "rows/reader.h"
 
 typedef struct zn_row_filter zn_row_filter;
@@ -31,11 +32,23 @@ typedef struct zn_row_filter_config {
     zn_row_columns columns; /* names in UTF-8, all different; copied */
     zn_span header;         /* for CSV without a header: the line it would have; copied */
     bool strict;            /* the first row that cannot be read is an error */
+    const zn_span *nulls;   /* texts that mean no value; copied */
+    size_t null_count;
+    /* 0, or 1 and the index of a preset (rows/log_presets.h): the input is a log of another tool,
+     * and leaves in its own form. A preset takes `gate`, `unit`, `strict` and the settings below,
+     * and ignores all others. */
+    size_t preset;
+    bool established;       /* votes need evidence */
+    const zn_net *internal; /* copied; NULL: the private networks */
+    size_t internal_count;
+    uint8_t user_v4_bits, user_v6_bits; /* of the prefix that is one user */
 } zn_row_filter_config;
 
 typedef struct zn_row_filter_stats {
     zn_row_reader_stats read;
-    uint64_t written; /* rows, to the output */
+    uint64_t written;                      /* rows, to the output */
+    uint64_t reasons[ZN_LOG_REASON_COUNT]; /* rows by the reason of their suppression */
+    uint64_t hold_full;                    /* coarse rows that left before their minute ended */
 } zn_row_filter_stats;
 
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
@@ -57,7 +70,7 @@ int zn_row_filter_finish(zn_row_filter *s, zn_error *err);
 zn_text *zn_row_filter_output(zn_row_filter *s);
 
 /* With config.gate.popularity, the windows that have ended: `stored`, to be read and emptied
- * (stored_count = 0) by the caller. */
+ * (stored_count = 0) by the caller. NULL with a preset. */
 zn_popularity *zn_row_filter_popularity(zn_row_filter *s);
 
 zn_row_filter_stats zn_row_filter_get_stats(const zn_row_filter *s);

@@ -29,7 +29,7 @@ static void put_bare_field(zn_text *out, const zn_row_style *style, zn_span fiel
     }
 }
 
-static void put_field(zn_text *out, const zn_row_style *style, zn_span field)
+void zn_row_log_field(zn_text *out, const zn_row_style *style, zn_span field)
 {
     if (!style->quotes) {
         put_bare_field(out, style, field);
@@ -107,7 +107,7 @@ void zn_row_log_value(zn_text *out, const zn_row_style *style, const zn_value *v
 {
     if (style->format == ZN_ROWS_CSV) {
         if (value->kind != ZN_VALUE_NONE)
-            put_field(out, style, value->text);
+            zn_row_log_field(out, style, value->text);
         return;
     }
     switch (value->kind) {
@@ -159,7 +159,7 @@ void zn_row_log_header(zn_text *out, const zn_row_style *style)
         if (i == ZN_ROW_USER && !style->with_user)
             continue;
         zn_row_log_before(out, style, i);
-        put_field(out, style, style->columns->name[i]);
+        zn_row_log_field(out, style, style->columns->name[i]);
     }
     zn_text_char(out, '\n');
 }

@@ -23,9 +23,10 @@ typedef struct zn_row_style {
 } zn_row_style;
 
 /* Append parts of a line: what stands before column i (CSV's delimiter; JSON's comma, name and
- * colon); a time; a value. */
+ * colon); a time; a field of CSV; a value. */
 void zn_row_log_before(zn_text *out, const zn_row_style *style, size_t i);
 void zn_row_log_time(zn_text *out, const zn_row_style *style, int64_t t_ns);
+void zn_row_log_field(zn_text *out, const zn_row_style *style, zn_span field);
 void zn_row_log_value(zn_text *out, const zn_row_style *style, const zn_value *value);
 
 /* Appends CSV's line of column names. */

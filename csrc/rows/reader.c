@@ -45,6 +45,8 @@ static int copy_names(zn_row_reader *r, zn_error *err)
 static int check_config(const zn_row_reader_config *config, zn_error *err)
 {
     const zn_row_columns *columns = &config->columns;
+    if (config->lines.take != NULL)
+        return 0;
     if (config->required < 1 || columns->count < config->required ||
         columns->count > ZN_ROW_COLUMNS_MAX)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "%zu to %d columns can be read, not %zu",
@@ -86,17 +88,17 @@ void zn_row_reader_fini(zn_row_reader *r)
 /* ---- a row ---- */
 
 /* Counts the row as unreadable; in strict mode that is an error. */
-static int count_fault(zn_row_reader *r, zn_row_fault fault, zn_error *err)
+static int count_fault_as(zn_row_reader *r, zn_row_fault fault, const char *text, zn_error *err)
 {
-    r->stats.faults[fault]++;
-    if (r->stats.first_fault == ZN_FAULT_GOOD) {
-        r->stats.first_fault = fault;
-        r->stats.first_fault_line = r->line;
-    }
+    zn_row_stats_fault(&r->stats, fault, text, r->line);
     if (!r->config.strict)
         return 0;
-    return zn_fail(err, ZN_ERR_FORMAT, 0, "line %llu: %s", (unsigned long long)r->line,
-                   zn_row_fault_text(fault));
+    return zn_fail(err, ZN_ERR_FORMAT, 0, "line %llu: %s", (unsigned long long)r->line, text);
+}
+
+static int count_fault(zn_row_reader *r, zn_row_fault fault, zn_error *err)
+{
+    return count_fault_as(r, fault, zn_row_fault_text(fault), err);
 }
 
 /* A JSON number that has one spelling only: two spellings must not make two users. */
@@ -116,12 +118,30 @@ static bool is_whole_number(zn_span number)
     return true;
 }
 
+/* Takes the texts that mean no value out of the row. */
+static void drop_nulls(const zn_row_reader *r, zn_row *row)
+{
+    for (size_t i = 0; i < r->config.columns.scalars; i++)
+        for (size_t j = 0; j < r->config.null_count; j++)
+            if (row->value[i].kind == ZN_VALUE_TEXT &&
+                zn_span_equal(row->value[i].text, r->config.nulls[j]))
+                row->value[i].kind = ZN_VALUE_NONE;
+}
+
+static bool is_missing(const zn_value *value)
+{
+    return value->kind == ZN_VALUE_NONE || value->text.n == 0;
+}
+
 /* Sets the time of a row that is an observation; returns the fault of any other row. */
 static zn_row_fault normalise(zn_row_reader *r, zn_row *row)
 {
     zn_timestamp timestamp;
+    if (r->config.null_count != 0)
+        drop_nulls(r, row);
     for (size_t i = 0; i < r->config.required; i++)
-        if (row->value[i].kind == ZN_VALUE_NONE || row->value[i].text.n == 0)
+        if (is_missing(&row->value[i]) &&
+            (i != ZN_ROW_USER || !r->config.may_lack || !is_missing(&row->value[ZN_ROW_ATTRIBUTE])))
             return ZN_FAULT_MISSING;
     if (r->config.with_user && row->value[ZN_ROW_USER].kind == ZN_VALUE_JSON &&
         !is_whole_number(row->value[ZN_ROW_USER].text))
@@ -141,19 +161,12 @@ static bool unit_missing(const zn_row_reader *r, const zn_row *row)
            zn_timestamp_is_number(row->value[ZN_ROW_TIME].text);
 }
 
-static void count_observation(zn_row_reader_stats *stats, int64_t t_ns)
-{
-    if (stats->observations == 0 || t_ns < stats->first_ns)
-        stats->first_ns = t_ns;
-    if (stats->observations == 0 || t_ns > stats->last_ns)
-        stats->last_ns = t_ns;
-    stats->observations++;
-}
-
 /* Lays out the columns by a header line, which it writes over. */
 static int take_header(zn_row_reader *r, uint8_t *line, size_t n, zn_error *err)
 {
+    static const char zeek[] = "#separator ";
     size_t which = 0;
+    bool is_zeek = n > sizeof zeek && memcmp(line, zeek, sizeof zeek - 1) == 0;
     zn_row_fault fault = zn_csv_header(&r->layout, line, n, &r->config.columns, &which);
     char header[sizeof "line 18446744073709551615: the header"] = "--header";
     zn_span name = r->config.columns.name[which];
@@ -163,6 +176,11 @@ static int take_header(zn_row_reader *r, uint8_t *line, size_t n, zn_error *err)
         return 0;
     if (r->config.header.n == 0)
         (void)snprintf(header, sizeof header, "line %llu: the header", (unsigned long long)r->line);
+    if (fault == ZN_FAULT_MISSING && is_zeek)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "line %llu: this is a log of Zeek; read it with --preset zeek-dns, or the "
+                       "preset of its kind",
+                       (unsigned long long)r->line);
     if (fault == ZN_FAULT_MISSING && r->layout.columns == 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "%s is a single column; choose the --delimiter between its columns", header);
@@ -186,6 +204,22 @@ static bool is_blank_row(const zn_row_reader *r, zn_span row)
     return i == row.n || (i + 1 == row.n && row.p[i] == '\r');
 }
 
+/* Has the owner read a line of a log; sets *what to its kind. */
+static int take_line(zn_row_reader *r, uint8_t *bytes, size_t n, zn_row_found *what, zn_error *err)
+{
+    zn_row_line line = {bytes, n, r->line};
+    zn_row_taken taken = {0};
+    int rc = r->config.lines.take(r->config.lines.owner, &line, &taken, err);
+    if (rc != 0 || !taken.is_row)
+        return rc;
+    r->stats.rows++;
+    if (taken.fault != ZN_FAULT_GOOD)
+        return count_fault(r, taken.fault, err);
+    zn_row_stats_observation(&r->stats, taken.t_ns);
+    *what = ZN_FOUND_ROW;
+    return 0;
+}
+
 /* Takes one whole row of n bytes, without its line feed; sets *what to its kind. */
 static int take_row(zn_row_reader *r, uint8_t *bytes, size_t n, zn_row *row, zn_row_found *what,
                     zn_error *err)
@@ -194,6 +228,8 @@ static int take_row(zn_row_reader *r, uint8_t *bytes, size_t n, zn_row *row, zn_
     *what = ZN_FOUND_NONE;
     if (is_blank_row(r, (zn_span){bytes, n}))
         return 0;
+    if (r->config.lines.take != NULL)
+        return take_line(r, bytes, n, what, err);
     if (!r->laid_out) {
         *what = ZN_FOUND_HEADER;
         return take_header(r, bytes, n, err);
@@ -207,9 +243,12 @@ static int take_row(zn_row_reader *r, uint8_t *bytes, size_t n, zn_row *row, zn_
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "line %llu: the time is a plain number; say what it counts with --time-unit",
                        (unsigned long long)r->line);
+    if (fault == ZN_FAULT_TIME)
+        return count_fault_as(
+            r, fault, zn_timestamp_problem(row->value[ZN_ROW_TIME].text, r->config.unit), err);
     if (fault != ZN_FAULT_GOOD)
         return count_fault(r, fault, err);
-    count_observation(&r->stats, row->t_ns);
+    zn_row_stats_observation(&r->stats, row->t_ns);
     r->row_line = r->line;
     *what = ZN_FOUND_ROW;
     return 0;
@@ -268,6 +307,14 @@ static int skip_long(zn_row_reader *r, size_t n, zn_error *err)
     return rc;
 }
 
+/* Returns the fault of a row of several lines. */
+static zn_row_fault check_lines(zn_row_reader *r, uint8_t *row, size_t n)
+{
+    const zn_row_lines *lines = &r->config.lines;
+    return lines->take != NULL ? lines->check(lines->owner, row, n)
+                               : zn_csv_check(&r->layout, row, n);
+}
+
 /* Takes the row being read, the last one of a source when `final`; *done when it is not all there.
  */
 static int step(zn_row_reader *r, bool final, zn_row *row, zn_row_found *what, bool *done,
@@ -292,7 +339,7 @@ static int step(zn_row_reader *r, bool final, zn_row *row, zn_row_found *what, b
         lines = r->splitter.lines + 1;
     }
     if (lines > 1 && r->laid_out)
-        fault = zn_csv_check(&r->layout, r->buffer + r->at, bytes - ended);
+        fault = check_lines(r, r->buffer + r->at, bytes - ended);
     if (fault != ZN_FAULT_GOOD)
         return drop_first_line(r, (zn_span){rest.p, bytes - ended}, fault, err);
     if (!r->skipping)
@@ -336,6 +383,10 @@ static int begin(zn_row_reader *r, uint8_t first, zn_row_found *what, zn_error *
 {
     zn_row_reader_config *config = &r->config;
     int rc = 0;
+    if (config->lines.take != NULL) {
+        r->begun = r->laid_out = true;
+        return config->lines.begin(config->lines.owner, err);
+    }
     if (config->format == ZN_ROWS_AUTO && first == '[')
         return zn_fail(err, ZN_ERR_FORMAT, 0,
                        "a JSON array is not JSON Lines, which have an object a line; "

@@ -23,6 +23,32 @@
 
 #define ZN_ROW_BYTES_MAX ((size_t)1 << 20) /* that a row may have */
 
+/* A line of a source, without its line feed. */
+typedef struct zn_row_line {
+    uint8_t *bytes;
+    size_t n;
+    uint64_t number; /* from 1 */
+} zn_row_line;
+
+/* Kind and content of a line. */
+typedef struct zn_row_taken {
+    bool is_row;        /* false: a header, or nothing */
+    zn_row_fault fault; /* of a row */
+    int64_t t_ns;       /* time of a row without a fault, in ns since the Unix epoch */
+} zn_row_taken;
+
+/* Functions that read the lines of a log, in place of the columns of the config. */
+typedef struct zn_row_lines {
+    /* A source begins. Returns 0, or a negative zn_err. NULL: the config's columns are read. */
+    int (*begin)(void *owner, zn_error *err);
+    /* Takes a line, and may write over it. The bytes stay where they are until the next portion.
+     * Returns 0, or a negative zn_err. */
+    int (*take)(void *owner, const zn_row_line *line, zn_row_taken *taken, zn_error *err);
+    /* Returns the fault of a row of several lines, which it must not change. */
+    zn_row_fault (*check)(void *owner, uint8_t *row, size_t n);
+    void *owner;
+} zn_row_lines;
+
 typedef struct zn_row_reader_config {
     zn_row_format format; /* ZN_ROWS_AUTO: JSON Lines where the first byte is '{', else CSV */
     zn_time_unit unit;
@@ -32,9 +58,13 @@ typedef struct zn_row_reader_config {
     zn_row_columns columns;
     size_t required; /* the first columns, which hold a value in every row; at least 1 */
     bool with_user;  /* the second column is the user's: a text or a whole number */
+    bool may_lack;   /* the third column may be empty, and then the second may be, too */
     const char *option[ZN_ROW_COLUMNS_MAX]; /* that names each column, for messages; borrowed */
-    zn_span header; /* for CSV without a header: the line it would have; copied */
-    bool strict;    /* the first row that cannot be read is an error */
+    zn_span header;       /* for CSV without a header: the line it would have; copied */
+    bool strict;          /* the first row that cannot be read is an error */
+    const zn_span *nulls; /* texts that mean no value in the first `scalars` columns; borrowed */
+    size_t null_count;
+    zn_row_lines lines; /* all zeros: rows have the config's columns */
 } zn_row_reader_config;
 
 typedef struct zn_row_reader_stats {
@@ -42,10 +72,31 @@ typedef struct zn_row_reader_stats {
     uint64_t observations;           /* those without a fault */
     uint64_t without_offset;         /* times without an offset, taken for UTC */
     uint64_t faults[ZN_FAULT_COUNT]; /* rows dropped, by reason */
-    zn_row_fault first_fault;        /* of the first of them; ZN_FAULT_GOOD: none */
+    const char *first_fault;         /* problem of the first of them; NULL: none */
     uint64_t first_fault_line;       /* in its source, from 1 */
     int64_t first_ns, last_ns; /* times of the earliest and latest observation, if there is one */
 } zn_row_reader_stats;
+
+/* Counts an observation of time t_ns. */
+static inline void zn_row_stats_observation(zn_row_reader_stats *stats, int64_t t_ns)
+{
+    if (stats->observations == 0 || t_ns < stats->first_ns)
+        stats->first_ns = t_ns;
+    if (stats->observations == 0 || t_ns > stats->last_ns)
+        stats->last_ns = t_ns;
+    stats->observations++;
+}
+
+/* Counts a row that cannot be read, with the text of its fault and its line. */
+static inline void zn_row_stats_fault(zn_row_reader_stats *stats, zn_row_fault fault,
+                                      const char *text, uint64_t line)
+{
+    stats->faults[fault]++;
+    if (stats->first_fault == NULL) {
+        stats->first_fault = text;
+        stats->first_fault_line = line;
+    }
+}
 
 /* A reader is a part of its owner; all zeros is a closed one. */
 typedef struct zn_row_reader {
@@ -67,7 +118,7 @@ typedef struct zn_row_reader {
     zn_row_reader_stats stats;
 } zn_row_reader;
 
-/* Result of zn_row_reader_next. */
+/* Result of zn_row_reader_next. With config.lines the owner has the row, and zn_row is NULL. */
 typedef enum zn_row_found {
     ZN_FOUND_ROW,    /* *row is an observation */
     ZN_FOUND_HEADER, /* a header line or, in JSON Lines, the beginning: the format is known now */

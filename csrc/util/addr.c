@@ -221,6 +221,45 @@ size_t zn_addr_text(const zn_addr *a, char *out)
     return strnlen(out, ZN_ADDR_TEXT_MAX);
 }
 
+/* Reads four decimal numbers below 256, without leading zeros. */
+static bool parse_v4(zn_span text, uint8_t four[4])
+{
+    unsigned part = 0, digits = 0, value = 0;
+    for (size_t i = 0; i <= text.n; i++) {
+        uint8_t byte = i < text.n ? text.p[i] : '.';
+        if (byte == '.') {
+            if (digits == 0 || part == 4)
+                return false;
+            four[part++] = (uint8_t)value;
+            value = digits = 0;
+            continue;
+        }
+        if (byte < '0' || byte > '9' || (digits != 0 && value == 0))
+            return false;
+        value = 10 * value + byte - '0';
+        digits++;
+        if (value > UINT8_MAX)
+            return false;
+    }
+    return part == 4;
+}
+
+bool zn_addr_parse(zn_span text, zn_addr *a)
+{
+    char copy[ZN_ADDR_TEXT_MAX];
+    uint8_t four[4];
+    if (parse_v4(text, four)) {
+        *a = zn_addr_from_v4(four);
+        return true;
+    }
+    if (text.n >= sizeof copy || zn_span_find(text, ':') == text.n ||
+        zn_span_find(text, 0) != text.n)
+        return false;
+    memcpy(copy, text.p, text.n);
+    copy[text.n] = '\0';
+    return inet_pton(AF_INET6, copy, a->byte) == 1;
+}
+
 bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a)
 {
     for (size_t i = 0; i < n; i++)

@@ -73,6 +73,10 @@ zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits);
 /* Writes the text form (RFC 5952) and its NUL into out[ZN_ADDR_TEXT_MAX]; returns its length. */
 size_t zn_addr_text(const zn_addr *a, char *out);
 
+/* Reads the text of an IPv4 address in four decimal numbers, or of an IPv6 address (RFC 4291 2.2).
+ * Returns false, with *a unchanged, if the text is neither. */
+bool zn_addr_parse(zn_span text, zn_addr *a);
+
 /* Returns true when `a` lies in one of the n networks. */
 bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a);
 

@@ -6,6 +6,21 @@
 #include <string.h>
 #include <sys/random.h>
 
+/* Returns the n (< 8) bytes at p as a word, zeros after them. Loads of fixed sizes overlap, because
+ * a copy of a size that is not known costs more. */
+static inline uint64_t last_word(const unsigned char *p, size_t n)
+{
+    uint32_t first, last;
+    if (n >= 4) {
+        memcpy(&first, p, sizeof first);
+        memcpy(&last, p + n - sizeof last, sizeof last);
+        return first | (uint64_t)last << (8 * (n - sizeof last));
+    }
+    if (n == 0)
+        return 0;
+    return p[0] | (uint64_t)p[n / 2] << (8 * (n / 2)) | (uint64_t)p[n - 1] << (8 * (n - 1));
+}
+
 /* Inline, as most inputs are a few words. */
 __attribute__((always_inline)) static inline void sip_absorb_bytes(zn_sip *s, const void *bytes,
                                                                    size_t n)
@@ -17,10 +32,7 @@ __attribute__((always_inline)) static inline void sip_absorb_bytes(zn_sip *s, co
         memcpy(&word, p, sizeof word);
         zn_sip_absorb(s, word);
     }
-    word = 0;
-    if (left != 0)
-        memcpy(&word, p, left);
-    zn_sip_absorb(s, word | (uint64_t)n << 56);
+    zn_sip_absorb(s, last_word(p, left) | (uint64_t)n << 56);
 }
 
 static int fill_random(void *secret, size_t bytes, zn_error *err)

@@ -7,6 +7,8 @@
 #define YEAR_MAX 2262
 #define DAYS_TO_1970 719468 /* from 0000-03-01, where the calendar below begins */
 #define DAYS_PER_ERA 146097 /* 400 years */
+#define EXPONENT_MAX INT64_C(1000000000000)
+#define SHORT_DIGITS 19 /* that 64 bits hold */
 
 /* Digits after the point down to the nanosecond. */
 static const unsigned decimals_of[] = {
@@ -37,25 +39,14 @@ static bool append(int64_t *value, uint8_t digit)
            !__builtin_add_overflow(*value, digit - '0', value);
 }
 
-/* Reads all digits up to the next other character; returns false if there is no digit, or for a
- * number above INT64_MAX. */
-static bool take_number(zn_cursor *c, int64_t *value)
+/* Reads the digits after a point and appends nine of them to *value, zeros for missing ones; false
+ * when there is no digit. */
+static bool take_fraction(zn_cursor *c, int64_t *value)
 {
-    *value = 0;
+    unsigned decimals = 9;
     if (!is_digit(peek(c)))
         return false;
-    while (is_digit(peek(c)))
-        if (!append(value, zn_cursor_u8(c)))
-            return false;
-    return true;
-}
-
-/* Reads the digits after a point and appends `decimals` of them to *value, zeros for missing ones;
- * false when there is no digit, or for a number above INT64_MAX. */
-static bool take_fraction(zn_cursor *c, unsigned decimals, int64_t *value)
-{
-    bool any = false;
-    for (; is_digit(peek(c)); any = true) {
+    while (is_digit(peek(c))) {
         uint8_t digit = zn_cursor_u8(c);
         if (decimals != 0 && !append(value, digit))
             return false;
@@ -64,19 +55,120 @@ static bool take_fraction(zn_cursor *c, unsigned decimals, int64_t *value)
     for (; decimals != 0; decimals--)
         if (!append(value, '0'))
             return false;
-    return any;
+    return true;
+}
+
+/* Digits before and after the point of a number, and its power of ten. */
+typedef struct decimal {
+    zn_span whole, fraction;
+    int64_t exponent;
+} decimal;
+
+static zn_span take_digits(zn_cursor *c)
+{
+    zn_span digits = {c->p, 0};
+    for (; is_digit(peek(c)); digits.n++)
+        zn_cursor_skip(c, 1);
+    return digits;
+}
+
+/* Reads [+-]digits after an e. A larger exponent than EXPONENT_MAX becomes EXPONENT_MAX, because
+ * numbers have far fewer digits. */
+static bool take_exponent(zn_cursor *c, int64_t *exponent)
+{
+    bool negative = accept(c, '-');
+    if (!negative)
+        (void)accept(c, '+');
+    if (!is_digit(peek(c)))
+        return false;
+    while (is_digit(peek(c))) {
+        *exponent = *exponent * 10 + (zn_cursor_u8(c) - '0');
+        if (*exponent > EXPONENT_MAX)
+            *exponent = EXPONENT_MAX;
+    }
+    *exponent = negative ? -*exponent : *exponent;
+    return true;
+}
+
+/* Reads digits[.digits][e[+-]digits]; `point` is the character between the digits. */
+static bool take_decimal(zn_cursor *c, char point, decimal *out)
+{
+    *out = (decimal){.whole = take_digits(c)};
+    if (out->whole.n == 0)
+        return false;
+    if (accept(c, point)) {
+        out->fraction = take_digits(c);
+        if (out->fraction.n == 0)
+            return false;
+    }
+    return (!accept(c, 'e') && !accept(c, 'E')) || take_exponent(c, &out->exponent);
 }
 
 static bool parse_number(zn_cursor *c, unsigned decimals, int64_t *t_ns)
 {
-    if (!take_number(c, t_ns))
+    decimal number;
+    int64_t digits, left;
+    *t_ns = 0;
+    if (!take_decimal(c, '.', &number))
         return false;
-    if (accept(c, '.'))
-        return take_fraction(c, decimals, t_ns);
-    for (; decimals != 0; decimals--)
-        if (!append(t_ns, '0'))
+    digits = (int64_t)(number.whole.n + number.fraction.n);
+    left = (int64_t)number.whole.n + number.exponent + decimals; /* digits down to the nanosecond */
+    for (int64_t i = 0; i < left; i++) {
+        uint8_t digit = '0';
+        if (i >= digits && *t_ns == 0)
+            break;
+        if (i < (int64_t)number.whole.n)
+            digit = number.whole.p[i];
+        else if (i < digits)
+            digit = number.fraction.p[i - (int64_t)number.whole.n];
+        if (!append(t_ns, digit))
             return false;
+    }
     return true;
+}
+
+/* Returns true, with *value, if eight bytes are digits. Neighbours are joined to pairs, pairs to
+ * fours, and fours to the number. */
+static inline bool eight_digits(const uint8_t bytes[8], uint64_t *value)
+{
+    static const uint64_t zeros = UINT64_C(0x3030303030303030);
+    uint64_t word = zn_le_get(bytes, 8);
+    uint64_t above_nine = word + UINT64_C(0x4646464646464646), digits = word - zeros;
+    if (((above_nine | digits) & UINT64_C(0x8080808080808080)) != 0)
+        return false;
+    digits = (digits * 10 + (digits >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
+    digits = (digits * 100 + (digits >> 16)) & UINT64_C(0x0000ffff0000ffff);
+    *value = (digits * 10000 + (digits >> 32)) & UINT32_MAX;
+    return true;
+}
+
+/*
+ * Reads a number of at most 19 digits without an exponent, as nearly all are: 64 bits hold it.
+ * Returns false for any other text, which parse_number may read.
+ */
+static bool parse_short(zn_span text, unsigned decimals, int64_t *t_ns)
+{
+    static const int64_t powers[] = {1,      10,      100,      1000,      10000,
+                                     100000, 1000000, 10000000, 100000000, 1000000000};
+    uint64_t value = 0;
+    size_t point = 0, at;
+    if (text.n > SHORT_DIGITS + 1)
+        return false;
+    if (text.n >= 8 && eight_digits(text.p, &value))
+        point = 8;
+    for (; point < text.n && is_digit(text.p[point]); point++)
+        value = value * 10 + (uint64_t)(text.p[point] - '0');
+    if (point == 0 || point > SHORT_DIGITS)
+        return false;
+    at = point + (point != text.n);
+    if (at != point && (text.p[point] != '.' || at == text.n))
+        return false;
+    for (; at < text.n && is_digit(text.p[at]); at++)
+        if (decimals != 0) {
+            value = value * 10 + (uint64_t)(text.p[at] - '0');
+            decimals--;
+        }
+    return at == text.n && !__builtin_mul_overflow(value, powers[decimals], t_ns);
 }
 
 /* Reads exactly n digits, a number from low to high, and returns it; -1 for any other text. */
@@ -138,11 +230,17 @@ static bool take_clock(zn_cursor *c, int64_t *ns)
         second = take_field(c, 2, 0, 59);
         if (second < 0)
             return false;
-        if ((accept(c, '.') || accept(c, ',')) && !take_fraction(c, 9, &fraction))
+        if ((accept(c, '.') || accept(c, ',')) && !take_fraction(c, &fraction))
             return false;
     }
     *ns = (int64_t)(hour * 3600 + minute * 60 + second) * ZN_NS_PER_S + fraction;
     return true;
+}
+
+/* Reads "UTC". */
+static bool take_utc(zn_cursor *c)
+{
+    return accept(c, 'U') && accept(c, 'T') && accept(c, 'C');
 }
 
 /* Reads the offset, if there is one (*found), as the ns to add for UTC. */
@@ -151,8 +249,13 @@ static bool take_offset(zn_cursor *c, int64_t *ns, bool *found)
     int sign, hour, minute = 0;
     *ns = 0;
     *found = zn_cursor_left(c) != 0;
-    if (!*found || accept(c, 'Z') || accept(c, 'z'))
+    if (!*found)
         return true;
+    (void)accept(c, ' ');
+    if (accept(c, 'Z') || accept(c, 'z'))
+        return true;
+    if (peek(c) == 'U')
+        return take_utc(c);
     sign = accept(c, '-') ? 1 : accept(c, '+') ? -1 : 0;
     hour = take_field(c, 2, 0, 23);
     if (sign == 0 || hour < 0)
@@ -188,24 +291,37 @@ bool zn_timestamp_parse(zn_span text, zn_time_unit unit, zn_timestamp *out)
         ok = parse_iso(&c, out);
     } else {
         out->has_offset = true;
+        if (ZN_LIKELY(parse_short(text, decimals_of[unit], &out->t_ns)))
+            return true;
         ok = parse_number(&c, decimals_of[unit], &out->t_ns);
     }
     return ok && zn_cursor_left(&c) == 0;
 }
 
-bool zn_timestamp_is_number(zn_span text)
+/* Returns true if the whole text is a number with this character before its decimals. */
+static bool is_decimal(zn_span text, char point)
 {
     zn_cursor c = zn_cursor_over_span(text, true);
-    bool any = false, point = false;
-    while (zn_cursor_left(&c) != 0) {
-        uint8_t byte = zn_cursor_u8(&c);
-        if (byte == '.' && any && !point)
-            point = true;
-        else if (!is_digit(byte))
-            return false;
-        any = true;
-    }
-    return any;
+    decimal number;
+    return take_decimal(&c, point, &number) && zn_cursor_left(&c) == 0;
+}
+
+bool zn_timestamp_is_number(zn_span text)
+{
+    return is_decimal(text, '.');
+}
+
+const char *zn_timestamp_problem(zn_span text, zn_time_unit unit)
+{
+    static const char *const expected[] = {
+        [ZN_TIME_S] = "not a time in s since 1970, such as 1715677200.5",
+        [ZN_TIME_MS] = "not a time in ms since 1970, such as 1715677200500",
+        [ZN_TIME_US] = "not a time in us since 1970, such as 1715677200500000",
+        [ZN_TIME_NS] = "not a time in ns since 1970, such as 1715677200500000000",
+        [ZN_TIME_ISO] = "not a time from 1970 to 2262 such as 2024-05-14T09:00:00Z"};
+    if (!is_decimal(text, '.') && is_decimal(text, ','))
+        return "a time with a decimal comma; write a point, such as 1715677200.5";
+    return expected[unit];
 }
 
 /* Appends `value` in exactly n digits. */

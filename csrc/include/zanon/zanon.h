@@ -288,12 +288,15 @@ typedef struct zn_engine_config {
      * time. With count_rows, lines of observations are in the vote messages, to be sealed. With
      * count_leases, a name is released at once if the probe's own users suffice; not with
      * count_rows, because the counter then writes the lines. A generation of the votes' hashes
-     * lasts count_rotate_ns, at least a window and two epochs; 0: for ever. */
+     * lasts count_rotate_ns, at least a window and two epochs; 0: for ever. If count_secret is set,
+     * it is copied, and is the random key of the hashes. It is for processes of one run, whose
+     * votes stay in the memory of the run. */
     const char *count_probe;
     int64_t count_hold_ns;
     bool count_rows;
     bool count_leases;
     int64_t count_rotate_ns;
+    const zn_hash_key *count_secret;
     const zn_tunnel_port *tunnel_ports; /* at most 16; copied */
     size_t tunnel_port_count;
 } zn_engine_config;
