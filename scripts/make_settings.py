@@ -30,7 +30,7 @@ CORE = ROOT / "zanon_net/core/settings.pyx"
 CONFIG = ROOT / "zanon_net/config"
 VIEWS = {"run": "RUN", "filter": "FILTER", "count": "COUNT"}
 """The commands whose settings are dataclasses, each with the name of its table there."""
-KEYWORDS = {"RunSettings": "run", "PacketsSettings": "packets"}
+KEYWORDS = {"RunSettings": "run", "PacketsSettings": "packets", "FrameSettings": "frames"}
 """The commands whose settings are keywords of a function, by the names of the types."""
 STRUCTS = {
     "run": "zn_engine_config",

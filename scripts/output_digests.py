@@ -19,10 +19,11 @@ import contextlib
 import hashlib
 import io
 import json
-import multiprocessing
 import shlex
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ RUNS = {
     " --format tstat --format csv",
     "split": "--z 2 --split 1m --target-p 0.9 --max-flows 2000 --format tstat --format jsonl",
 }
+CASES_OF_WORKER = 20
 COLUMNS_OF_ROWS = " --time t_ns --time-unit ns --user client --attribute name"
 FILTERS = {
     "filter": "--z 2" + COLUMNS_OF_ROWS,
@@ -183,6 +185,22 @@ def cases(folders: list[Path]) -> list[tuple[str, str]]:
     return found
 
 
+def all_digests(captures: list[tuple[str, str]], jobs: int) -> dict[str, dict[str, Any]]:
+    """Returns the digests of captures, by name. Workers are renewed now and then. Exits if a worker
+    crashes."""
+    found: dict[str, dict[str, Any]] = {}
+    size = CASES_OF_WORKER * jobs
+    for start in range(0, len(captures), size):
+        with ProcessPoolExecutor(jobs) as pool:
+            try:
+                found |= pool.map(digests, captures[start : start + size])
+            except BrokenProcessPool:
+                name = captures[len(found)][0]
+                sys.exit(f"output_digests.py: a worker crashed on {name} or a capture behind it;"
+                         " find the capture with --jobs 1")  # fmt: skip
+    return found
+
+
 def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
     """Prints each difference. Returns the number of differences."""
     different = 0
@@ -221,8 +239,7 @@ def main() -> int:
         if asked.only_after:
             before = {name: before[name] for name in after if name in before}
         return 1 if compare(before, after) else 0
-    with multiprocessing.Pool(asked.jobs, maxtasksperchild=20) as pool:
-        found = dict(pool.imap_unordered(digests, cases(asked.others), chunksize=4))
+    found = all_digests(cases(asked.others), asked.jobs)
     asked.result.write_text(json.dumps(found, indent=0, sort_keys=True))
     print(f"{len(found)} captures, {sum(map(len, found.values()))} outputs")
     return 0

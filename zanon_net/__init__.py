@@ -11,7 +11,9 @@
   batch.
 - `Config`: its settings, in sections: `ZParams`, `AddressPolicy`, `Input`, `Output`, `Limits`,
   `LiveSettings`, `PacketSettings`, `CountSettings`.
-- `read_log(path)`: a log of zanon_net or Tstat as a table for pandas, polars or Arrow.
+- `read_log(path)`: logs of zanon_net or Tstat as a table for pandas, polars or Arrow.
+- `filter(table, time=..., user=..., attribute=..., z=20, window="1h")`: the rows of a table of
+  pandas, polars, pyarrow or DuckDB whose attribute z users share.
 - `Engine(config)`: takes frames of your program and returns arrays of `RECORD_DTYPE` and
   `OBSERVATION_DTYPE`, whose numbers are indices into `NAME_SOURCES`, `NAME_STATUSES` and
   `DISCLOSURES`. `frames(path)`: the frames of a capture, as `Engine.feed` takes them.
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from zanon_net.pipeline.packet_runner import packets
     from zanon_net.pipeline.report import Report
     from zanon_net.pipeline.runner import run
+    from zanon_net.rows.frames import filter
     from zanon_net.system.signals import Interruption
 
 __all__ = [
@@ -98,6 +101,7 @@ __all__ = [
     "ZanonError",
     "__version__",
     "caps_for_bytes",
+    "filter",
     "flows",
     "frames",
     "packets",
@@ -123,6 +127,7 @@ _PLACES = {  # the public names of each module
     "pipeline.packet_runner": "packets",
     "pipeline.report": "Report",
     "pipeline.runner": "run",
+    "rows.frames": "filter",
     "system.signals": "Interruption",
 }
 

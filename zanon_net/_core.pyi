@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Any, NamedTuple, Never, final
+from typing import Any, NamedTuple, Never, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,14 @@ TIME_UNITS: tuple[str, ...]
 
 ROW_FAULTS: dict[str, str]
 """The text of each reason for which a row cannot be read, by its name."""
+
+LOG_REASONS: dict[str, str]
+"""The text of each reason for which the z-table is not asked about a row, by its name."""
+
+LOG_PRESETS: dict[str, tuple[tuple[str, str, str], ...]]
+"""Columns of each preset of logs: name, role, and what is written of a value."""
+
+def describe_log_presets() -> dict[str, tuple[tuple[str, str, str], ...]]: ...
 
 ROW_FATES: dict[str, str]
 WINDOW_ENDS: tuple[str, ...]
@@ -134,9 +142,12 @@ class PacketEngine:
 
     @staticmethod
     def count_rows_of(block: bytes) -> list[bytes | None]: ...
-    def __init__(self, *args: Never, **settings: Any) -> None: ...  # as core/settings.pyx has them
+    def __init__(
+        self, *args: Never, count_secret: bytes | None = None, **settings: Any
+    ) -> None: ...  # the settings are in core/settings.pyx
     def call_aside(self, call: Callable[[], object]) -> None: ...
     def run(self, capture: Capture, max_frames: int, *, pauses: bool = False) -> int: ...
+    def is_over(self, capture: Capture) -> bool: ...
     def feed(
         self,
         buffer: bytes | bytearray | memoryview | npt.NDArray[np.uint8],
@@ -198,8 +209,8 @@ class PacketEngine:
     @property
     def count_waiting(self) -> int: ...
     @property
-    def asks_too_much(self) -> bool: ...
-    def give_up(self, all: bool) -> bool: ...
+    def must_wait(self) -> bool: ...
+    def suppress_waiting(self, all: bool) -> bool: ...
     @property
     def hold_bytes_max(self) -> int: ...
     @property
@@ -261,6 +272,7 @@ class Live:
         promiscuous: bool = True,
         rings: int = 1,
     ) -> None: ...
+    def keep(self, shard: int, shards: int) -> None: ...
     def run(self, engine: PacketEngine, max_frames: int, wait_ms: int) -> int: ...
     def frames(self, wait_ms: int) -> list[tuple[int, int, int, bytes]]: ...
     def stop(self) -> None: ...
@@ -283,6 +295,61 @@ class PacketSender:
 
 def caps_for_bytes(memory_bytes: int, keep: int | None = None) -> tuple[int, int]: ...
 
+NUMBER: str
+TEXT: str
+TIME: str
+TRUTH: str
+
+class _ArrowStream(Protocol):
+    """A column that exports Arrow data as a stream, as polars' Series and chunked arrays do."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+class _ArrowArray(Protocol):
+    """A column that exports Arrow data as an array, as pyarrow's arrays do."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+class _Series(Protocol):
+    """A column of pandas."""
+
+    @property
+    def dtype(self) -> Any: ...
+    def to_numpy(self) -> npt.NDArray[Any]: ...
+
+_TableColumn = _ArrowStream | _ArrowArray | _Series
+
+@final
+class Texts:
+    """A column of texts, for libraries that read Arrow."""
+
+    offsets: npt.NDArray[np.int64]
+    data: npt.NDArray[np.uint8]
+    valid: npt.NDArray[np.uint8] | None
+
+    def __init__(
+        self,
+        length: int,
+        offsets: npt.NDArray[np.int64],
+        data: npt.NDArray[np.uint8],
+        valid: npt.NDArray[np.uint8] | None = None,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+@final
+class Cells:
+    """A column of a table in memory, which is lent and not copied."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def unit_ns(self) -> int: ...
+    def __init__(self, name: str, values: npt.NDArray[Any] | _TableColumn) -> None: ...
+    def __len__(self) -> int: ...
+    def texts(self, marks: npt.NDArray[np.uint8], least: int) -> Texts: ...
+
 @final
 class ZTable:
     """See zanon_net.ZTable."""
@@ -303,9 +370,9 @@ class ZTable:
     def observe(self, t_ns: int, user: bytes | str, attribute: bytes | str) -> bool: ...
     def observe_batch(
         self,
-        t_ns: npt.NDArray[np.int64],
-        user: npt.NDArray[np.uint64 | np.int64],
-        attribute: npt.NDArray[np.uint64 | np.int64],
+        t_ns: npt.NDArray[np.integer[Any] | np.datetime64] | _TableColumn,
+        user: npt.NDArray[Any] | _TableColumn,
+        attribute: npt.NDArray[Any] | _TableColumn,
     ) -> npt.NDArray[np.bool_]: ...
     def observe_hashed(self, t_ns: int, user: int, lo: int, hi: int) -> bool: ...
     def observe_hashed_batch(
@@ -369,7 +436,7 @@ class VoteWriter:
         rules: int | None = ...,
         sequence: int = ...,
         max_votes: int = ...,
-        renewed: bool = ...,
+        new_session: bool = ...,
         marks_missing: bool = ...,
     ) -> None: ...
     def __len__(self) -> int: ...
@@ -458,6 +525,30 @@ class VoteShard:
     def dump(self) -> bytes: ...
     @classmethod
     def load(cls, data: bytes) -> VoteShard: ...
+
+@final
+class VoteRings:
+    """Memory for messages between the processes of one run (count/vote_ring)."""
+
+    probes: int
+
+    def __init__(self, probes: int) -> None: ...
+
+@final
+class VoteRing:
+    """A probe's ends of its two rings (count/vote_ring)."""
+
+    def __init__(self, rings: VoteRings, probe: int) -> None: ...
+    def put(self, message: bytes) -> bool: ...
+    def take(self) -> bytes | None: ...
+
+@final
+class LocalCounter:
+    """The counter of the processes of one run (count/local_counter)."""
+
+    def __init__(self, shard: VoteShard, rings: VoteRings) -> None: ...
+    def step(self, expected: int) -> tuple[bool, int]: ...
+    def has_sent(self, probe: int) -> bool: ...
 
 @final
 class VoteWatch:
@@ -640,6 +731,8 @@ class RowFilter:
     def windows(self) -> list[ClosedWindow]: ...
     def take(self) -> bytes: ...
     @property
+    def reasons(self) -> dict[str, int]: ...
+    @property
     def stats(self) -> dict[str, int]: ...
     @property
     def first_fault(self) -> tuple[int, str] | None: ...
@@ -654,6 +747,29 @@ class RowFilter:
     @property
     def memory_bytes(self) -> int: ...
     def close(self) -> None: ...
+
+MARKS: tuple[str, ...]
+
+@final
+class FrameFilter:
+    """Passes rows of tables through the z-table; belongs to one thread at a time."""
+
+    def __init__(self, *args: Never, **settings: Any) -> None: ...  # as core/settings.pyx has them
+    def decide(
+        self, time: Cells, unit_ns: int, user: Cells, attribute: Cells
+    ) -> tuple[npt.NDArray[np.uint8], Texts | None]: ...
+    @property
+    def stats(self) -> dict[str, int]: ...
+    @property
+    def first_fault(self) -> tuple[int, str] | None: ...
+    @property
+    def time_range_ns(self) -> tuple[int, int] | None: ...
+    @property
+    def reasons(self) -> dict[str, int]: ...
+    @property
+    def table_stats(self) -> dict[str, int]: ...
+    @property
+    def memory_bytes(self) -> int: ...
 
 @final
 class RowPublisher:
@@ -946,6 +1062,9 @@ def normalize_host(name: bytes) -> tuple[str, str]:
 
 def parse_time(text: bytes, unit: str) -> tuple[int, bool] | None:
     """Returns (ns since the Unix epoch, has an offset?), or None."""
+
+def time_problem(text: bytes, unit: str) -> str:
+    """Returns the problem of a text that parse_time refuses, with a time that it would read."""
 
 def format_time(t_ns: int, unit: str) -> str:
     """Returns t_ns >= 0 as text in the unit."""

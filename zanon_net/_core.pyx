@@ -6,6 +6,7 @@ import ipaddress
 import os
 import struct
 from collections import namedtuple
+from importlib import import_module
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -32,14 +33,17 @@ include "core/arrow.pyx"
 include "core/engine.pyx"
 include "core/live.pyx"
 include "core/packet_sender.pyx"
+include "core/cells.pyx"
 include "core/ztable.pyx"
 include "core/vote_message.pyx"
 include "core/vote_shard.pyx"
 include "core/vote_watch.pyx"
+include "core/vote_rings.pyx"
 include "core/vote_rows.pyx"
 include "core/own_votes.pyx"
 include "core/taxonomy.pyx"
 include "core/row_filter.pyx"
+include "core/frame_filter.pyx"
 include "core/groups.pyx"
 include "core/tuple_gate.pyx"
 include "core/publisher.pyx"

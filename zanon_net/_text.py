@@ -60,6 +60,21 @@ def share(part: int, whole: int) -> str:
     return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")
 
 
+UNITS = ("", " k", " M", " G", " T")
+UNKNOWN = "-"
+
+
+def short(number: float | None, unit: str = "") -> str:
+    """Returns a number with its unit and three digits, the precision of metrics: 12.3 MB."""
+    if number is None:
+        return UNKNOWN
+    step = 0
+    while abs(number) >= 1000 and step + 1 < len(UNITS):
+        number, step = number / 1000, step + 1
+    gap = " " if unit and not step else ""
+    return f"{number:.3g}{UNITS[step]}{gap}{unit}"
+
+
 def cells(text: str) -> int:
     """Returns the columns of a terminal that printable `text` takes."""
     if text.isascii():

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from zanon_net import _core
 from zanon_net.config.parse import as_int
+from zanon_net.config.probe_rules import reject_counter
 from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
 
@@ -59,7 +60,7 @@ class Engine:
 
     config: the settings. Settings of input, files and interfaces have no effect. Only `purpose` and
         its presets of the output have an effect. A z that follows the stream is refused, because
-        nothing would change it at the end of a window.
+        nothing would change it at the end of a window. A counter is refused, too.
     packets: true if the frames are wanted as anonymized packets, too.
     settings: single settings, which override config, such as z=10.
 
@@ -80,6 +81,7 @@ class Engine:
             outputs += (PACKETS,)
         if config.anonymity.dynamic:
             raise ConfigError("target_p: z follows the stream in a whole run only; give z alone")
+        reject_counter(config.count.count_at)
         arguments = config.engine_arguments()
         arguments |= {"outputs": outputs, "split_ns": 0, "columns": (), "popularity": False}
         self._engine = _core.PacketEngine(**arguments)

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from zanon_net._core import FULL_ROWS, TABLES, PacketEngine, RowBatch, TableRows
+from zanon_net.config.probe_rules import reject_counter
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.output.read_logs import converted
@@ -79,7 +80,7 @@ def flows(
 
     source: as `run` takes it.
     config: the settings; the defaults if None. Among settings of the output, only `columns`,
-        `purpose` and its presets have an effect.
+        `purpose` and its presets have an effect. A counter is refused.
     interruption: an Interruption inside whose `with` block the flows are read: signals then end
         the reading.
     settings: single settings, which override config, such as z=20 or window="1h".
@@ -95,6 +96,7 @@ def flows(
     config = (config or Config()).replace(**settings)
     if config.live.drop_to is not None or config.output.popularity is not None:
         raise ConfigError("drop_to and popularity are settings of a run that writes files")
+    reject_counter(config.count.count_at)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     with ExitStack() as stack:
         begin = reader_opener(sources, config, None, interruption or Interruption(), stack)

@@ -116,7 +116,8 @@ class HelloShape:
 
     `after_sni` names the extension that follows the server name directly: "" (a usual extension),
     "renegotiation" (0xff01) or "grease" (0x1a1a). `quic_scid` set makes a QUIC hello: ALPN h3 and
-    transport parameters with that source connection ID.
+    transport parameters with that source connection ID. `padding` adds a padding extension of that
+    many zero bytes.
     """
 
     tls13: bool = True
@@ -124,6 +125,7 @@ class HelloShape:
     after_sni: str = ""
     ech: bool = False
     quic_scid: bytes | None = None
+    padding: int = 0
 
 
 def _extension(kind: int, body: bytes) -> bytes:
@@ -173,6 +175,8 @@ def _usual_extensions(shape: HelloShape, dice: Dice) -> list[bytes]:
         usual.append(_transport_parameters(shape.quic_scid))
     if shape.ech:
         usual.append(_ech_extension(dice))
+    if shape.padding:
+        usual.append(_extension(21, bytes(shape.padding)))
     return usual
 
 

@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large captures of realistic traffic, and the number of names that they show.
 
-Profiles: `isp`, about 815 bytes a packet: TLS over TCP 55 % of flows, QUIC 15 %, DNS 25 %, HTTP 5
-%, Zipf names, 20 % of homes IPv6; `isplong`, like `isp` with more TLS and three times as many
-packets a flow; `min64`, small packets in few long flows; `storm`, one hello a flow and mostly
-unique names. Noise replaces encrypted data; QUIC flows share a pool of protected Initials. The file
-is written in 4 MiB writes: how a trace was written changes how fast the page cache reads it back,
-so keep that when you compare traces.
+`zanon_net.bench.traffic` lists the profiles. Noise replaces encrypted data; QUIC flows share a pool
+of protected Initials. The file is written in 4 MiB writes: how a trace was written changes how fast
+the page cache reads it back, so keep that when you compare traces.
 """
 
 import hashlib
@@ -46,7 +43,7 @@ PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 BASE_BYTES = {TLS: 6600, QUIC: 3700, DNS: 260, HTTP: 1900}
 SEGMENT_BYTES = {TLS: 1530, QUIC: 1308, DNS: 0, HTTP: 1530}
 ANSWER_BYTES = {TLS: 70, QUIC: 104, DNS: 0, HTTP: 70}
-TINY_BLOCK_BYTES, HELLO_FLOW_BYTES = 174, 1085
+TINY_BLOCK_BYTES = 174
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +63,8 @@ class Scale:
 
 def flow_bytes(flows: Flows, profile: Profile) -> Ints:
     """Returns about how many bytes each flow will take in the file."""
-    if profile.handshake_only:
-        return np.full(len(flows), HELLO_FLOW_BYTES)
+    if profile.opening is not None:
+        return np.full(len(flows), profile.opening_bytes)
     if profile.payload == TINY:
         return BASE_BYTES[TLS] + TINY_BLOCK_BYTES * flows.blocks
     base = np.array([BASE_BYTES[kind] for kind in range(4)])
@@ -140,8 +137,8 @@ def generate(path: Path, kind: str, scale: Scale, *, with_list: bool = False) ->
     rng = np.random.default_rng(scale.seed)
     profile = PROFILES[kind].times(scale.data)
     flows = draw_enough(rng, profile, scale)
-    maker = PayloadMaker(scale.seed, flows, rng)
-    ends = assign_ends(flows, rng)
+    maker = PayloadMaker(scale.seed, flows, profile, rng)
+    ends = assign_ends(flows, profile, rng)
     fill_payloads(flows, maker, ends.server_address)
     noise = Noise(rng)
     packets = lay_out(flows, profile, noise, scale.seconds, rng)

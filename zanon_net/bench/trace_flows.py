@@ -56,6 +56,7 @@ QUIC_POOL = 2048  # protected Initials are slow to make; flows take theirs from 
 SERVERS = 20000
 MAX_BLOCKS = 400
 HELLO_TEMPLATES = 32
+USUAL_HELLO = HelloShape()
 RECORD_HEAD = 5  # bytes of a TLS record before the protected data
 
 Step = tuple[int, int, int]  # direction (0 client), TCP flags (0 for UDP), payload code
@@ -66,16 +67,24 @@ class Profile:
     """A traffic mix: shares of the four kinds in percent, data blocks of a flow, the block.
 
     `blocks` draws the number of blocks of n flows. `unique` is the percentage of flows whose name
-    occurs only once. `handshake_only` ends each flow with its hello. `bursts` are the segments of a
-    block, up to each ACK.
+    occurs only once. If `opening` is not None, a flow ends with its hello, `opening` lists the
+    packets before the hello, and `opening_bytes` is about the size of the flow. `bursts` are the
+    segments of a block, up to each ACK. `mlkem` is the percentage of hellos with an ML-KEM key
+    share, in steps of 20. `hello` is the form of each hello otherwise. `ipv6` is the percentage of
+    homes with IPv6. `vlan` is the VLAN of all frames; 0 means no tag.
     """
 
     shares: tuple[int, int, int, int]
     blocks: Callable[[np.random.Generator, int], Ints]
     payload: int = FULL
     unique: int = 0
-    handshake_only: bool = False
+    opening: tuple[Step, ...] | None = None
+    opening_bytes: int = 0
     bursts: tuple[int, ...] = (2,)
+    mlkem: int = 40
+    hello: HelloShape = USUAL_HELLO
+    ipv6: int = 20
+    vlan: int = 0
 
     def times(self, data: int) -> "Profile":
         """Returns the mix with `data` times as many blocks a flow, up to MAX_BLOCKS each."""
@@ -107,8 +116,25 @@ def _no_blocks(rng: np.random.Generator, count: int) -> Ints:
 PROFILES = {
     "isp": Profile((55, 15, 25, 5), _heavy_tailed(1.52)),
     "isplong": Profile((72, 13, 10, 5), _heavy_tailed(1.86), bursts=(2, 1, 1)),
+    "modern": Profile(
+        (35, 40, 22, 3),
+        _heavy_tailed(1.15),
+        mlkem=100,
+        hello=HelloShape(ech=True, padding=110),
+        ipv6=50,
+        vlan=100,
+    ),
     "min64": Profile((100, 0, 0, 0), _long_blocks, payload=TINY),
-    "storm": Profile((100, 0, 0, 0), _no_blocks, unique=90, handshake_only=True),
+    "storm": Profile(
+        (100, 0, 0, 0),
+        _no_blocks,
+        unique=90,
+        opening=((0, SYN, OPENING), (1, SYN | ACK, OPENING)),
+        opening_bytes=1085,
+    ),
+    "storm1": Profile(
+        (100, 0, 0, 0), _no_blocks, unique=90, opening=(), opening_bytes=330, mlkem=0
+    ),
 }
 
 
@@ -138,9 +164,8 @@ def _tcp_script(hello_parts: int, answer_parts: int, blocks: int, profile: Profi
 
 def script(kind: int, parts: int, blocks: int, profile: Profile) -> list[Step]:
     """Returns the packets of one flow; `parts` is how many segments (datagrams) its hello takes."""
-    if profile.handshake_only:
-        opening: list[Step] = [(0, SYN, OPENING), (1, SYN | ACK, OPENING)]
-        return opening + [(0, ACK | PSH, i) for i in range(parts)]
+    if profile.opening is not None:
+        return [*profile.opening, *((0, ACK | PSH, i) for i in range(parts))]
     if kind == TLS:
         return _tcp_script(parts, 3, blocks, profile)
     if kind == HTTP:
@@ -184,11 +209,12 @@ def _segments(data: bytes) -> list[bytes]:
     return [data[i : i + MSS] for i in range(0, len(data), MSS)]
 
 
-def _quic_payloads(name: bytes, mlkem: bool, dice: Dice) -> list[bytes]:
+def _quic_payloads(name: bytes, shape: HelloShape, dice: Dice) -> list[bytes]:
     """Returns the handshake datagrams of one connection and the ACK packet of its data phase."""
     first_id, server_id = dice.bytes(8), dice.bytes(8)
-    hello = client_hello(name, HelloShape(mlkem=mlkem, quic_scid=b""), dice)
-    flight = client_initials(hello, LongHeader(first_id, b"", 0), [900] if mlkem else [], dice)
+    cuts = [900] if shape.mlkem else []
+    hello = client_hello(name, replace(shape, quic_scid=b""), dice)
+    flight = client_initials(hello, LongHeader(first_id, b"", 0), cuts, dice)
     frames = ack_frame(len(flight) - 1) + crypto_frame(0, server_hello(True, dice))
     side = Side(first_id, server=True)
     answer = initial_packet(LongHeader(b"", server_id, 0), side, frames)
@@ -260,12 +286,15 @@ def _tls_answer(dice: Dice) -> bytes:
 class PayloadMaker:
     """Builds the special payloads of flows, drawing on templates and pools made once."""
 
-    def __init__(self, seed: int, flows: Flows, rng: np.random.Generator) -> None:
+    def __init__(self, seed: int, flows: Flows, profile: Profile, rng: np.random.Generator) -> None:
         dice = Dice(f"trace {seed}")
         self._rng = rng
         looks = ("", "renegotiation", "grease", "")
         self._hellos = [
-            HelloTemplate(HelloShape(mlkem=i % 5 < 2, after_sni=looks[i % 4]), dice)
+            HelloTemplate(
+                replace(profile.hello, mlkem=i % 5 < profile.mlkem // 20, after_sni=looks[i % 4]),
+                dice,
+            )
             for i in range(HELLO_TEMPLATES)
         ]
         self._answers = [_segments(_tls_answer(dice)) for _ in range(16)]
@@ -273,7 +302,9 @@ class PayloadMaker:
         # The pool repeats when there are more QUIC flows; then they repeat its names as well.
         flows.name[quic] = flows.name[quic[np.arange(len(quic)) % QUIC_POOL]]
         self._quic = [
-            _quic_payloads(trace_name(name), dice.chance(40), dice)
+            _quic_payloads(
+                trace_name(name), replace(profile.hello, mlkem=dice.chance(profile.mlkem)), dice
+            )
             for name in flows.name[quic[:QUIC_POOL]].tolist()
         ]
         self._quic_turn = 0

@@ -38,7 +38,6 @@ from zanon_net.bench.trace_flows import (
 
 START_S = 1_715_677_200  # 2024-05-14 09:00:00 UTC
 NOISE_BYTES = 1 << 22
-IPV6_PERCENT = 20
 # Rank by which a name's server gets its address; clients are 10.64.0.0 + home and 2001:db8:...
 CLIENT_V4, SERVER_V4, RESOLVER_V4 = 0x0A400000, 0xC6120001, 0xC6336435
 CLIENT_V6, SERVER_V6, RESOLVER_V6 = 0x20010DB8_10000000, 0x20010DB8_FFFF0000, 0x20010DB8_00000053
@@ -46,6 +45,7 @@ TCP_OPTIONS = bytes.fromhex("020405b40103030801010402")  # MSS 1460, window scal
 
 _RECORD = [("sec", "<u4"), ("usec", "<u4"), ("caplen", "<u4"), ("len", "<u4")]
 _ETHERNET = [("dst_mac", "S6"), ("src_mac", "S6"), ("ethertype", ">u2")]
+_VLAN = [("tpid", ">u2"), ("tci", ">u2")]  # before the EtherType
 _IPV4 = [
     ("version_tos", ">u2"), ("ip_len", ">u2"), ("id", ">u2"), ("frag", ">u2"),
     ("ttl_proto", ">u2"), ("ip_sum", ">u2"), ("src", ">u4"), ("dst", ">u4"),
@@ -108,6 +108,7 @@ class Ends:
     nets: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
     hosts: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
     ports: tuple[Ints, Ints]
+    vlan: int
 
     def server_address(self, flow: int) -> bytes:
         """Returns the packed address that DNS answers name for the flow's hostname."""
@@ -117,10 +118,10 @@ class Ends:
         return int(self.hosts[1][flow]).to_bytes(4, "big")
 
 
-def assign_ends(flows: Flows, rng: np.random.Generator) -> Ends:
+def assign_ends(flows: Flows, profile: Profile, rng: np.random.Generator) -> Ends:
     """Gives each flow a client address of its home, a server by name, and a 5-tuple of its own."""
     count = len(flows)
-    ipv6 = flows.home % 100 < IPV6_PERCENT
+    ipv6 = flows.home % 100 < profile.ipv6
     dns = flows.kind == DNS
     server = flows.name % SERVERS
     client_host = np.where(ipv6, (flows.home << 20 | 0x1000) + flows.temporary * 7919,
@@ -143,6 +144,7 @@ def assign_ends(flows: Flows, rng: np.random.Generator) -> Ends:
         (client_net, server_net),
         (client_host.astype(np.uint64), server_host.astype(np.uint64)),
         (port, service),
+        profile.vlan,
     )
 
 
@@ -252,7 +254,9 @@ def header_rows(packets: Packets, ends: Ends, chosen: Ints, ipv6: bool, tcp: boo
 
     `chosen` are indices of packets that all have this address family and protocol.
     """
-    dtype = np.dtype(_RECORD + _ETHERNET + (_IPV6 if ipv6 else _IPV4) + (_TCP if tcp else _UDP))
+    tag = _VLAN if ends.vlan else []
+    ethernet = _ETHERNET[:2] + tag + _ETHERNET[2:]
+    dtype = np.dtype(_RECORD + ethernet + (_IPV6 if ipv6 else _IPV4) + (_TCP if tcp else _UDP))
     rows = np.zeros(len(chosen), dtype=dtype)
     flow, side = packets.flow[chosen], packets.side[chosen]
     flags, size = packets.flags[chosen], packets.size[chosen]
@@ -260,7 +264,9 @@ def header_rows(packets: Packets, ends: Ends, chosen: Ints, ipv6: bool, tcp: boo
     l4_size = size + (20 + options if tcp else 8)
     rows["sec"] = START_S + packets.t_us[chosen] // 1_000_000
     rows["usec"] = packets.t_us[chosen] % 1_000_000
-    rows["caplen"] = rows["len"] = l4_size + (54 if ipv6 else 34)
+    rows["caplen"] = rows["len"] = l4_size + (54 if ipv6 else 34) + (4 if tag else 0)
+    if tag:
+        rows["tpid"], rows["tci"] = 0x8100, ends.vlan
     rows["src_mac"], rows["dst_mac"] = np.array(MACS)[side], np.array(MACS)[1 - side]
     proto = 6 if tcp else 17
     source_host = np.where(side == 0, ends.hosts[0][flow], ends.hosts[1][flow])

@@ -10,23 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from zanon_net._text import table, terminal_width
 from zanon_net.bench.machine import describe_machine
 from zanon_net.bench.measure import Measured, measure
+from zanon_net.bench.traffic import TRAFFIC, USUAL_TRAFFIC
 from zanon_net.config.parse import parse_size, reject
 from zanon_net.system.file_errors import explained
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-TRAFFIC = {
-    "isp": "browsing: TLS, QUIC, DNS, HTTP",
-    "min64": "the smallest packets, in few long flows",
-    "storm": "a hello a flow, names mostly unique",
-}
 BYTES_MIN = 1 << 20
 REPEAT_MAX = 100
 USUAL_BYTES = "500M"
@@ -72,17 +66,13 @@ class Result:
             "samples": measured.samples,
         }
 
-    def print(self, console: "Console") -> None:
+    def print(self) -> None:
         """For people."""
-        from rich.table import Table
-
         measured = self.measured
-        table = Table(box=None, pad_edge=False)
-        for column in ("stage", "time", "ns a packet", "M packets/s", "Gbit/s"):
-            table.add_column(column, justify="left" if column == "stage" else "right")
+        rows = [("stage", "time", "ns a packet", "M packets/s", "Gbit/s")]
         for name, share in measured.shares.items():
-            table.add_row(name, f"{share:.1%}", *_cells(measured.rates(share)))
-        table.add_row("whole", "", *_cells(measured.rates()), style="bold")
+            rows.append((name, f"{share:.1%}", *_cells(measured.rates(share))))
+        rows.append(("whole", "", *_cells(measured.rates())))
         facts = (
             f"{measured.packets:,} packets of {measured.octets / measured.packets:,.0f} bytes,"
             f" {measured.flows:,} flows, {measured.names:,} names; {measured.wall_s:.2f} s,"
@@ -90,16 +80,16 @@ class Result:
             f" at most {measured.memory_bytes / 2**20:,.0f} MiB of memory"
         )
         for line in ("", f"{self.traffic}: {TRAFFIC[self.traffic]}", facts):
-            console.print(line, highlight=False, soft_wrap=True)
-        console.print(table, highlight=False)
+            click.echo(line)
+        click.echo(table(rows, terminal_width(), right=range(1, len(rows[0]))), nl=False)
 
 
-def _cells(rates: Mapping[str, float]) -> list[str]:
-    return [
+def _cells(rates: Mapping[str, float]) -> tuple[str, str, str]:
+    return (
         f"{rates['ns_per_packet']:,.1f}",
         f"{rates['packets_per_s'] / 1e6:,.2f}",
         f"{rates['gbit_per_s']:,.2f}",
-    ]
+    )
 
 
 def measure_traffic(traffic: str, octets: int, repeat: int) -> Result:
@@ -118,7 +108,7 @@ def measure_traffic(traffic: str, octets: int, repeat: int) -> Result:
     "--traffic",
     type=click.Choice(list(TRAFFIC)),
     multiple=True,
-    help="The kind of traffic; repeatable. [default: all]",
+    help=f"The kind of traffic; repeatable. [default: {', '.join(USUAL_TRAFFIC)}]",
 )
 @click.option(
     "--bytes",
@@ -145,21 +135,18 @@ def bench_command(traffic: Sequence[str], octets: str, repeat: int, as_json: boo
     reading the file, decoding packets, the flow table, reading names, Crypto-PAn, z-anonymity, and
     writing.
     """
-    from rich.console import Console
-
     size = parse_size("--bytes", octets)
     if size < BYTES_MIN:
         reject("--bytes", "must be at least 1M")
     machine = describe_machine()
-    console = Console()
     results = []
     if not as_json:
-        console.print(_machine_line(machine), highlight=False, soft_wrap=True)
+        click.echo(_machine_line(machine))
     with _other_signals_as_interrupts():
-        for kind in traffic or TRAFFIC:
+        for kind in traffic or USUAL_TRAFFIC:
             results.append(measure_traffic(kind, size, repeat))
             if not as_json:
-                results[-1].print(console)
+                results[-1].print()
     if as_json:
         answer = {"machine": machine, "repeat": repeat, "results": [r.to_dict() for r in results]}
         click.echo(json.dumps(answer, indent=2))

@@ -72,6 +72,14 @@ COMMANDS = {
         "config_command:config_command",
         "Write a configuration file with every setting and its default.",
     ),
+    "report": (
+        "report_command:report_command",
+        "Show what a run released and suppressed, as tables or as a page.",
+    ),
+    "audit": (
+        "audit_command:audit_command",
+        "Measure what an attacker can still do with released logs.",
+    ),
     "inspect": ("inspect_command:inspect_command", "Show what captures hold, in counts."),
     "model": ("model_command:model_command", "Show what a z gives and what it costs."),
     "tune": ("tune_command:tune_command", "Find the smallest z that reaches a target."),

@@ -85,7 +85,7 @@ COMMON = {
         no_user="Leave out the user's column",
         to="Format of the output",
         delimiter="Character between CSV's columns",
-        popularity="Count users of attributes into a file",
+        preset="Read a log of this tool",
         strict="End at the first bad row",
     ),
     "publish": _common(

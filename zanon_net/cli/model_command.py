@@ -14,10 +14,10 @@ from zanon_net.cli.scenario import (
     OPTIONS,
     about,
     cells,
-    new_table,
     print_about,
     print_caveat,
     print_json,
+    print_numbers,
     scenario_of,
     scenario_options,
     spread,
@@ -69,16 +69,10 @@ def model_command(as_json: bool, **options: Any) -> int:
 
 
 def _print_model(scenario: "Scenario", rows: "Sequence[Row]") -> None:
-    from rich.console import Console
-
-    console = Console()
-    print_about(console, scenario)
-    fitted = ["fitted, 95 %"] if scenario.fit is not None else []
-    table = new_table(["z", "window", "k-anonymous", *fitted, "released", "nats kept", "nats lost"])
-    for row in rows:
-        table.add_row(str(row.z), format_duration(row.window_ns), *cells(row))
-    console.print(table)
-    print_caveat(console)
+    print_about(scenario)
+    numbers = [[str(row.z), format_duration(row.window_ns), *cells(row)] for row in rows]
+    print_numbers(scenario, ["z", "window"], numbers)
+    print_caveat()
 
 
 def _plot_model(path: Any, scenario: "Scenario", window_ns: int) -> None:

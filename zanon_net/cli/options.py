@@ -46,6 +46,7 @@ Examples:
   zanon-net filter --z 5 --window 7d --user card --attribute product shop.csv > shared.csv
   zanon-net filter --time t --time-unit ms --attribute cell --suppressed blank trips.jsonl
   tail -n +1 -f meter.csv | zanon-net filter --user home --attribute appliance --no-user
+  zanon-net filter --preset zeek-dns dns.log > dns-shared.log
 """
 
 
@@ -157,6 +158,13 @@ def filter_options() -> list[click.Parameter]:
     return [
         click.Argument(["source"], nargs=-1, metavar="[FILE]..."),
         *setting_options("filter"),
+        GroupedOption(
+            ["--config", "config_file"],
+            group=INPUT_AND_OUTPUT,
+            metavar="FILE",
+            help="Settings from the section [filter] of a TOML file, by the options' names; options"
+            " override them.",
+        ),
         json_option("Print the manifest, not the summary, on stderr."),
         quiet_option("No summary, only warnings."),
     ]

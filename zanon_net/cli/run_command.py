@@ -38,9 +38,10 @@ def run_command(
     set_verbosity(quiet=quiet, verbose=verbose)
     config = configure(config_file, options)
     has_status = config.live.status is not None
+    has_shards = config.limits.shards > 1  # no thread may move a bar when they are started
     with (
         Interruption(rotates=True) as interruption,
-        progress_bar(quiet or has_status) as progress,
+        progress_bar(quiet or has_status or has_shards) as progress,
         status_printer(has_status, config.live.status_format) as show_status,
         closing(ServiceManager()) as service,
         naming_origins(config_file, options),

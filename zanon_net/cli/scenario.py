@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zanon_net._text import table, terminal_width
 from zanon_net.cli.options import json_option, setting_options
 from zanon_net.config.schema import rows_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
     from zanon_net.model.scenario import Row, Scenario
 
 # A complaint about a parameter of the model names the option that set it.
@@ -74,32 +72,29 @@ def about(scenario: "Scenario") -> str:
     return text
 
 
-def print_about(console: "Console", scenario: "Scenario") -> None:
+def print_about(scenario: "Scenario") -> None:
     """Prints the stream that the answer is about, and how well it was fitted."""
-    console.print(about(scenario), highlight=False)
+    click.echo(about(scenario))
     if scenario.fit is not None:
         low, high, _best = scenario.fit.users
-        console.print(
-            f"fitted to {scenario.fit.windows} windows: {low:.0f} to {high:.0f} users",
-            highlight=False,
-        )
+        click.echo(f"fitted to {scenario.fit.windows} windows: {low:.0f} to {high:.0f} users")
         for problem in scenario.fit.problems:
-            console.print(f"but {problem}", highlight=False, soft_wrap=True)
+            click.echo(f"but {problem}")
 
 
-def print_caveat(console: "Console") -> None:
+def print_numbers(
+    scenario: "Scenario", first: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Prints a table of numbers. `first` has the titles of the columns before cells()."""
+    fitted = ["fitted, 95 %"] if scenario.fit is not None else []
+    titles = [*first, "k-anonymous", *fitted, "released", "nats kept", "nats lost"]
+    text = table([titles, *rows], terminal_width(), right=range(len(titles)))
+    click.echo(text, nl=False)
+
+
+def print_caveat() -> None:
     """Prints why a log may show less than was computed."""
-    console.print(CAVEAT, highlight=False, soft_wrap=True)
-
-
-def new_table(columns: Sequence[str]) -> "Table":
-    """An empty table for numbers, aligned to the right."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))  # 80 columns hold it all
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
+    click.echo(CAVEAT)
 
 
 def cells(row: "Row") -> list[str]:

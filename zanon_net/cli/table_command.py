@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from zanon_net.cli.common import COMMON
+from zanon_net.cli.configure import naming_options
 from zanon_net.cli.messages import EXIT_PROMISE
 from zanon_net.cli.options import GroupedCommand
 from zanon_net.cli.table_options import (
+    OPTIONS,
     checked_plan,
     command_settings,
     print_facts,
@@ -38,6 +40,8 @@ Examples:
   zanon-net table risk data.csv --original data.csv --quasi age,zip,sex --sensitive disease
   zanon-net table risk shared.csv --original data.csv --quasi age,zip --sensitive disease \\
       --round age=10 --hierarchy zip=zip.csv
+  zanon-net table risk shared.csv --population register.csv --quasi age,zip,sex
+  zanon-net table risk shared.csv --sampling 10% --quasi age,zip,sex
 """
 
 
@@ -92,39 +96,48 @@ def table_risk(
 
     FILE is the table that is to be shared, --original the one before it was generalized. How often
     is a person's row among the first, or the first five, that fit what is known of the person, and
-    how often is the most frequent sensitive value of those the person's?
+    how often is the most frequent sensitive value of those the person's? --population or --sampling
+    give the risk of an attacker who does not know whether a person is in FILE.
     """
     from zanon_net.microdata.attack import risk_of_rows
     from zanon_net.microdata.tables import name_of, read_table
 
     began = time.monotonic()
     settings = command_settings("table risk", config_file, options)
-    if not settings["original"]:
-        raise ConfigError("--original: name the table before it was generalized")
+    sources = {
+        name: settings[name] for name in ("original", "population") if settings[name] is not None
+    }
+    if not sources and settings["sampling"] is None:
+        raise ConfigError(
+            "--original: name the table before it was generalized, or --population or --sampling"
+        )
     if (settings["time"] is None) != (settings["delay"] is None):
         missing = "--time" if settings["time"] is None else "--delay"
         raise ConfigError(f"{missing}: give --time and --delay together")
     plan = checked_plan(settings)
     columns = list(plan.read_columns)
     columns += [] if settings["time"] is None else [settings["time"]]
-    original, released = (
-        read_table(
+    read_as = {name: settings[name] for name in ("delimiter", "quote")}
+    tables = {
+        name: read_table(
             source,
-            columns,
+            plan.quasi_columns if name == "population" else columns,
             form=settings["format"],
-            delimiter=settings["delimiter"],
-            quote=settings["quote"],
+            **read_as,
         )
-        for source in (settings["original"], file)
-    )
-    report = risk_of_rows(
-        original,
-        released,
-        plan,
-        time=settings["time"],
-        delay=settings["delay"],
-        time_unit=settings["time_unit"],
-    )
+        for name, source in (*sources.items(), ("released", file))
+    }
+    with naming_options(OPTIONS):
+        report = risk_of_rows(
+            tables.get("original"),
+            tables["released"],
+            plan,
+            population=tables.get("population"),
+            sampling=settings["sampling"],
+            time=settings["time"],
+            delay=settings["delay"],
+            time_unit=settings["time_unit"],
+        )
     if as_json:
         facts = {"source": name_of(file), **report.to_dict()}
         print_facts("table risk", settings, facts, time.monotonic() - began)

@@ -23,7 +23,6 @@ Exit codes: 0 done, 1 could not be done, 2 wrong option, or values that it does 
 \b
 Examples:
   zanon-net table hierarchy data.csv --column zip --prefix 5,3,2,0 > zip.csv
-  zanon-net table hierarchy data.csv --column age --intervals 5,10,20 > age.csv
   zanon-net table hierarchy data.parquet --column birth --dates month,year,decade > birth.csv
 """
 
@@ -57,7 +56,13 @@ def table_hierarchy(file: str, **options: Any) -> int:
             quote=settings["quote"],
         )
     try:
-        content = rule.hierarchy(table.column(0)).to_bytes()
+        built = rule.hierarchy(table.column(0))
+        if built.leaf_of is not None:
+            raise ConfigError(
+                f"it has {len(built.leaf_of):,} different values, too many for a file; shorten"
+                " them, or let table anonymize group them with --dates"
+            )
+        content = built.to_bytes()
     except ConfigError as error:
         raise ConfigError(f"column {column!r}: {error}") from None
     write_stdout(content)
@@ -66,7 +71,7 @@ def table_hierarchy(file: str, **options: Any) -> int:
 
 def _rule(settings: Mapping[str, Any]) -> Any:
     """How the hierarchy is made. Raises ConfigError with a text that begins with the setting."""
-    from zanon_net.microdata.hierarchy import Dates, Flat, Intervals, Prefix, read_number
+    from zanon_net.microdata.hierarchy import Dates, Flat, Intervals, Networks, Prefix, read_number
 
     named = [name for name in RULES if settings[name] is not None]
     if len(named) > 1:
@@ -74,8 +79,10 @@ def _rule(settings: Mapping[str, Any]) -> Any:
     if not named:
         return Flat()
     (name,) = named
+    with_bits = name == "prefix" and all(text.startswith("/") for text in settings[name])
+    prefix_of: Callable[[Any], Any] = Networks if with_bits else Prefix
     rules: dict[str, Callable[[Any], Any]] = {
-        "prefix": lambda texts: Prefix([read_number(name, text) for text in texts]),  # type: ignore[misc]
+        "prefix": lambda texts: prefix_of([read_number(name, text.lstrip("/")) for text in texts]),
         "intervals": lambda texts: Intervals([read_number(name, text) for text in texts]),
         "dates": Dates,
     }

@@ -14,10 +14,10 @@ from zanon_net.cli.scenario import (
     OPTIONS,
     about,
     cells,
-    new_table,
     print_about,
     print_caveat,
     print_json,
+    print_numbers,
     scenario_of,
     scenario_options,
 )
@@ -64,20 +64,16 @@ def tune_command(as_json: bool, **options: Any) -> int:
 
 
 def _print_tune(scenario: "Scenario", choices: "Sequence[Choice]") -> None:
-    from rich.console import Console
-
-    console = Console()
-    print_about(console, scenario)
-    fitted = ["fitted, 95 %"] if scenario.fit is not None else []
-    columns = ["window", "", "z", "k-anonymous", *fitted, "released", "nats kept", "nats lost"]
-    table = new_table(columns)
+    print_about(scenario)
+    numbers = [
+        [format_duration(row.window_ns), name, str(row.z), *cells(row)]
+        for choice in choices
+        for name, row in (("first", choice.first), ("stable", choice.stable))
+    ]
+    print_numbers(scenario, ["window", "", "z"], numbers)
     for choice in choices:
-        for name, row in (("first", choice.first), ("stable", choice.stable)):
-            table.add_row(format_duration(row.window_ns), name, str(row.z), *cells(row))
-    console.print(table)
-    for choice in choices:
-        console.print(choice.advice, highlight=False, soft_wrap=True)
-    print_caveat(console)
+        click.echo(choice.advice)
+    print_caveat()
 
 
 def _plot_tune(path: Any, scenario: "Scenario", choices: "Sequence[Choice]") -> None:

@@ -15,17 +15,7 @@ from zanon_net.config.types import FILE_MODE, Type, one_of
 COMMAND = "table anonymize"
 METHODS = ("topdown", "lattice", "fixed")
 
-_SHARE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?%?")
 _LEVEL = re.compile("[0-9]{1,3}")
-
-
-def _share(name: str, value: object) -> float:
-    """Reads a share: a number from 0 to 1, or a text such as 5%."""
-    if isinstance(value, str) and _SHARE.fullmatch(value):
-        value = float(value[:-1]) / 100 if value.endswith("%") else float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        reject(name, f"must be a share such as 5% or 0.05, not {shown(value)}")
-    return float(value)
 
 
 def _levels(name: str, value: object) -> tuple[tuple[str, int], ...]:
@@ -40,7 +30,6 @@ def _shown_levels(settings: Settings) -> dict[str, object]:
     return {"level": dict(settings["level"])}
 
 
-SHARE = Type(read=_share, unit="1", range="0% to 100%", metavar="SHARE")
 LEVELS = Type(read=_levels, range="0 or more a column", metavar="COL=LEVEL", many=True)
 
 _row = partial(Setting, commands=(COMMAND,), section=table_rows.SECTION, manifest="as it is")
@@ -69,8 +58,9 @@ METHOD = (
         name="method",
         type=one_of(METHODS, f"must be one of {', '.join(METHODS)}"),
         default="topdown",
-        help="topdown splits classes value by value while they meet the requirements, and drops"
-        " no row; lattice picks one level a column, with the least loss; fixed takes --level's.",
+        help="topdown splits classes value by value, and numbers at medians, while they meet the"
+        " requirements; lattice picks one level a column, with the least loss; fixed takes"
+        " --level's.",
     ),
     _row(
         heading="Generalization",
@@ -84,9 +74,10 @@ METHOD = (
     _row(
         heading="Generalization",
         name="suppress",
-        type=SHARE,
+        type=table_rows.SHARE,
         default=0.0,
-        help="Most of the rows that lattice and fixed may leave out, such as 5%.",
+        help="Most of the rows that may be left out, such as 5%. topdown leaves out rows only where"
+        " this lowers the loss.",
         usual="none",
     ),
 )
@@ -97,6 +88,7 @@ ROWS = (
     PASSED,
     *table_rows.requirements(COMMAND),
     *table_rows.recodings(COMMAND),
+    table_rows.dates(COMMAND),
     *METHOD,
     *table_rows.formats(COMMAND),
     _row(

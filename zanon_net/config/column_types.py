@@ -15,11 +15,16 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def _column_list(name: str, value: object) -> tuple[str, ...]:
-    """Reads names of columns; each text may have several names, separated by commas."""
+    """Reads names of columns.
+
+    A list, as in a configuration file, has a name in each item. A text or a tuple of texts, as on
+    the command line, has names separated by commas. There a name with a comma is in double quotes.
+    """
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         reject(name, "must be names of columns")
-    names = tuple(part.strip() for text in texts for part in text.split(","))
+    parts = ([text] if isinstance(value, list) else parse.names_in(name, text) for text in texts)
+    names = tuple(column for part in parts for column in part)
     for number, column in enumerate(names):
         parse.column_name(name, column)
         if column in names[:number]:
@@ -27,10 +32,12 @@ def _column_list(name: str, value: object) -> tuple[str, ...]:
     return names
 
 
-def pairs_of(what: str) -> Callable[[str, Any], Pairs]:
+def pairs_of(what: str, *, others: bool = False) -> Callable[[str, Any], Pairs]:
     """Returns a reader of texts COLUMN=VALUE or of a table of a configuration file.
 
     Pairs that were read already stay as they are. what: the name of VALUE in error messages.
+    others: true if a text may be a VALUE alone, which is for all other columns; its column is
+    empty.
     """
 
     def read(name: str, value: object) -> Pairs:
@@ -44,10 +51,14 @@ def pairs_of(what: str) -> Callable[[str, Any], Pairs]:
             if isinstance(text, tuple):
                 text = "=".join(map(str, text))
             column, equals, rest = str(text).partition("=")
+            if others and not equals and column:
+                column, equals, rest = "", "=", column
             if not equals or not rest:
                 reject(name, f"must be COLUMN={what}, not {shown(text)}")
-            if parse.column_name(name, column) in [known for known, _rest in pairs]:
-                reject(name, f"{shown(column)} is given twice")
+            if column or not others:
+                parse.column_name(name, column)
+            if column in [known for known, _rest in pairs]:
+                reject(name, f"{shown(column)} is given twice" if column else "is given twice")
             pairs.append((column, rest))
         return tuple(pairs)
 
@@ -75,6 +86,14 @@ RANGES = Type(
     read=pairs_of("LOW..HIGH"),
     range="two numbers a column, or either",
     metavar="COL=LOW..HIGH",
+    many=True,
+)
+
+
+PARTS_OF_DATES = Type(
+    read=pairs_of("PARTS", others=True),
+    range="of day, month, quarter, year, decade",
+    metavar="[COL=]PARTS",
     many=True,
 )
 

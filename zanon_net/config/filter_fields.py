@@ -14,19 +14,24 @@ FILTER = {row.name: row for row in rows_of("filter")}
 """The settings by their names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FilterFields(View):
-    """Fields of the settings of `filter`."""
+    """Fields of the settings of `filter filter`."""
 
-    rows = rows_of("filter")
+    rows = rows_of("filter", "filter")
 
     z: int = FILTER["z"].default
     window: int | str = FILTER["window"].default
+    never: str | os.PathLike[str] | Sequence[str] = FILTER["never"].default
     suppressed: str = FILTER["suppressed"].default
     time: str = FILTER["time"].default
     user: str = FILTER["user"].default
     attribute: str = FILTER["attribute"].default
     passed: Sequence[str] = FILTER["passed"].default
+    preset: str | None = FILTER["preset"].default
+    evidence: str = FILTER["evidence"].default
+    internal: str | Sequence[str] | None = FILTER["internal"].default
+    user_prefix: str | Sequence[int] = FILTER["user_prefix"].default
     generalize: bool = FILTER["generalize"].default
     hierarchy: Mapping[str, str] | Sequence[str] = FILTER["hierarchy"].default
     hierarchy_delimiter: str = FILTER["hierarchy_delimiter"].default
@@ -40,6 +45,7 @@ class FilterFields(View):
     time_unit: str = FILTER["time_unit"].default
     delimiter: str = FILTER["delimiter"].default
     quote: str | None = FILTER["quote"].default
+    null: Sequence[str] = FILTER["null"].default
     header: str = FILTER["header"].default
     strict: bool = FILTER["strict"].default
     mode: str = FILTER["mode"].default

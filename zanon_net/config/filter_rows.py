@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of `filter`: its rows of the table in `schema`."""
 
+from dataclasses import replace
 from functools import partial
 
-from zanon_net.config import ladder_rules, rules
+from zanon_net.config import ladder_rules, log_rules, rules
 from zanon_net.config.column_types import FILES
 from zanon_net.config.rules import COUNT_MAX, Z_MAX
 from zanon_net.config.setting import KEY_HELP, RANDOM_KEY, Setting
@@ -17,13 +18,19 @@ from zanon_net.config.types import (
     FLAG,
     HEADER,
     KEY_FILE,
+    NETWORKS,
     NEW_FILE,
+    NULLS,
+    PREFIX_LENGTHS,
+    SUFFIXES,
     one_of,
     whole_number,
 )
 
+SECTION = "filter"  # of configuration files
 SUPPRESSED = ("drop", "blank")
 ROW_FORMATS = ("auto", "csv", "jsonl")
+OUTPUTS = (*ROW_FORMATS, "parquet")
 STEPS = ("all", "chain")
 UNKNOWN = ("error", "suppress", "top")
 TIME_UNITS = ("s", "ms", "us", "ns", "iso")
@@ -36,7 +43,8 @@ QUOTE_HELP = (
 QUOTE_USUAL = "none with --delimiter tab, else csv"
 
 
-_anonymity = partial(Setting, commands=("filter",), heading="Anonymity")
+# "frames" is the function `filter`, which takes tables in memory.
+_anonymity = partial(Setting, commands=("filter", "frames"), heading="Anonymity")
 _ANONYMITY = (
     _anonymity(
         name="z",
@@ -55,11 +63,21 @@ _ANONYMITY = (
         core="gate.window_ns",
     ),
     _anonymity(
+        name="never",
+        type=SUFFIXES,
+        default=(),
+        help="A file of suffixes, one a line; names that end in one are never released.",
+        manifest=rules.shown_never,
+        core="gate.never",
+        core_value=rules.core_never,
+        core_kind="texts",
+    ),
+    _anonymity(
         name="suppressed",
         type=one_of(SUPPRESSED, f"must be one of {', '.join(SUPPRESSED)}"),
         default="drop",
         help="Treatment of a row whose attribute is suppressed: drop the row, or blank the"
-        " attribute.",
+        " attribute (with --preset: all that identifies, and round the rest).",
         manifest="as it is",
         core="gate.keep_suppressed",
         core_value=rules.core_keep_suppressed,
@@ -67,7 +85,7 @@ _ANONYMITY = (
 )
 
 
-_columns = partial(Setting, commands=("filter",), heading="Columns")
+_columns = partial(Setting, commands=("filter", "frames"), heading="Columns")
 _COLUMNS = (
     _columns(
         name="time",
@@ -104,6 +122,54 @@ _COLUMNS = (
         core="columns",
         core_value=rules.core_columns,
         core_kind="row columns",
+    ),
+)
+
+
+_logs = partial(
+    Setting, commands=("filter",), heading="Logs of other tools", check=log_rules.check_preset
+)
+_LOGS = (
+    _logs(
+        name="preset",
+        type=one_of(log_rules.PRESETS, f"must be one of {', '.join(log_rules.PRESETS)}"),
+        default=None,
+        help="The input is a log of this tool. It leaves as a log of the tool, with pseudonyms for"
+        " clients and with names and servers that z users share.",
+        manifest="as it is",
+        core="preset",
+        core_value=log_rules.core_preset,
+    ),
+    _logs(
+        name="evidence",
+        type=one_of(("established", "any"), "must be established or any"),
+        default="established",
+        help="Evidence that a client counts as a user: a column that shows the server's answer, or"
+        " no evidence (any).",
+        manifest=log_rules.shown_evidence,
+        core="established",
+        core_value=rules.core_established,
+    ),
+    _logs(
+        name="internal",
+        type=NETWORKS,
+        default=None,
+        help="The users' networks: a list such as 10.0.0.0/8,fd00::/8, a file with one a"
+        " line, or 'any'.",
+        usual="private ranges, else the client",
+        manifest=log_rules.shown_internal,
+        core="internal",
+        core_value=rules.core_internal,
+        core_kind="networks",
+    ),
+    _logs(
+        name="user_prefix",
+        type=PREFIX_LENGTHS,
+        default=(32, 56),
+        help="Leading bits of an IPv4 and of an IPv6 address that tell users apart.",
+        manifest=log_rules.shown_user_prefix,
+        core="user_prefix",
+        core_kind="prefix lengths",
     ),
 )
 
@@ -154,7 +220,7 @@ _LADDER = (
 )
 
 
-_pseudonyms = partial(Setting, commands=("filter",), heading="Pseudonyms")
+_pseudonyms = partial(Setting, commands=("filter", "frames"), heading="Pseudonyms")
 _PSEUDONYMS = (
     _pseudonyms(
         name="no_user",
@@ -202,18 +268,18 @@ _FORMATS = (
     ),
     _formats(
         name="to",
-        type=one_of(
-            ROW_FORMATS, f"must be one of {', '.join(ROW_FORMATS)}", offered=ROW_FORMATS[1:]
-        ),
+        type=one_of(OUTPUTS, f"must be one of {', '.join(OUTPUTS)}", offered=OUTPUTS[1:]),
         default="auto",
         help="Format of the output.",
         usual="the input's",
         manifest="as it is",
         core="to",
+        core_value=rules.core_to,
         core_kind="row format",
     ),
     _formats(
         name="time_unit",
+        commands=("filter", "frames"),
         type=one_of(TIME_UNITS, f"must be one of {', '.join(TIME_UNITS)}"),
         default="iso",
         help="Unit of times counted from 1970, or iso: 2024-05-14T09:00:00.5+02:00 (UTC"
@@ -242,6 +308,16 @@ _FORMATS = (
         core_value=rules.core_quotes,
     ),
     _formats(
+        name="null",
+        type=NULLS,
+        default=(),
+        help="A text that means no value, such as Zeek's -; repeatable.",
+        manifest="as it is",
+        core="nulls",
+        core_value=log_rules.core_nulls,
+        core_kind="texts",
+    ),
+    _formats(
         name="header",
         type=HEADER,
         default="",
@@ -255,6 +331,7 @@ _FORMATS = (
     ),
     _formats(
         name="strict",
+        commands=("filter", "frames"),
         type=FLAG,
         default=False,
         rank=1,
@@ -282,7 +359,9 @@ _FORMATS = (
 )
 
 
-_limits = partial(Setting, commands=("filter",), heading="Limits (at which more is suppressed)")
+_limits = partial(
+    Setting, commands=("filter", "frames"), heading="Limits (at which more is suppressed)"
+)
 _LIMITS = (
     _limits(
         name="max_tuples",
@@ -303,4 +382,7 @@ _LIMITS = (
 )
 
 
-ROWS = (*_ANONYMITY, *_COLUMNS, *_LADDER, *_PSEUDONYMS, *_FORMATS, *_LIMITS)
+ROWS = tuple(
+    replace(row, section=SECTION)
+    for row in (*_ANONYMITY, *_COLUMNS, *_LOGS, *_LADDER, *_PSEUDONYMS, *_FORMATS, *_LIMITS)
+)

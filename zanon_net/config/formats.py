@@ -22,6 +22,7 @@ class Format:
     is_packets: true if the output is a capture of anonymized packets.
     compresses_itself: true if `--compress` compresses parts of a file and does not change its name.
     has_folder: true if its files lie in a folder of their own, and appear together.
+    dataset: folder of its files, which contains no other file; empty: the run's folder.
     not_on_stdout: the reason why standard output cannot take the format; empty: it can.
     """
 
@@ -32,6 +33,7 @@ class Format:
     is_packets: bool = False
     compresses_itself: bool = False
     has_folder: bool = False
+    dataset: str = ""
     not_on_stdout: str = ""
 
 
@@ -52,6 +54,7 @@ _ROWS = (
         outputs=("tcp_table", "udp_table"),
         is_accounted=True,
         compresses_itself=True,
+        dataset="flows",
         not_on_stdout="parquet files are no stream",
     ),
     Format(name="pcap", outputs=("packets",), is_packets=True),
@@ -67,6 +70,8 @@ ON_STDOUT = tuple(row.name for row in _ROWS if not row.not_on_stdout)
 """The names of the formats that standard output can take."""
 IN_FOLDER = frozenset(output for row in _ROWS if row.has_folder for output in row.outputs)
 """The outputs whose files lie in a folder of their own."""
+DATASET_OF = {output: row.dataset for row in _ROWS if row.dataset for output in row.outputs}
+"""The folder of each output whose files lie among no others."""
 PACK_THEMSELVES = frozenset(
     output for row in _ROWS if row.compresses_itself for output in row.outputs
 )

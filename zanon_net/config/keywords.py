@@ -48,10 +48,12 @@ class RunSettings(TypedDict, total=False):
     keep: int | str | None
     max_disk: int | str | None
     on_full: str
+    partition: str
     max_flows: int
     max_tuples: int
     max_attributes: int
     workers: int
+    shards: int
     ring: int | str
     snaplen: int
     promiscuous: bool
@@ -156,3 +158,23 @@ class PacketsSettings(TypedDict, total=False):
     count_hold: int | str
     count_leases: bool
     count_wait: int | str
+
+
+class FrameSettings(TypedDict, total=False):
+    """Settings of `frames`."""
+
+    z: int
+    window: int | str
+    never: str | os.PathLike[str] | Sequence[str]
+    suppressed: str
+    time: str
+    user: str
+    attribute: str
+    passed: Sequence[str]
+    no_user: bool
+    rotate: int | str | None
+    key_file: str | os.PathLike[str] | None
+    time_unit: str
+    strict: bool
+    max_tuples: int
+    max_attributes: int

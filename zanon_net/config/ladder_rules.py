@@ -28,7 +28,11 @@ def check_ladder(settings: Settings) -> dict[str, Any]:
         reject("attribute", f"at most {COLUMNS_MAX} columns can be generalized")
     for column in columns:
         if column not in files:
-            reject("hierarchy", f"{shown(column)} has no hierarchy; each attribute needs COL=FILE")
+            reject(
+                "hierarchy",
+                f"{shown(column)} has no hierarchy; each attribute needs COL=FILE, which"
+                " 'zanon-net table hierarchy' writes (--intervals for numbers)",
+            )
     for column in files:
         if column not in columns:
             reject("hierarchy", f"{shown(column)} is not one of the attributes")

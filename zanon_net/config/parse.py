@@ -32,6 +32,7 @@ SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE_MAX = 1 << 60
 TEXT_MAX = 1 << 26  # characters of a file that is read at once
 COLUMN_BYTES_MAX = 1000  # of a column's name
+NULLS_MAX = 16  # as in csrc/rows/filter.c
 PASSED_MAX = 16  # columns that the filter writes unchanged
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
 HOLD_MAX_NS = 10 * UNITS_NS["s"]
@@ -542,6 +543,17 @@ def column_name(name: str, column: str) -> str:
     return column
 
 
+def names_in(name: str, text: str) -> list[str]:
+    """Returns the names in a text, separated by commas as in a line of CSV."""
+    import csv  # late: few commands need it
+
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        reject(name, "a name with a comma is in double quotes, and a quote in it is doubled")
+    return [part.strip() for part in names]
+
+
 def column_names(name: str, columns: Sequence[str]) -> tuple[str, ...]:
     """Returns the names of at most PASSED_MAX columns of rows."""
     if isinstance(columns, str) or not isinstance(columns, Sequence):
@@ -549,6 +561,18 @@ def column_names(name: str, columns: Sequence[str]) -> tuple[str, ...]:
     if len(columns) > PASSED_MAX:
         reject(name, f"at most {PASSED_MAX} columns can be passed on")
     return tuple(column_name(name, column) for column in columns)
+
+
+def null_texts(name: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Returns at most NULLS_MAX texts that mean no value."""
+    if not isinstance(texts, list | tuple):
+        reject(name, "must be a list of texts")
+    if len(texts) > NULLS_MAX:
+        reject(name, f"at most {NULLS_MAX} texts can mean no value")
+    for text in texts:
+        if not isinstance(text, str) or not text.isprintable() or not text:
+            reject(name, f"must be a text of printable characters, not {shown(text)}")
+    return tuple(texts)
 
 
 def delimiter(name: str, value: str) -> str:
@@ -559,6 +583,6 @@ def delimiter(name: str, value: str) -> str:
         return value
     if len(value) != 1 or not value.isascii() or not value.isprintable() or value.isalnum():
         reject(name, "must be one character such as ',' ';' '|', or the word tab")
-    if value in "\"'":
-        reject(name, "a quote cannot separate columns")
+    if value in "\"'\\":
+        reject(name, "a quote or a backslash cannot separate columns")
     return value

@@ -29,6 +29,12 @@ def check_counter(settings: Settings) -> dict[str, Any]:
     return {}
 
 
+def reject_counter(count_at: str | None) -> None:
+    """Raises ConfigError if a counter is set, for engines that are not connected with a counter."""
+    if count_at is not None:
+        reject("count_at", "only a whole run uses a counter; leave out count_at and probe")
+
+
 def check_mode(settings: Settings) -> dict[str, Any]:
     """Checks that a mode has a counter, and that sealed has a reader."""
     mode, reader = settings["count_mode"] or "ask", settings["reader_key"]
@@ -59,23 +65,38 @@ def check_generations(settings: Settings) -> None:
 
 
 def check_probe(settings: Settings) -> None:
-    """Checks that a probe needs no counts, and that its records can wait for an answer."""
-    if settings["count_at"] is None:
+    """Checks that a probe, or a shard, needs no counts, and that its records can wait for an
+    answer."""
+    shards = settings.get("shards", 1)
+    if settings["count_at"] is None and shards == 1:
         return
+    name = "count_at" if shards == 1 else "shards"
     if settings["key_file"] is None:
-        reject("count_at", "all probes need the same key; give it with key_file (--key-file)")
+        who = "probes" if shards == 1 else "shards"
+        reject(name, f"all {who} need the same key; give it with key_file (--key-file)")
     if settings["z"] == 1:
-        reject(
-            "z", "is 1: every name is released, so there is nothing to count; leave out count_at"
-        )
+        reject("z", f"is 1: every name is released, so there is nothing to count; leave out {name}")
     if follows_stream(settings):
         reject("target_p", "needs counts, which a counter discloses to no probe; give a fixed z")
     if settings["popularity"] is not None:
         reject("popularity", "needs counts, which a counter discloses to no probe; leave it out")
     if presets.has_packets(settings):
-        reject("format", "packets cannot wait for a counter; write logs, or leave out count_at")
+        reject("format", f"packets cannot wait for a counter; write logs, or leave out {name}")
+    if shards > 1:
+        check_shards(settings)
     check_rows(settings)
     check_generations(settings)
+
+
+def check_shards(settings: Settings) -> None:
+    """Checks that the shards of a run have no counter besides their own, and that no setting is
+    for a run in one process."""
+    if settings["count_at"] is not None:
+        reject("shards", "the run has a counter of its own; leave out count_at")
+    if settings["metrics_file"] is not None:
+        reject("metrics_file", "is of a run in one process; give metrics with shards")
+    if settings["on_lost"] == "wait":
+        reject("on_lost", "wait is for a run in one process; use fail or end with shards")
 
 
 def check_rows(settings: Settings) -> None:

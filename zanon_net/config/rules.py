@@ -22,6 +22,7 @@ from zanon_net.config.parse import (
     Network,
     core_networks,
     format_duration,
+    names_in,
     reject,
     shown,
     whole,
@@ -115,6 +116,13 @@ def check_parts(settings: Settings) -> dict[str, Any]:
     return {}
 
 
+def check_partition(settings: Settings) -> dict[str, Any]:
+    """Checks that there are files to divide."""
+    if settings["partition"] != "none" and "parquet" not in settings["format"]:
+        reject("partition", "is for Parquet; add --format parquet, or leave it out")
+    return {}
+
+
 def check_public(settings: Settings) -> dict[str, Any]:
     """Checks that packets do not go to the public: they disclose too much."""
     if settings["purpose"] == "public" and presets.has_packets(settings):
@@ -142,7 +150,7 @@ def check_all(settings: Settings) -> None:
 def attributes(settings: Settings) -> list[str]:
     """Returns the filter's columns of attributes: one, unless rows are generalized."""
     named = settings["attribute"]
-    return [part.strip() for part in named.split(",")] if settings["generalize"] else [named]
+    return names_in("attribute", named) if settings["generalize"] else [named]
 
 
 def _column_roles(settings: Settings) -> list[tuple[str, str]]:
@@ -195,6 +203,11 @@ def view_outputs(settings: Settings) -> dict[str, tuple[str, PacketView]]:
 
 
 # ---- entries of the manifest ---------------------------------------------------------------------
+
+
+def shown_shards(settings: Settings) -> dict[str, Any]:
+    """Returns the manifest's entry for the processes; empty if there is one."""
+    return {} if settings["shards"] == 1 else {"shards": settings["shards"]}
 
 
 def shown_window(settings: Settings) -> dict[str, Any]:
@@ -326,6 +339,7 @@ def core_pseudonyms(settings: Settings) -> tuple[int, int, int]:
     return PSEUDONYMS.index(kind), int(v4), int(v6)
 
 
+PARTITIONS = ("none", "day", "day,hour")
 COARSE_ENDS = ("floored", "none")
 COARSE_STEPS = ("sqrt2", "4", "16")
 COARSE_CLIENTS = ("pseudonym", "none")
@@ -449,6 +463,11 @@ def core_row_popularity(settings: Settings) -> bool:
 def core_with_user(settings: Settings) -> bool:
     """Returns true if rows carry a pseudonym."""
     return not settings["no_user"]
+
+
+def core_to(settings: Settings) -> str:
+    """Returns the format in which the core writes; CSV becomes Parquet afterwards."""
+    return "csv" if settings["to"] == "parquet" else str(settings["to"])
 
 
 def core_keep_suppressed(settings: Settings) -> bool:

@@ -81,6 +81,7 @@ class OutputFields(View):
     keep: int | str | None = RUN["keep"].default
     max_disk: int | str | None = RUN["max_disk"].default
     on_full: str = RUN["on_full"].default
+    partition: str = RUN["partition"].default
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class LimitsFields(View):
     max_tuples: int = RUN["max_tuples"].default
     max_attributes: int = RUN["max_attributes"].default
     workers: int = RUN["workers"].default
+    shards: int = RUN["shards"].default
 
 
 @dataclass(frozen=True, slots=True)

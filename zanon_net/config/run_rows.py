@@ -41,6 +41,7 @@ from zanon_net.config.types import (
 )
 
 WORKERS_MAX = 64
+SHARDS_MAX = 64
 SNAPLEN_MAX = 1 << 18  # the largest of libpcap
 COMPRESSIONS = ("none", "gzip", "zstd")
 COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
@@ -504,6 +505,17 @@ _OUTPUT = (
         about='on a full disk: "stop", or "wait" for space',
         manifest="as it is",
     ),
+    _output(
+        name="partition",
+        commands=OF_LOGS,
+        type=one_of(rules.PARTITIONS, "must be none, day or day,hour"),
+        default="none",
+        help="Put Parquet files into folders day=YYYY-MM-DD, or also hour=HH, by the time of a"
+        " flow's first packet in UTC.",
+        about="folders of Parquet files, by the time of a flow's first packet in UTC",
+        check=rules.check_partition,
+        manifest="as it is",
+    ),
 )
 
 
@@ -541,10 +553,22 @@ _LIMITS = (
         name="workers",
         type=whole_number("threads", 1, WORKERS_MAX),
         default=1,
-        help=f"Threads that share the work, up to {WORKERS_MAX}; they do not change the output.",
+        help=f"Threads that share the work, up to {WORKERS_MAX}; they do not change the output. Two"
+        " take up to twice the CPU time. They are faster for captures of long flows on idle"
+        " processors, and not with mostly new flows or on busy processors. See --shards.",
         about="threads that share the work; they do not change the output",
         manifest="nothing",
         core="workers",
+    ),
+    _limits(
+        commands=OF_LOGS,
+        name="shards",
+        type=whole_number("processes", 1, SHARDS_MAX),
+        default=1,
+        help="Processes that read their own part of the traffic and share one z: rings of an"
+        " interface, or captures that share no flow. Needs --key-file.",
+        about="processes that read their own part of the traffic and share one z",
+        manifest=rules.shown_shards,
     ),
 )
 

@@ -26,6 +26,7 @@ _MODULES = {
     "table risk": ("table_rows",),
     "table hierarchy": ("table_rows",),
     "table anonymize": ("anonymize_rows",),
+    "audit": ("audit_rows",),
     "inspect": ("question_rows",),
     "model": ("question_rows",),
     "tune": ("question_rows",),
@@ -34,8 +35,8 @@ _MODULES = {
 }
 COMMANDS = tuple(_MODULES)
 """The commands that have rows of their own, in the order of the documents."""
-_ROWS_OF_OTHERS = {"packets": "run"}
-"""The commands whose rows are all rows of another command."""
+_ROWS_OF_OTHERS = {"packets": "run", "frames": "filter"}
+"""The commands, and the function of frames, whose rows are all rows of another command."""
 
 
 @cache

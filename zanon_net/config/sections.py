@@ -87,6 +87,11 @@ class Output(run_fields.OutputFields):
         return rules.core_split(self.settings())
 
     @property
+    def partition_keys(self) -> tuple[str, ...]:
+        """The keys of the folders of Parquet files; empty: there are no such folders."""
+        return () if self.partition == "none" else tuple(self.partition.split(","))
+
+    @property
     def flush_s(self) -> float:
         """The longest wait of records in buffers, in seconds."""
         return int(self.flush) * 1e-9

@@ -5,13 +5,21 @@
 A row that several commands have is made by a function of the command's name.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from zanon_net.config import parse, rules
-from zanon_net.config.column_types import COLUMN_LIST, FILES, RANGES, WIDTHS, shown_files
+from zanon_net.config.column_types import (
+    COLUMN_LIST,
+    FILES,
+    PARTS_OF_DATES,
+    RANGES,
+    WIDTHS,
+    shown_files,
+)
 from zanon_net.config.filter_rows import QUOTE, QUOTE_HELP, QUOTE_USUAL, TIME_UNITS
 from zanon_net.config.parse import reject, shown
 from zanon_net.config.rules import COUNT_MAX, Settings
@@ -21,6 +29,7 @@ from zanon_net.config.types import COLUMN, DELIMITER, DURATION, FILE, Type, one_
 SECTION = "table"  # of configuration files
 TABLE_FORMATS = ("auto", "csv", "jsonl", "parquet")
 UNKNOWN = ("error", "suppress", "top")
+_SHARE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?%?")
 
 
 # ---- types --------------------------------------------------------------------------------------
@@ -33,6 +42,15 @@ def _portion(name: str, value: object) -> float:
     return float(value)
 
 
+def _share(name: str, value: object) -> float:
+    """Reads a share: a number from 0 to 1, or a text such as 5%."""
+    if isinstance(value, str) and _SHARE.fullmatch(value):
+        value = float(value[:-1]) / 100 if value.endswith("%") else float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        reject(name, f"must be a share such as 5% or 0.05, not {shown(value)}")
+    return float(value)
+
+
 def _texts(name: str, value: object) -> tuple[str, ...]:
     """Reads texts between commas, or a list of a configuration file."""
     texts = value.split(",") if isinstance(value, str) else value
@@ -42,6 +60,7 @@ def _texts(name: str, value: object) -> tuple[str, ...]:
 
 
 LIST = Type(read=_texts, range="a list", metavar="LIST", written=",".join)
+SHARE = Type(read=_share, unit="1", range="0% to 100%", metavar="SHARE")
 PORTION = Type(read=_portion, unit="1", range="0 to 1", metavar="P", number=float)
 DIVERSITY = Type(
     read=parse.readable_text,
@@ -49,6 +68,10 @@ DIVERSITY = Type(
     metavar="distinct|entropy|recursive:C",
 )
 DATA_FILE = replace(FILE, anchored=lambda value, folder: str(folder / value))
+
+
+def _name_of(path: str | None) -> str | None:
+    return None if path is None else Path(path).name
 
 
 # ---- rows that several commands have ------------------------------------------------------------
@@ -194,6 +217,21 @@ def recodings(command: str) -> tuple[Setting, ...]:
     )
 
 
+def dates(command: str) -> Setting:
+    """Returns the row about dates, which a stream cannot have: its dates are not known."""
+    return _row(
+        command,
+        "Generalization",
+        name="dates",
+        type=PARTS_OF_DATES,
+        default=(),
+        help="Dates as these parts, from finer to coarser, such as birth=month,year,decade; without"
+        " a column, for all dates that no option names. Parts: day, month, quarter, year, decade.",
+        usual="day,month,year",
+        manifest=_shown_pairs("dates"),
+    )
+
+
 def formats(command: str) -> tuple[Setting, ...]:
     """Returns the rows about the format of the input."""
     heading = "Input and output"
@@ -250,6 +288,7 @@ RISK = (
         " too, that were released within --delay of the target's time.",
     ),
     *recodings("table risk"),
+    dates("table risk"),
     _row(
         "table risk",
         "Input and output",
@@ -257,7 +296,26 @@ RISK = (
         type=DATA_FILE,
         default=None,
         help="The table before it was generalized, in the same format or another.",
-        manifest=lambda settings: {"original": Path(settings["original"]).name},
+        manifest=lambda settings: {"original": _name_of(settings["original"])},
+    ),
+    _row(
+        "table risk",
+        "Input and output",
+        name="population",
+        type=DATA_FILE,
+        default=None,
+        help="All people of whom the table has some, in the same format or another: for the risk"
+        " of an attacker who does not know whether a person is in the table.",
+        manifest=lambda settings: {"population": _name_of(settings["population"])},
+    ),
+    _row(
+        "table risk",
+        "Input and output",
+        name="sampling",
+        type=SHARE,
+        default=None,
+        help="Share of the population that the table has, such as 10%, to estimate the same without"
+        " --population.",
     ),
     *formats("table risk"),
     _row(
@@ -295,7 +353,7 @@ HIERARCHY = (
         type=LIST,
         default=None,
         help="Characters that each level keeps, from more to fewer, such as 5,3,2,0: 13053, 130**,"
-        " 13***, '*'.",
+        " 13***, '*'. For IP addresses: bits, such as /24,/16.",
     ),
     _row(
         "table hierarchy",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of `publish` or a command of `table`: its options override the settings of a file."""
+"""Settings of `filter`, `publish` and the commands of `table`: options override those of a file."""
 
 from collections.abc import Mapping
 from pathlib import Path

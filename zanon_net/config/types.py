@@ -303,5 +303,12 @@ COLUMNS = Type(
     metavar="NAME",
     many=True,
 )
+NULLS = Type(
+    read=parse.null_texts,
+    annotation="Sequence[str]",
+    range="texts",
+    metavar="TEXT",
+    many=True,
+)
 DELIMITER = Type(read=parse.delimiter, range="one character, or tab", metavar="C")
 HEADER = Type(read=_header, range="a line", metavar="LINE")

@@ -10,7 +10,11 @@ cdef void run_aside(void *of, uint32_t task) noexcept with gil:
 
 
 cdef class PacketEngine:
-    """The whole packet path. An engine belongs to one thread at a time."""
+    """The whole packet path. An engine belongs to one thread at a time.
+
+    count_secret: 16 random bytes, the key of the hashes of votes if the counter belongs to the same
+    run. All other settings are of Config.engine_arguments().
+    """
 
     cdef zn_engine *engine
     cdef _Guard guard
@@ -19,8 +23,9 @@ cdef class PacketEngine:
     cdef zn_job aside
     cdef object aside_call
 
-    def __init__(self, **settings):
+    def __init__(self, *, bytes count_secret=None, **settings):
         cdef zn_engine_config config
+        cdef zn_hash_key secret
         cdef zn_error err
         cdef _Kept kept = _Kept()
         if self.engine != NULL:
@@ -31,7 +36,14 @@ cdef class PacketEngine:
         memset(&err, 0, sizeof(err))
         config.size = sizeof(config)
         fill_engine_config(&config, settings, kept)
-        check(zn_engine_open(&self.engine, &config, &err), &err)
+        if count_secret is not None:
+            if len(count_secret) != sizeof(secret):
+                raise ValueError("count_secret must have 16 bytes")
+            memcpy(&secret, <const char *>count_secret, sizeof(secret))
+            config.count_secret = &secret
+        rc = zn_engine_open(&self.engine, &config, &err)
+        memset(&secret, 0, sizeof(secret))
+        check(rc, &err)
         self.views = config.view_count
 
     def __dealloc__(self):
@@ -95,6 +107,12 @@ cdef class PacketEngine:
             capture.guard.leave()
         check(n, &err)
         return n
+
+    def is_over(self, Capture capture not None):
+        """Returns true if `run` has taken every frame of the capture."""
+        self._check_open()
+        capture._check_open()
+        return bool(zn_engine_is_over(self.engine, &capture.source))
 
     def feed(self, const uint8_t[::1] buffer, const int64_t[::1] ts_ns, const uint32_t[::1] caplen,
              const uint32_t[::1] wirelen, uint32_t linktype):
@@ -467,12 +485,12 @@ cdef class PacketEngine:
         return zn_engine_count_waiting(self.engine)
 
     @property
-    def asks_too_much(self):
+    def must_wait(self):
         """True if answers are missing for so long, or for so much, that no more should be fed."""
         self._check_open()
-        return bool(zn_engine_asks_too_much(self.engine))
+        return bool(zn_engine_must_wait(self.engine))
 
-    def give_up(self, bint all):
+    def suppress_waiting(self, bint all):
         """Suppresses votes and records that wait for answers longer than allowed, or all of them.
         True: drain, and call flush."""
         cdef zn_error err
@@ -480,7 +498,7 @@ cdef class PacketEngine:
         memset(&err, 0, sizeof(err))
         self._enter()
         with nogil:
-            rc = zn_engine_give_up(self.engine, all, &err)
+            rc = zn_engine_suppress_waiting(self.engine, all, &err)
         self.guard.leave()
         check(rc, &err)
         return rc > 0

@@ -49,6 +49,13 @@ cdef class Live:
             self.group = NULL
             self.guard.leave()
 
+    def keep(self, unsigned shard, unsigned shards):
+        """Keeps a part of each interface's rings, and closes the others in this process: rings that
+        a process opened before it forked `shards` processes."""
+        self._enter()
+        zn_live_group_keep(self.group, shard, shards)
+        self.guard.leave()
+
     def run(self, PacketEngine engine not None, int max_frames, int wait_ms):
         """Feeds up to max_frames to the engine, waiting up to wait_ms for the first; returns their
         number."""

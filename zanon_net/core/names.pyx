@@ -61,3 +61,28 @@ ROW_FAULTS = {
         zn_row_fault_text(<zn_row_fault>fault).decode()
     for fault in range(1, <int>ZN_FAULT_COUNT)
 }
+LOG_REASONS = {
+    zn_log_reason_name(<zn_log_reason>reason).decode().lower():
+        zn_log_reason_text(<zn_log_reason>reason).decode()
+    for reason in range(<int>ZN_LOG_NO_ATTRIBUTE, <int>ZN_LOG_REASON_COUNT)
+}
+
+
+def describe_log_presets():
+    """Returns the columns of each preset of logs: {preset: ((column, role, disclosure), ...)}."""
+    cdef size_t count
+    cdef const zn_log_preset *presets = zn_log_presets(&count)
+    cdef const zn_log_column *column
+    found = {}
+    for i in range(count):
+        columns = []
+        for j in range(presets[i].count):
+            column = &presets[i].columns[j]
+            name = column.name.p[:column.name.n].decode()
+            role = zn_log_role_name(column.role).decode()
+            columns.append((name, role, zn_log_role_disclosure(column.role).decode()))
+        found[presets[i].name.decode()] = tuple(columns)
+    return found
+
+
+LOG_PRESETS = describe_log_presets()

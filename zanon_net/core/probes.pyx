@@ -60,6 +60,40 @@ def fail_allocation(uint64_t n):
     zn_alloc_fail_after(n)
 
 
+cdef class MinuteQueue:
+    """MinuteQueue(): entries that wait for their minute, by engine/minute_queue."""
+
+    cdef zn_minute_queue queue
+
+    def __dealloc__(self):
+        zn_minute_queue_fini(&self.queue)
+
+    def add(self, int64_t minute, uint64_t rank, bytes content not None):
+        """Adds an entry."""
+        cdef uint32_t n = len(content)
+        cdef uint8_t *place = zn_minute_queue_reserve(&self.queue, sizeof(n) + n)
+        if place == NULL:
+            raise MemoryError
+        memcpy(place, &n, sizeof(n))
+        memcpy(place + sizeof(n), <const char *>content, n)
+        zn_minute_queue_add(&self.queue, minute, rank, sizeof(n) + n)
+
+    def leave(self, int64_t before):
+        """Removes the entries of minutes before `before`. Returns their contents in order."""
+        cdef int64_t count = zn_minute_queue_leave(&self.queue, before)
+        cdef const uint8_t *place
+        cdef uint32_t n
+        if count < 0:
+            raise MemoryError
+        found = []
+        for i in range(count):
+            place = zn_minute_queue_leaving(&self.queue, i)
+            memcpy(&n, place, sizeof(n))
+            found.append(PyBytes_FromStringAndSize(<const char *>place + sizeof(n), n))
+        zn_minute_queue_left(&self.queue, before)
+        return found
+
+
 def shamir_secret(points):
     """Returns the secret of shares (x, y), by crypto/shamir."""
     cdef size_t z = len(points)
@@ -93,7 +127,8 @@ cdef class CountGenerations:
         memset(&err, 0, sizeof(err))
         self.keys = keys
         self.periods.generation_ns, self.periods.window_ns, self.periods.epoch_ns = periods
-        check(zn_count_generations_open(&self.generations, keys.keys, &self.periods, &err), &err)
+        check(zn_count_generations_open(&self.generations, keys.keys, &self.periods, NULL, &err),
+              &err)
 
     def __dealloc__(self):
         zn_count_generations_close(self.generations)

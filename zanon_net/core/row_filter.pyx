@@ -11,9 +11,15 @@ cdef object rows_read(const zn_row_reader_stats *stats):
 
 cdef object first_fault_of(const zn_row_reader_stats *stats):
     """Returns (line, text) of the first row that could not be read, or None."""
-    if stats.first_fault == ZN_FAULT_GOOD:
+    if stats.first_fault == NULL:
         return None
-    return stats.first_fault_line, zn_row_fault_text(stats.first_fault).decode()
+    return stats.first_fault_line, stats.first_fault.decode()
+
+
+cdef object reasons_of(const zn_row_filter_stats *stats):
+    """Returns the rows that the z-table was not asked about, by the names of LOG_REASONS."""
+    return {name: stats.reasons[i]
+            for i, name in enumerate(LOG_REASONS, <int>ZN_LOG_NO_ATTRIBUTE)}
 
 
 cdef object time_range_of(const zn_row_reader_stats *stats):
@@ -25,7 +31,7 @@ cdef class RowFilter:
     """Passes rows of observations through the z-table (csrc/rows/filter.h); one thread at a time.
 
     Text arguments are UTF-8. columns: time, user, attribute, then the columns passed on as they
-    are.
+    are. preset: 0, or 1 and the index of a preset of LOG_PRESETS: the input is such a log.
 
     ladder: None, or (taxonomies, steps, unknown). columns then has as many attributes as there are
     taxonomies, and the attributes leave generalized. steps: finest first, each with the level of
@@ -128,6 +134,8 @@ cdef class RowFilter:
         self._enter()
         try:
             popularity = zn_row_filter_popularity(self.row_filter)
+            if popularity == NULL:
+                return []
             closed = [closed_window(&popularity.stored[i]) for i in range(popularity.stored_count)]
             popularity.stored_count = 0
             return closed
@@ -153,11 +161,20 @@ cdef class RowFilter:
 
     @property
     def stats(self):
-        """Rows, observations, written, without_offset; rows dropped by the names of ROW_FAULTS."""
+        """Rows, observations, written, without_offset, hold_full; rows dropped by the names of
+        ROW_FAULTS."""
         cdef zn_row_filter_stats stats
         self._check_open()
         stats = zn_row_filter_get_stats(self.row_filter)
-        return {**rows_read(&stats.read), "written": stats.written}
+        return {**rows_read(&stats.read), "written": stats.written, "hold_full": stats.hold_full}
+
+    @property
+    def reasons(self):
+        """Rows that the z-table was not asked about, by the names of LOG_REASONS."""
+        cdef zn_row_filter_stats stats
+        self._check_open()
+        stats = zn_row_filter_get_stats(self.row_filter)
+        return reasons_of(&stats)
 
     @property
     def first_fault(self):
@@ -216,6 +233,13 @@ def parse_time(bytes text not None, str unit):
     if not zn_timestamp_parse(copy.span, <zn_time_unit><int>TIME_UNITS.index(unit), &timestamp):
         return None
     return timestamp.t_ns, bool(timestamp.has_offset)
+
+
+def time_problem(bytes text not None, str unit):
+    """Returns the problem of a text that parse_time refuses, with a time that it would read."""
+    cdef _Copy copy = _Copy(text)
+    return zn_timestamp_problem(
+        copy.span, <zn_time_unit><int>TIME_UNITS.index(unit)).decode("ascii")
 
 
 def format_time(int64_t t_ns, str unit):

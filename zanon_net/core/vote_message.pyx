@@ -134,7 +134,7 @@ cdef object word_columns(dict columns):
 
 cdef class VoteWriter:
     """VoteWriter(probe, shard, settings, *, rules=None, sequence=1, max_votes=65536,
-    renewed=False, marks_missing=False)
+    new_session=False, marks_missing=False)
 --
 
     Writes the vote messages of a probe to a shard (docs/reference/vote-messages.md).
@@ -144,7 +144,8 @@ cdef class VoteWriter:
     rules: the digest that vote_rules() returns; None: the digest of its defaults.
     sequence: number of the first message; finish() raises it by one.
     max_votes: most votes of a message, up to 2**20.
-    renewed: in a first message: another session came before. In a last message: another follows.
+    new_session: in a first message, another session came before. In a last message, another
+        follows.
     marks_missing: in a first message: the counter may lack clients of earlier sessions.
     """
 
@@ -153,7 +154,7 @@ cdef class VoteWriter:
     cdef readonly object order
 
     def __init__(self, probe, shard, settings, *, rules=None, sequence=1, max_votes=1 << 16,
-                 renewed=False, marks_missing=False):
+                 new_session=False, marks_missing=False):
         cdef zn_error err
         if self.writer.max_votes != 0:
             raise RuntimeError("a writer cannot be opened twice")
@@ -163,7 +164,7 @@ cdef class VoteWriter:
         self.header.settings = whole("settings", settings, 0, WORD_MAX)
         self.header.rules = rules_of(rules)
         self.header.sequence = whole("sequence", sequence, 1, WORD_MAX)
-        self.header.new_session = renewed
+        self.header.new_session = new_session
         self.header.marks_missing = marks_missing
         max_votes = whole("max_votes", max_votes, 1, ZN_VOTES_MAX)
         check(zn_vote_writer_init(&self.writer, max_votes, &err), &err)
@@ -238,9 +239,9 @@ cdef dict start_of(const zn_vote_header *header):
 def read_votes(bytes message not None):
     """Returns the header of a vote message and its votes as arrays, in the order of their answers.
 
-    The dict has shard, probe, sequence, settings, rules, renewed, marks_missing and watermark_ns;
-    and the arrays kind (uint8), t_ns (int64), user (40 bits of it), lo and hi (uint64). Raises
-    FormatError for other bytes, and for a message that is cut or damaged.
+    The dict has shard, probe, sequence, settings, rules, new_session, marks_missing and
+    watermark_ns; and the arrays kind (uint8), t_ns (int64), user (40 bits of it), lo and hi
+    (uint64). Raises FormatError for other bytes, and for a message that is cut or damaged.
     """
     cdef _Copy copy = _Copy(message)
     cdef zn_vote_header header
@@ -267,7 +268,7 @@ def read_votes(bytes message not None):
         words[1, i] = votes[i].id.lo
         words[2, i] = votes[i].id.hi
     user, lo, hi = arrays[2]
-    return {**start_of(&header), "rules": header.rules, "renewed": header.new_session,
+    return {**start_of(&header), "rules": header.rules, "new_session": header.new_session,
             "marks_missing": header.marks_missing, "watermark_ns": header.watermark_ns,
             "kind": arrays[0], "t_ns": arrays[1], "user": user, "lo": lo, "hi": hi}
 

@@ -30,6 +30,17 @@ cdef int64_t time_of(value) except -1:
     return t_ns
 
 
+cdef bint times_are_good(zn_cell_column times, Py_ssize_t n, int64_t unit_ns) noexcept:
+    """Returns true if each time that is not missing is from 1970 to 2262."""
+    cdef zn_row_cell cell
+    cdef int64_t t_ns
+    for _ in range(n):
+        zn_cells_read(&times, &cell, 1)
+        if cell.kind != ZN_ROW_MISSING and not zn_row_cell_time(&cell, unit_ns, &t_ns):
+            return False
+    return True
+
+
 def caps_for_bytes(memory_bytes, keep=None):
     """Returns the largest (max_tuples, max_attributes) with which a ZTable takes less than
     `memory_bytes`.
@@ -245,17 +256,22 @@ cdef class ZTable:
     def observe_batch(self, t_ns, user, attribute):
         """Decides n observations in their order; returns a boolean array of length n.
 
-        t_ns: int64[n], nanoseconds. user, attribute: uint64[n] or int64[n], any identifying
-        numbers; a negative number equals that number plus 2**64. Raises TypeError for another
-        dtype, ValueError for another shape or a negative time.
+        t_ns: whole numbers of nanoseconds, or datetime64 of any unit and zone. user, attribute:
+        whole numbers or texts; a negative number equals that number plus 2**64, and a text equals
+        the text that observe() takes. Each is a NumPy array, a pandas Series, or a column of
+        polars, pyarrow or another library that exports Arrow data, and has n values. Arrays of
+        int64 and uint64 are fastest. An observation with a missing value is not counted, and its
+        answer is False.
+
+        Raises TypeError for values of another type, ValueError for another shape or a negative
+        time.
         """
         np = numpy()
-        numbers = (np.int64, np.uint64)
-        for name, array, dtypes in (("t_ns", t_ns, (np.int64,)), ("user", user, numbers),
-                                    ("attribute", attribute, numbers)):
+        for array, dtypes in ((t_ns, (np.int64,)), (user, (np.int64, np.uint64)),
+                              (attribute, (np.int64, np.uint64))):
             if not isinstance(array, np.ndarray) or array.dtype not in dtypes:
-                names = " or ".join(np.dtype(dtype).name for dtype in dtypes)
-                raise TypeError(f"{name} must be an array of {names}")
+                return self._any_batch(t_ns, user, attribute)
+        for name, array in (("t_ns", t_ns), ("user", user), ("attribute", attribute)):
             if array.ndim != 1 or len(array) != len(t_ns):
                 raise ValueError(f"{name} must have one dimension and the length of t_ns")
         if len(t_ns) and t_ns.min() < 0:
@@ -280,6 +296,63 @@ cdef class ZTable:
                 zn_ztable_observe_columns(self.table, &self.key, &columns, n, &answers[0])
         self.guard.leave()
         return 0
+
+    cdef object _any_batch(self, t_ns, user, attribute):
+        """Decides observations in columns of any kind."""
+        cdef Cells times = Cells("t_ns", t_ns), users = Cells("user", user)
+        cdef Cells attributes = Cells("attribute", attribute)
+        for name, cells, kinds in (("t_ns", times, (NUMBER, TIME)), ("user", users, (NUMBER, TEXT)),
+                                   ("attribute", attributes, (NUMBER, TEXT))):
+            if cells.kind not in kinds:
+                raise TypeError(f"{name} holds {cells.kind}, not {' or '.join(kinds)}")
+            if len(cells) != len(times):
+                raise ValueError(f"{name} must have one dimension and the length of t_ns")
+        if not times_are_good(times.column, times.length, times.unit_ns):
+            raise ValueError("t_ns holds a negative time, or a time after 2262")
+        answers = numpy().empty(max(len(times), 1), dtype=numpy().uint8)
+        out = <uint8_t *>memory_of(answers)
+        self._enter()
+        self.keyed = True
+        with nogil:
+            self._observe_cells(times.column, times.unit_ns, users.column, attributes.column,
+                                times.length, out)
+        self.guard.leave()
+        return answers[:len(times)] == ZN_RELEASE
+
+    cdef void _observe_cells(self, zn_cell_column times, int64_t unit_ns, zn_cell_column users,
+                             zn_cell_column attributes, Py_ssize_t n,
+                             uint8_t *answers) noexcept nogil:
+        cdef zn_observation part[256]
+        cdef Py_ssize_t place[256]
+        cdef uint8_t decided[256]
+        cdef zn_row_cell user, attribute, time
+        cdef Py_ssize_t i, j, count = 0
+        for i in range(n):
+            answers[i] = ZN_BELOW_Z
+            zn_cells_read(&times, &time, 1)
+            zn_cells_read(&users, &user, 1)
+            zn_cells_read(&attributes, &attribute, 1)
+            if (user.kind != ZN_ROW_MISSING and attribute.kind != ZN_ROW_MISSING
+                    and zn_row_cell_time(&time, unit_ns, &part[count].t_ns)):
+                part[count].user = self._user_of(&user)
+                part[count].attribute = self._attribute_of(&attribute)
+                place[count] = i
+                count += 1
+            if count == 256 or i + 1 == n:
+                zn_ztable_observe_batch(self.table, part, count, decided)
+                for j in range(count):
+                    answers[place[j]] = decided[j]
+                count = 0
+
+    cdef uint64_t _user_of(self, const zn_row_cell *cell) noexcept nogil:
+        if cell.kind == ZN_ROW_NUMBER:
+            return zn_hash_words(&self.key, &cell.number, 1)
+        return zn_hash64(&self.key, cell.text.p, cell.text.n)
+
+    cdef zn_id _attribute_of(self, const zn_row_cell *cell) noexcept nogil:
+        if cell.kind == ZN_ROW_NUMBER:
+            return self._number_id(cell.number)
+        return zn_hash128(&self.key, DOMAIN_TEXT, cell.text.p, cell.text.n)
 
     def count(self, attribute):
         """Returns the distinct users of an attribute in the window that ends at the newest time

@@ -10,7 +10,7 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue
 from threading import Lock
 from typing import Any
 
@@ -122,7 +122,7 @@ class Listener(Transport):
 
     def __init__(self, place: Place, welcome: Welcome, tls: TlsFiles | None) -> None:
         self._welcome = welcome
-        self._inbox: SimpleQueue[Received] = SimpleQueue()
+        self._inbox: Queue[Received] = Queue()  # a signal can make SimpleQueue.get wait forever
         self._lock = Lock()
         self._waiting_bytes = 0
         self._may_read: asyncio.Event | None = None

@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections.abc import Iterable
 from contextlib import suppress
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue
 from threading import Event
 
 from zanon_net.count.client_base import CountClient
@@ -52,7 +52,7 @@ class StreamClient(CountClient):
     ) -> None:
         super().__init__(hello, welcome)
         self._place, self._tls = place, tls
-        self._answers: SimpleQueue[bytes | None] = SimpleQueue()
+        self._answers: Queue[bytes | None] = Queue()  # see Listener
         self._writer: asyncio.StreamWriter | None = None
         self._answered = Event()  # set by the first welcome or refusal
         self._refusal: str | None = None

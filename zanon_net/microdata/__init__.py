@@ -4,8 +4,8 @@
 
 `from zanon_net import microdata as md`:
 
-- `Hierarchy`: the generalization of a column's values, from a file; `Round`, `Prefix`, `Intervals`,
-  `Dates` and `Flat` make one of a column's values.
+- `Hierarchy`: the generalization of a column's values, from a file. `Round`, `Prefix`, `Networks`,
+  `Intervals`, `Dates` and `Flat` make a hierarchy of a column's values.
 - `Plan`: the columns of a release and the requirements of each class.
 - `anonymize(table, plan)`: generalizes a table until each class meets the plan's requirements.
 - `check(table, plan)`: measures the classes of a table. `risk(original, released, plan)`: how often
@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from zanon_net.microdata.anonymizing import AnonymizeReport, Result, anonymize
     from zanon_net.microdata.attack import RiskReport, risk
     from zanon_net.microdata.checking import CheckReport, check
-    from zanon_net.microdata.hierarchy import Dates, Flat, Hierarchy, Intervals, Prefix, Round
+    from zanon_net.microdata.hierarchy import (
+        Dates,
+        Flat,
+        Hierarchy,
+        Intervals,
+        Networks,
+        Prefix,
+        Round,
+    )
     from zanon_net.microdata.plan import Plan
     from zanon_net.microdata.publishing import Publisher
 
@@ -33,6 +41,7 @@ __all__ = [
     "Flat",
     "Hierarchy",
     "Intervals",
+    "Networks",
     "Plan",
     "Prefix",
     "Publisher",
@@ -50,7 +59,7 @@ _PLACES = {
     "anonymizing": "AnonymizeReport Result anonymize",
     "attack": "RiskReport risk",
     "checking": "CheckReport check",
-    "hierarchy": "Dates Flat Hierarchy Intervals Prefix Round",
+    "hierarchy": "Dates Flat Hierarchy Intervals Networks Prefix Round",
     "plan": "Plan",
     "publishing": "Publisher",
 }

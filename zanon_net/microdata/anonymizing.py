@@ -7,7 +7,6 @@ After them, the gate (csrc/release/tuple_gate.h) counts the classes of the colum
 again, and rows that it refuses are dropped.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from zanon_net._core import CLASS_FAULTS, TupleGate
+from zanon_net._text import share
 from zanon_net._text import table as text_table
 from zanon_net.config.parse import as_int, did_you_mean, reject, shown
-from zanon_net.errors import ConfigError, ZanonError
+from zanon_net.errors import CapacityError, ConfigError, ZanonError
 from zanon_net.microdata.arrow import arrow, as_table, compute, empty_as_missing, encoded, texts
 from zanon_net.microdata.checking import (
     FAULT_TEXTS,
@@ -28,8 +28,10 @@ from zanon_net.microdata.checking import (
     loss_lines,
     report_classes,
 )
-from zanon_net.microdata.hierarchy import Flat, Round
-from zanon_net.microdata.judging import Judge, Tuples
+from zanon_net.microdata.guess import Guess
+from zanon_net.microdata.guess import Numbers as GuessedNumbers
+from zanon_net.microdata.hierarchy import Round
+from zanon_net.microdata.judging import OUT, Judge, Tuples, compacted
 from zanon_net.microdata.lattice import Lattice, Levels, Recoded, least_loss
 from zanon_net.microdata.measures import (
     Bools,
@@ -41,10 +43,7 @@ from zanon_net.microdata.measures import (
 )
 from zanon_net.microdata.plan import Plan
 from zanon_net.microdata.tables import as_released
-from zanon_net.microdata.topdown import top_down
-
-RANGE_MAX = 1 << 14  # whole numbers that get intervals without a recoding
-_WHOLE = re.compile("-?[1-9][0-9]{0,15}|0")
+from zanon_net.microdata.topdown import Column, top_down
 
 METHODS = ("topdown", "lattice", "fixed")
 REASONS = {"unknown": "a value that its hierarchy does not have", **FAULT_TEXTS}
@@ -143,12 +142,12 @@ def anonymize(
 
     table: pyarrow's, or one that `arrow.as_table` takes: of pandas, polars, DuckDB and others.
     plan: its columns, their generalization, and the requirements of each class. A quasi-identifier
-        without a recoding has its whole numbers as intervals of doubling width, or all its values
-        below one root, `*`.
-    method: "topdown" splits classes along the hierarchies and suppresses no row. "lattice" takes
-        one level a column, with the least loss, and suppresses the rows of classes that fail, at
-        most a share of `suppress`. "fixed" suppresses like "lattice", with the levels given.
-    suppress: 0 to 1.
+        without a recoding gets the recoding that `guess` finds for its values.
+    method: "topdown" splits classes along the hierarchies, and numbers at medians. "lattice" takes
+        one level a column, with the least loss. "fixed" takes the levels given. Both suppress the
+        rows of classes that fail.
+    suppress: share of the rows that may be suppressed, 0 to 1. "topdown" suppresses rows only where
+        this lowers the loss.
     levels: of quasi-identifiers, for "fixed". A column without a level gets 0, the values
         themselves.
 
@@ -175,16 +174,19 @@ def anonymize_rows(
 ) -> Result:
     """Anonymizes a table that `as_table` or `read_table` returned, as `anonymize` does."""
     _check_options(method, suppress)
-    work = Work.of(empty_as_missing(rows), plan)
+    work = Work.of(empty_as_missing(rows), plan, method)
     chosen = work.chosen_levels(levels, method)
     if not work.rows:
-        nodes, faults, found = np.zeros((len(work.hierarchies), 0), np.int64), None, chosen
-    elif method == "topdown":
-        nodes, faults, found = top_down(work.tuples, work.trees, work.judge), None, None
-    else:
-        recoded = _full_domain(work, suppress, chosen)
-        nodes, faults, found = recoded.nodes, recoded.faults, recoded.levels
-    return _written(work, nodes, faults, method, found)
+        columns = [Column(np.zeros(0, np.int64), [], np.zeros(0)) for _name in work.hierarchies]
+        return _written(work, columns, np.zeros(0, np.int64), method, chosen)
+    if method == "topdown":
+        columns, faults = _top_down(work, suppress)
+        return _written(work, columns, faults, method, None)
+    recoded = _full_domain(work, suppress, chosen)
+    columns = [
+        Column(nodes, h.labels, h.loss) for nodes, h in zip(recoded.nodes, work.trees, strict=True)
+    ]
+    return _written(work, columns, recoded.faults, method, recoded.levels)
 
 
 def _check_options(method: str, suppress: float) -> None:
@@ -206,7 +208,8 @@ def _is_share(value: object) -> bool:
 class Work:
     """A table with the hierarchies of its columns, and its rows as tuples of their nodes.
 
-    table: the rows whose values are known. unknown: the number of rows that were left out.
+    table: the rows whose values are known. hierarchies: of the columns; a Scale of numbers that
+    split at medians. unknown: the number of rows that were left out. notes: about the columns.
     """
 
     table: Any
@@ -215,12 +218,18 @@ class Work:
     tuples: Tuples
     judge: Judge
     unknown: int
+    notes: Sequence[str]
 
     @classmethod
-    def of(cls, table: Any, plan: Plan) -> "Work":
+    def of(cls, table: Any, plan: Plan, method: str) -> "Work":
         """Raises ConfigError for unknown values, and if the plan requires more than the table
         has."""
-        hierarchies = {name: hierarchy_of(table, plan, name) for name in plan.quasi_columns}
+        with_scales = method == "topdown"
+        prepared = {
+            name: _Prepared.of(table, plan, name, with_scales) for name in plan.quasi_columns
+        }
+        hierarchies = {name: of_column.hierarchy for name, of_column in prepared.items()}
+        notes = [note for of_column in prepared.values() for note in of_column.notes]
         codes = {name: h.codes(table.column(name)) for name, h in hierarchies.items()}
         known = np.ones(len(table), np.bool_)
         for name, of_column in codes.items():
@@ -244,7 +253,7 @@ class Work:
         if len(table) and not judge.good(np.zeros(len(tuples), np.int64), 1)[0]:
             check_feasible(table, plan)
             raise ConfigError("the table as a whole does not meet the requirements")
-        return cls(table, plan, hierarchies, tuples, judge, unknown)
+        return cls(table, plan, hierarchies, tuples, judge, unknown, notes)
 
     @property
     def rows(self) -> int:
@@ -274,25 +283,42 @@ class Work:
         return tuple(levels.get(name, 0) for name in self.hierarchies)
 
 
-def hierarchy_of(table: Any, plan: Plan, name: str) -> Any:
-    """Returns the hierarchy of a quasi-identifier: the plan's, or the default of its type."""
-    recoding, column = plan.recodings[name], table.column(name)
-    if recoding is None:
-        recoding = Round(1) if _are_whole(column) else Flat()
-    try:
-        return recoding.hierarchy(column)
-    except ConfigError as error:
-        raise ConfigError(f"column {shown(name)}: {error}") from None
+@dataclass(frozen=True)
+class _Prepared:
+    """The hierarchy of a quasi-identifier, and notes about the column."""
+
+    hierarchy: Any
+    notes: Sequence[str]
+
+    @classmethod
+    def of(cls, table: Any, plan: Plan, name: str, with_scales: bool) -> "_Prepared":
+        """Returns the plan's hierarchy, or the hierarchy that `guess` finds.
+
+        with_scales: true if numbers become a Scale.
+        """
+        recoding, column, notes = plan.recodings[name], table.column(name), []
+        try:
+            if recoding is None or isinstance(recoding, Guess):
+                recoding, note = (recoding or Guess()).of(column, name)
+                notes += [note] if note else []
+            scale = None
+            if isinstance(recoding, Round | GuessedNumbers):
+                scale = recoding.scale(column)
+                notes += _outlier_notes(name, scale, column)
+            hierarchy = scale if with_scales and scale is not None else recoding.hierarchy(column)
+        except (ConfigError, CapacityError) as error:
+            raise ConfigError(f"column {shown(name)}: {error}") from None
+        return cls(hierarchy, (*hierarchy.warnings, *notes))
 
 
-def _are_whole(column: Any) -> bool:
-    """Returns true if all values are whole numbers, written as such, not too far apart for a
-    range."""
-    listed = [text for text in texts(encoded(column)[1]).to_pylist() if text is not None]
-    if not listed or not all(map(_WHOLE.fullmatch, listed)):
-        return False
-    numbers = [int(text) for text in listed]
-    return max(numbers) - min(numbers) < RANGE_MAX
+def _outlier_notes(name: str, scale: Any, column: Any) -> Iterator[str]:
+    """Yields notes that propose to clip a column with a few numbers far from all others."""
+    for side, rows in scale.outliers(scale.codes(column)):
+        limit = "LOW.." if side == "below" else "..HIGH"
+        yield (
+            f"column {name!r}: {share(rows, len(column))} rows are far {side} all others, which"
+            f" widens ranges; clip them with --round {name}=WIDTH --clip {name}={limit}"
+        )
 
 
 def _refuse_unknown(name: str, missing: Bools) -> None:
@@ -312,13 +338,34 @@ def _numbers(column: Any) -> Numbers:
     return filled.astype(np.int64), len(values) + 1
 
 
-# ---- one level a column -------------------------------------------------------------------------
+# ---- methods ------------------------------------------------------------------------------------
+
+
+def _most(work: Work, suppress: float) -> int:
+    """Returns the number of rows that may be suppressed."""
+    return int(np.floor(suppress * work.rows + 1e-9))
+
+
+def _top_down(work: Work, suppress: float) -> tuple[list[Column], Ints]:
+    """Returns (the columns as they are written, why each tuple is suppressed)."""
+    most = _most(work, suppress)
+    columns, faults = top_down(work.tuples, work.trees, work.judge, most)
+    if work.plan.t is None or not (faults > 0).any():
+        return columns, faults
+    # Distances are to the rows that are written, so suppressed rows can make a class too far.
+    numbers = [(column.nodes + 0, len(column.labels)) for column in columns]
+    group, first = joint_numbers(numbers, len(work.tuples))
+    group = np.where(faults > 0, len(first), group)
+    group, groups = compacted(np.where(group == len(first), OUT, group), len(first))
+    if work.judge.faults(group, groups).any():
+        return top_down(work.tuples, work.trees, work.judge)
+    return columns, faults
 
 
 def _full_domain(work: Work, suppress: float, levels: Levels | None) -> Recoded:
     """Returns the table with one level a column. Raises ConfigError if too many rows would be
     lost."""
-    most = int(np.floor(suppress * work.rows + 1e-9))
+    most = _most(work, suppress)
     lattice = Lattice(work.tuples, work.trees, work.judge)
     if levels is None:
         recoded = least_loss(lattice, most, monotone=work.judge.is_monotone)
@@ -340,16 +387,13 @@ def _full_domain(work: Work, suppress: float, levels: Levels | None) -> Recoded:
 
 
 def _written(
-    work: Work, nodes: Ints, faults: Ints | None, method: str, levels: Levels | None
+    work: Work, columns: Sequence[Column], faults: Ints, method: str, levels: Levels | None
 ) -> Result:
     suppressed = dict.fromkeys(REASONS, 0) | {"unknown": work.unknown}
     of_row = work.tuples.of_row
-    kept = np.ones(work.rows, np.bool_)
-    if faults is not None:
-        for number, reason in enumerate(CLASS_FAULTS, 1):
-            suppressed[reason] = int((faults == number)[of_row].sum())
-        kept = (faults == 0)[of_row]
-    released, users, places = _released(work, nodes, kept)
+    for number, reason in enumerate(CLASS_FAULTS, 1):
+        suppressed[reason] = int((faults == number)[of_row].sum())
+    released, users, places = _released(work, columns, (faults == 0)[of_row])
     refused = _gate(released, users, work.plan)
     if refused.any():
         for number, reason in enumerate(CLASS_FAULTS, 1):
@@ -359,7 +403,7 @@ def _written(
         users = None if users is None else users[passes]
         places = places[passes]
     rows_in = work.rows + work.unknown
-    loss = _losses(work, nodes[:, of_row[places]], rows_in)
+    loss = _losses(work, columns, of_row[places], rows_in)
     report = AnonymizeReport(
         method=method,
         levels=None if levels is None else dict(zip(work.hierarchies, levels, strict=True)),
@@ -368,21 +412,22 @@ def _written(
         suppressed=suppressed,
         refused=int((refused > 0).sum()),
         loss=loss,
-        warnings=[text for h in work.trees for text in h.warnings],
+        warnings=list(work.notes),
         _classes=lambda: _class_facts(released, users, work.plan, loss),
     )
     return Result(released, report)
 
 
-def _released(work: Work, nodes: Ints, kept: Bools) -> tuple[Any, Ints | None, Ints]:
+def _released(work: Work, recoded: Sequence[Column], kept: Bools) -> tuple[Any, Ints | None, Ints]:
     """Returns (rows to be written, in the order of their bytes; the user of each; its place among
     the rows read)."""
     pa, plan = arrow(), work.plan
     rows = np.flatnonzero(kept)
     columns: dict[str, tuple[Numbers, Any]] = {}
-    for (name, hierarchy), node in zip(work.hierarchies.items(), nodes, strict=True):
-        of_rows = node[work.tuples.of_row[rows]]
-        columns[name] = (of_rows, hierarchy.nodes), pa.array(hierarchy.labels, pa.string())
+    for name, column in zip(work.hierarchies, recoded, strict=True):
+        of_rows = column.nodes[work.tuples.of_row[rows]]
+        labels = pa.array(column.labels, pa.string())
+        columns[name] = (of_rows, len(labels)), labels
     for name in (*plan.sensitive_columns, *plan.passed):
         codes, values = encoded(work.table.column(name))
         numbers = compute().fill_null(codes, len(values)).to_numpy()[rows].astype(np.int64)
@@ -430,14 +475,15 @@ def _gate(released: Any, users: Ints | None, plan: Plan) -> Any:
     )
 
 
-def _losses(work: Work, nodes: Ints, rows: int) -> dict[str, float]:
+def _losses(work: Work, columns: Sequence[Column], written: Ints, rows: int) -> dict[str, float]:
     """Returns the loss of each column.
 
-    nodes: of each row written. rows: number of all rows; the loss of suppressed rows is 1.
+    written: the tuple of each row written. rows: number of all rows; the loss of suppressed rows is
+    1.
     """
     return {
-        name: float((h.loss[node].sum() + rows - len(node)) / max(1, rows))
-        for (name, h), node in zip(work.hierarchies.items(), nodes, strict=True)
+        name: float((column.loss[column.nodes[written]].sum() + rows - len(written)) / max(1, rows))
+        for name, column in zip(work.hierarchies, columns, strict=True)
     }
 
 
@@ -461,17 +507,18 @@ def loss_curve(
     rows: as of `anonymize_rows`. The plan's other requirements stay. Nothing is written, so the
     gate is not used. Raises ConfigError as `anonymize` does.
     """
-    work = Work.of(empty_as_missing(rows), replace(plan, k=1))
+    work = Work.of(empty_as_missing(rows), replace(plan, k=1), method)
     found = []
     for k in numbers:
         judge = work.judge.with_k(k)
         if not work.rows or not judge.good(np.zeros(len(work.tuples), np.int64), 1)[0]:
             break
+        of_k = replace(work, judge=judge)
         if method == "topdown":
-            nodes = top_down(work.tuples, work.trees, judge)
-            lost = [h.loss[node] for h, node in zip(work.trees, nodes, strict=True)]
-            loss = float(work.tuples.weight @ np.mean(lost, axis=0)) / work.rows
+            columns, faults = _top_down(of_k, suppress)
+            lost = np.mean([column.loss[column.nodes] for column in columns], axis=0)
+            loss = float(work.tuples.weight @ np.where(faults > 0, 1.0, lost)) / work.rows
         else:
-            loss = _full_domain(replace(work, judge=judge), suppress, None).loss
+            loss = _full_domain(of_k, suppress, None).loss
         found.append((k, (loss * work.rows + work.unknown) / (work.rows + work.unknown)))
     return found

@@ -10,7 +10,8 @@ from typing import Any
 from zanon_net.config.parse import did_you_mean, is_harmless, shown
 from zanon_net.errors import ConfigError, MissingExtraError
 
-NULLS_LAST = "at_end"
+ROOT = "*"
+"""Label of the root of a hierarchy."""
 
 
 def arrow() -> Any:
@@ -45,7 +46,8 @@ def as_table(
     Raises ConfigError for another object, for a column that is missing or is there twice, and for a
     column of lists or structs.
     """
-    pa = arrow()
+    pa, wanted = arrow(), list(columns)
+    source = _narrowed(source, wanted)
     try:
         if not isinstance(source, pa.Table):
             is_stream = hasattr(source, "__arrow_c_stream__") or isinstance(source, dict)
@@ -55,8 +57,45 @@ def as_table(
                 source = pa.table(source)
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
         kind = type(source).__name__
+        names = [str(label) for label in getattr(source, "columns", ())]
+        check_names(names, [column for column in wanted if column in names], name)
+        column = _unreadable(source, wanted)
+        if column is not None:
+            problem = "has values of several kinds, or of a kind that Arrow cannot read"
+            raise ConfigError(f"{name}: column {shown(column)} {problem}") from None
         raise ConfigError(f"{name}: a {kind} is not a table that Arrow can read") from None
-    return select(source, columns, name, encode=encode)
+    return select(source, wanted, name, encode=encode)
+
+
+def _narrowed(source: Any, wanted: Sequence[str]) -> Any:
+    """Returns a DataFrame or a mapping without the columns that are not wanted.
+
+    Arrow converts all columns of an object, and one column that it cannot convert ends that.
+    """
+    if isinstance(source, dict):
+        return {name: values for name, values in source.items() if name in wanted}
+    library = type(source).__module__.partition(".")[0]
+    if library == "polars" and hasattr(source, "select"):
+        return source.select([name for name in source.columns if name in wanted])
+    if library == "pandas" and hasattr(source, "loc"):
+        if not set(wanted) & set(map(str, source.index.names)):
+            source = source.reset_index(drop=True)
+        return source.loc[:, [str(name) in wanted for name in source.columns]]
+    return source
+
+
+def _unreadable(source: Any, wanted: Sequence[str]) -> str | None:
+    """Returns the first wanted column of a DataFrame or a mapping that Arrow cannot convert."""
+    pa = arrow()
+    for name in wanted:
+        part = _narrowed(source, [name])
+        if part is source:
+            return None
+        try:
+            pa.table(part)
+        except (TypeError, ValueError, OverflowError, pa.ArrowException):
+            return name
+    return None
 
 
 def select(table: Any, columns: Iterable[str], name: str, *, encode: bool = True) -> Any:
@@ -78,6 +117,9 @@ def check_names(present: Sequence[str], wanted: Iterable[str], name: str) -> Non
         count = present.count(column)
         if count == 0:
             close = did_you_mean(column, filter(is_harmless, present))
+            if any("," in other and other.startswith(column) for other in present):
+                hint = "on the command line, a name with a comma is in double quotes"
+                close = f"{close} ({hint})" if close else f"; {hint}"
             raise ConfigError(f"{name}: there is no column {shown(column)}{close}")
         if count > 1:
             raise ConfigError(f"{name}: there are {count} columns {column!r}")
@@ -133,6 +175,11 @@ def _as_dictionary(column: Any) -> Any:
             pa.string(),
         )
     return column.cast(pa.string()).dictionary_encode().unify_dictionaries()
+
+
+def are_texts(values: Any) -> bool:
+    """Returns true for an Arrow array of texts."""
+    return _is_text(values.type)
 
 
 def encoded(column: Any) -> tuple[Any, Any]:

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`risk`: the knowledge that an attacker who knows people's quasi-identifiers gains from a release.
 
+`population` has the risk of an attacker who does not know whether a person is in the release.
+
 The attack is section 4.4 of "Real-Time Stream Data Anonymization via Dynamic Reconfiguration with
 l-Diversity-Enhanced SUHDSA" (Sensors 2026, 26(1), 95). For each row of the original, the target,
 the attacker ranks the released rows whose written values all contain the target's, the least
@@ -13,20 +15,26 @@ released row is known by its content: it is a row that contains the target and h
 values, and all such rows are equally likely. Both results are sums, not draws.
 """
 
-import re
+import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from zanon_net._text import NS_PER_S, share
+from zanon_net._text import share
 from zanon_net._text import table as text_table
-from zanon_net.config.parse import UNITS_NS, parse_duration, reject
+from zanon_net.config.parse import parse_duration, reject, shown
 from zanon_net.errors import ConfigError, FormatError
-from zanon_net.microdata.arrow import arrow, as_table, compute, empty_as_missing, encoded, texts
+from zanon_net.microdata.arrow import (
+    ROOT,
+    arrow,
+    as_table,
+    compute,
+    empty_as_missing,
+    encoded,
+    texts,
+)
 from zanon_net.microdata.checking import (
     class_facts,
     diversity_facts,
@@ -35,7 +43,8 @@ from zanon_net.microdata.checking import (
     known_hierarchies,
     loss_lines,
 )
-from zanon_net.microdata.hierarchy import Round
+from zanon_net.microdata.guess import Numbers as GuessedNumbers
+from zanon_net.microdata.hierarchy import DATE_PARTS, Dates
 from zanon_net.microdata.measures import (
     Classes,
     Floats,
@@ -43,16 +52,15 @@ from zanon_net.microdata.measures import (
     Numbers,
     Sensitive,
     joint_numbers,
+    measure,
     sensitive_of,
 )
 from zanon_net.microdata.plan import Plan
+from zanon_net.microdata.population import counted, estimated
+from zanon_net.microdata.scale import Scale
+from zanon_net.microdata.times import times_of
 
 RANKS = (1, 5)  # K of re-ID@K
-ROOT = "*"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FRACTION = re.compile(
-    r"(?P<before>[^.]*)(?:\.(?P<digits>[0-9]+))?(?P<after>(?:[Zz]|[+-][0-9:]+)?)"
-)
 EQUAL = 12  # decimals in which generalities are compared
 
 
@@ -97,7 +105,68 @@ class _Column:
         return np.where(written < 0, 0.0, loss[np.maximum(written, 0)])
 
 
+@dataclass(frozen=True)
+class _Ranges:
+    """Ranges of a Scale as they are written, with the members of a hierarchy that the attack uses.
+
+    Ranges of one level do not overlap, so a number has at most one range on a level. The node of
+    numbers without a range is the last one. labels: as many as there are nodes or codes.
+    """
+
+    labels: range
+    level: Ints
+    loss: Floats
+    ancestors: Ints
+
+
+def _layers(low: Ints, high: Ints) -> Ints:
+    """Returns a level for each range, so that the ranges of a level do not overlap."""
+    level = np.zeros(len(low), np.int64)
+    free: list[tuple[int, int]] = []  # (highest code, level) of the last range of each level
+    for at in map(int, np.lexsort((high, low))):
+        if free and free[0][0] < low[at]:
+            level[at] = heapq.heapreplace(free, (int(high[at]), free[0][1]))[1]
+        else:
+            level[at] = len(free)
+            heapq.heappush(free, (int(high[at]), len(free)))
+    return level
+
+
+def _column_of_numbers(original: Any, released: Any, scale: Scale) -> _Column:
+    """Returns a column whose released values are ranges, numbers or `*`."""
+    numbers = len(scale.occurring)
+    codes, values = encoded(released)
+    written = [*texts(values).to_pylist(), None]
+    low, high = np.full(len(written), -1, np.int64), np.full(len(written), -2, np.int64)
+    for place, text in enumerate(written):
+        found = (numbers, numbers) if text is None else None
+        span = scale.read(text)
+        if text == ROOT:
+            found = (0, numbers + 1)
+        elif span is not None:
+            found = (
+                int(np.searchsorted(scale.occurring, span[0])),
+                int(np.searchsorted(scale.occurring, span[1], "right")) - 1,
+            )
+        if found is not None and found[0] <= found[1]:
+            low[place], high[place] = found
+    known = np.flatnonzero(low >= 0)
+    level = np.zeros(len(written), np.int64)
+    level[known] = _layers(low[known], high[known])
+    ancestors = np.full((int(level.max(initial=0)) + 1, numbers + 2), len(written), np.int64)
+    for known_place in known:
+        ancestors[level[known_place], low[known_place] : high[known_place] + 1] = known_place
+    labels = range(max(len(written), numbers + 1) + 1)
+    ranges = _Ranges(labels, level, scale.losses(written)[0], ancestors)
+    node = np.where(low >= 0, np.arange(len(written)), -1 - np.arange(len(written)))
+    leaf = scale.codes(original)
+    rows = compute().fill_null(codes, len(values)).to_numpy()
+    return _Column(ranges, np.where(leaf < 0, numbers + 1, leaf), node[rows])
+
+
 def _column(original: Any, released: Any, hierarchy: Any) -> _Column:
+    if isinstance(hierarchy, Scale):
+        return _column_of_numbers(original, released, hierarchy)
     codes, values = encoded(original)
     has_missing = codes.null_count > 0
     raw = [*texts(values).to_pylist(), *([None] if has_missing else [])]
@@ -120,18 +189,23 @@ def _column(original: Any, released: Any, hierarchy: Any) -> _Column:
     return _Column(hierarchy, leaf[rows], np.array(nodes, np.int64)[found])
 
 
-def _of_whole_numbers(original: Any, released: Any, exact: _Column) -> _Column:
+def _guessed(original: Any, released: Any, exact: _Column) -> _Column:
     """Returns a column without a known recoding whose released values differ from the original
     values.
 
-    The result is the column as `anonymize` writes whole numbers without a recoding, if that
-    explains more of it; else `exact`.
+    The result is the column as `anonymize` writes it without a recoding, if that explains more of
+    it; else `exact`.
     """
-    try:
-        ranges = _column(original, released, Round(1).hierarchy(original))
-    except ConfigError:  # not whole numbers, or too far apart
-        return exact
-    return ranges if (ranges.written < 0).sum() < (exact.written < 0).sum() else exact
+    best = exact
+    for recoding in (GuessedNumbers(), Dates(DATE_PARTS)):
+        make: Any = recoding.scale if isinstance(recoding, GuessedNumbers) else recoding.hierarchy
+        try:
+            column = _column(original, released, make(original))
+        except (ConfigError, ArithmeticError):  # no numbers, or no dates
+            continue
+        if (column.written < 0).sum() < (best.written < 0).sum():
+            best = column
+    return best
 
 
 @dataclass(frozen=True)
@@ -199,7 +273,8 @@ def _contained(targets: _Targets, released: _Released, columns: Sequence[_Column
         np.asarray(column.hierarchy.level, np.int64)[nodes[listed]]
         for column, nodes in zip(columns, released.nodes, strict=True)
     ]
-    kind, first = joint_numbers([(level, 64) for level in levels], len(listed))
+    sizes = [int(level.max(initial=0)) + 1 for level in levels]
+    kind, first = joint_numbers(list(zip(levels, sizes, strict=True)), len(listed))
     times, stamp = np.unique(released.time, return_inverse=True)
     since = np.searchsorted(times, targets.since, "left")
     until = np.searchsorted(times, targets.until, "right")
@@ -433,7 +508,11 @@ class RiskReport:
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         facts = self.facts
-        yield "rows", f"{share(facts['rows']['released'], facts['rows']['original'])} are released"
+        if facts["rows"]["original"] is None:
+            yield "rows", f"{facts['rows']['released']:,}"
+        else:
+            rows = share(facts["rows"]["released"], facts["rows"]["original"])
+            yield "rows", f"{rows} are released"
         yield "classes", f"{facts['classes']:,}, the smallest of {facts['k']:,}"
         prosecutor = facts["prosecutor"]
         yield "prosecutor", f"at most {prosecutor['max']:.1%}, mean {prosecutor['mean']:.1%}"
@@ -445,6 +524,8 @@ class RiskReport:
                 for name, found in attack["attribute"].items():
                     rates = f"{found['hit']:.1%} right; {found['base']:.1%} without the release"
                     yield f"  {name}", rates
+        if facts["journalist"] is not None:
+            yield from _journalist_lines(facts["journalist"], facts["rows"]["released"])
         for name, column in facts["sensitive"].items():
             yield from diversity_lines(name, column)
         yield from loss_lines(facts["loss"])
@@ -452,11 +533,23 @@ class RiskReport:
             yield "note", note
 
 
+def _journalist_lines(facts: Mapping[str, Any], rows: int) -> Iterator[tuple[str, str]]:
+    about = "" if facts["model"] == "population" else "about "
+    people = f"{about}{facts['population']:,} people"
+    yield "journalist", f"at most {facts['max']:.1%}, mean {facts['mean']:.1%} of {people}"
+    yield "k-map", f"{about}{facts['k_map']:,.0f}"
+    portion = facts["unique_rows"] / max(1, rows)
+    source = f", estimated ({facts['model']})" if about else ""
+    yield "unique", f"{facts['unique_rows']:,.0f} rows ({portion:.1%}) in the population{source}"
+
+
 def risk(
     original: Any,
     released: Any,
     plan: Plan,
     *,
+    population: Any = None,
+    sampling: float | None = None,
     time: str | None = None,
     delay: int | str | None = None,
     time_unit: str = "iso",
@@ -464,7 +557,13 @@ def risk(
     """Measures the knowledge that an attacker who knows the quasi-identifiers gains from a release.
 
     original, released: tables, as `check` takes them. The released table has the plan's quasi and
-        sensitive columns.
+        sensitive columns. original None: only the risk from sizes of classes is measured, which
+        needs population or sampling.
+    population: a table of all people, with the quasi columns, for the risk of an attacker who does
+        not know whether a person is in the release. Its values are raw or written as in the
+        release.
+    sampling: share of the population that is in the release, above 0 and at most 1, to estimate
+        this risk without the population.
     plan: the columns, and the generalization of each quasi-identifier, which says which values a
         written value contains. Without a Hierarchy, Round or the like a written value contains
         itself alone, and "*" contains all. The plan's requirements are ignored.
@@ -479,9 +578,13 @@ def risk(
     """
     columns = (*plan.quasi_columns, *plan.sensitive_columns, *(() if time is None else (time,)))
     return risk_of_rows(
-        as_table(original, columns, "the original"),
+        None if original is None else as_table(original, columns, "the original"),
         as_table(released, columns, "the release"),
         plan,
+        population=None
+        if population is None
+        else as_table(population, plan.quasi_columns, "the population"),
+        sampling=sampling,
         time=time,
         delay=None if delay is None else parse_duration("delay", delay),
         time_unit=time_unit,
@@ -493,17 +596,70 @@ def risk_of_rows(
     released: Any,
     plan: Plan,
     *,
+    population: Any = None,
+    sampling: float | None = None,
     time: str | None = None,
     delay: int | None = None,
     time_unit: str = "iso",
 ) -> RiskReport:
     """Measures the risk of tables that `as_table` or `read_table` returned, as `risk` does. delay:
     in ns."""
-    if not len(original) or not len(released):
+    tables = [table for table in (original, released, population) if table is not None]
+    if not all(map(len, tables)):
         raise FormatError("there is nothing to compare: one of the tables has no row")
     if (time is None) != (delay is None):
         reject("delay" if delay is None else "time", "give time and delay together")
-    original, released = empty_as_missing(original), empty_as_missing(released)
+    if original is None and time is not None:
+        reject("time", "is for the attack with the original")
+    _check_population(original, population, sampling)
+    released = empty_as_missing(released)
+    bare = replace(plan, user=None)  # each row is a person
+    if original is None:
+        facts = _sizes(released, bare)
+    else:
+        facts = _attacked(empty_as_missing(original), released, plan, time, delay, time_unit)
+    facts["journalist"] = None
+    if population is not None:
+        facts["journalist"] = _of_population(empty_as_missing(population), released, plan)
+        beyond = facts["journalist"]["rows_beyond"]
+        if beyond:
+            rows = share(beyond, len(released))
+            facts["notes"].append(
+                f"{rows} released rows have no person of their own in the population: it lacks"
+                " people, or its values are written differently"
+            )
+    elif sampling is not None:
+        facts["journalist"] = estimated(measure(released, bare).rows, sampling)
+    return RiskReport(facts)
+
+
+def _check_population(original: Any, population: Any, sampling: object) -> None:
+    if population is not None and sampling is not None:
+        reject("sampling", "give it or the population, not both")
+    if original is None and population is None and sampling is None:
+        reject("original", "name the table before it was generalized, the population or sampling")
+    if sampling is None:
+        return
+    is_number = isinstance(sampling, int | float) and not isinstance(sampling, bool)
+    if not is_number or not 0 < sampling <= 1:  # type: ignore[operator]
+        reject("sampling", f"must be a share above 0% and at most 100%, not {shown(sampling)}")
+
+
+def _sizes(released: Any, plan: Plan) -> dict[str, Any]:
+    """Returns the facts that need no other table."""
+    classes = measure(released, plan)
+    return {
+        "rows": {"original": None, "released": len(released)},
+        **class_facts(classes),
+        "attack": {},
+        "sensitive": {column.name: diversity_facts(column) for column in classes.sensitive},
+        "loss": {"mean": None, "columns": {}, "unknown_rows": {}},
+        "notes": [],
+    }
+
+
+def _columns(original: Any, released: Any, plan: Plan) -> dict[str, _Column]:
+    """Returns the quasi-identifiers of a raw and a released table."""
     hierarchies = known_hierarchies(plan, original)
     columns = {
         name: _column(original.column(name), released.column(name), hierarchies.get(name))
@@ -511,9 +667,33 @@ def risk_of_rows(
     }
     for name, column in columns.items():
         if name not in hierarchies and (column.written < 0).any():
-            columns[name] = _of_whole_numbers(original.column(name), released.column(name), column)
+            columns[name] = _guessed(original.column(name), released.column(name), column)
+    return columns
+
+
+def _of_population(population: Any, released: Any, plan: Plan) -> dict[str, Any]:
+    """Returns the risk of the classes by the people of a population that they contain."""
+    columns = list(_columns(population, released, plan).values())
+    tables = _Tables(columns, [], len(released), len(population))
+    classes = tables.released(np.zeros(len(released), np.int64))
+    always = np.zeros(len(population), np.int64)
+    targets = tables.targets(always, always)
+    pairs = _contained(targets, classes, columns)
+    people = np.bincount(pairs.released, targets.rows[pairs.target], len(classes.rows))
+    return counted(classes.rows, people.astype(np.int64), len(population))
+
+
+def _attacked(
+    original: Any,
+    released: Any,
+    plan: Plan,
+    time: str | None,
+    delay: int | None,
+    time_unit: str,
+) -> dict[str, Any]:
+    """Returns the facts of the attack with the raw table."""
     tables = _Tables(
-        list(columns.values()),
+        list(_columns(original, released, plan).values()),
         [
             (name, *_numbered(original.column(name), released.column(name)))
             for name in plan.sensitive_columns
@@ -526,43 +706,18 @@ def risk_of_rows(
     classes = tables.released(never)
     attacks = {"release": _attack(tables.targets(always, always), classes, tables.columns)}
     if time is not None and delay is not None:
-        left = _times(released.column(time), time, time_unit)
-        came = _times(original.column(time), time, time_unit)
+        left = _times(released.column(time), time, time_unit, "the release")
+        came = _times(original.column(time), time, time_unit, "the original")
         of_window = tables.targets(came, came + delay)
         attacks["window"] = _attack(of_window, tables.released(left), tables.columns)
-    return RiskReport(_facts(tables, classes, attacks, plan))
+    return _facts(tables, classes, attacks, plan)
 
 
-def _times(column: Any, name: str, unit: str) -> Ints:
+def _times(column: Any, name: str, unit: str, table: str) -> Ints:
     """Returns a column of times in ns since 1970."""
-    pa = arrow()
     if column.null_count:
-        raise FormatError(f"column {name!r} lacks a time")
-    if pa.types.is_timestamp(column.type):
-        numbers = column.cast(pa.timestamp("ns", column.type.tz)).cast(pa.int64())
-        return np.asarray(numbers.to_numpy(), np.int64)
-    codes, values = encoded(column)
-    try:
-        timestamps = [_timestamp(text, unit) for text in texts(values).to_pylist()]
-        of_value = np.array(timestamps, np.int64)
-    except (ValueError, ArithmeticError):
-        problem = "ISO 8601" if unit == "iso" else f"a number of {unit}"
-        raise FormatError(f"column {name!r} holds a time that is not {problem}") from None
-    return np.asarray(of_value[codes.to_numpy()], np.int64)
-
-
-def _timestamp(text: str, unit: str) -> int:
-    """Returns a time in ns since 1970; UTC if it has no offset. Raises ValueError,
-    ArithmeticError."""
-    if unit != "iso":
-        return int(Decimal(text) * UNITS_NS[unit])
-    match = _FRACTION.fullmatch(text)
-    if match is None:
-        raise ValueError
-    whole = datetime.fromisoformat(match["before"] + match["after"])
-    whole = whole if whole.tzinfo else whole.replace(tzinfo=UTC)
-    seconds = round((whole - _EPOCH).total_seconds())
-    return seconds * NS_PER_S + int((match["digits"] or "")[:9].ljust(9, "0"))
+        raise FormatError(f"{table}: column {name!r} lacks a time")
+    return times_of(column, name, unit, table)
 
 
 def _facts(

@@ -11,7 +11,10 @@ import numpy as np
 
 from zanon_net._text import share
 from zanon_net._text import table as text_table
-from zanon_net.microdata.arrow import as_table
+from zanon_net.config.parse import shown
+from zanon_net.errors import CapacityError, ConfigError
+from zanon_net.microdata.arrow import ROOT, are_texts, as_table, compute, encoded, texts
+from zanon_net.microdata.guess import Guess
 from zanon_net.microdata.measures import FAULTS, Classes, Sensitive, column_loss, measure
 from zanon_net.microdata.plan import KINDS, Plan
 
@@ -65,7 +68,7 @@ def diversity_facts(column: Sensitive) -> dict[str, Any]:
     if not column.classes:
         return {"values": column.values}
     occurring = whole[whole > 0]
-    whole_entropy = float(-(occurring * np.log(occurring)).sum())
+    whole_entropy = max(0.0, float(-(occurring * np.log(occurring)).sum()))  # never -0.0
     bits = np.log(2)
     return {
         "values": column.values,
@@ -283,24 +286,62 @@ def check_rows(table: Any, plan: Plan) -> CheckReport:
     users = None
     if plan.user is not None:
         users = int(measure(table, plan, ()).users.sum())
-    return report_classes(classes, plan, users=users, hierarchies=known_hierarchies(plan))
+    report = report_classes(classes, plan, users=users, hierarchies=known_hierarchies(plan))
+    if len(classes):
+        notes = [*report.facts["notes"], *_note_on_suppressed(classes, plan)]
+        return CheckReport({**report.facts, "notes": notes})
+    # A table without rows is usually a broken export, so it meets no requirement.
+    notes = [*report.facts["notes"], "the table has no row, so there is nothing to check"]
+    holds = not report.facts["required"]
+    return CheckReport({**report.facts, "holds": holds, "notes": notes})
+
+
+def _note_on_suppressed(classes: Classes, plan: Plan) -> Iterator[str]:
+    """Yields a note if the class of rows with only `*` is the reason why k is too small."""
+    found = _class_of_roots(classes)
+    if found is None or len(classes) < 2:
+        return
+    others = int(np.delete(classes.users, found).min())
+    if classes.users[found] < min(others, plan.k if plan.k > 1 else others):
+        rows = share(int(classes.rows[found]), int(classes.rows.sum()))
+        yield (
+            f"{rows} rows have only {ROOT!r}, as ARX writes suppressed records; without them, k is"
+            f" {others:,}"
+        )
+
+
+def _class_of_roots(classes: Classes) -> int | None:
+    """Returns the class whose quasi-identifiers are all `*`."""
+    is_root = np.ones(len(classes), np.bool_)
+    for column in classes.quasi.columns:
+        codes, values = encoded(column)
+        root = texts(values).index(ROOT).as_py() if are_texts(values) else -1
+        if root < 0:
+            return None
+        is_root &= compute().fill_null(codes, len(values)).to_numpy() == root
+    found = np.flatnonzero(is_root)
+    return int(found[0]) if len(found) else None
 
 
 def known_hierarchies(plan: Plan, original: Any = None) -> dict[str, Any]:
-    """Returns the hierarchies of a plan's columns that have a hierarchy.
+    """Returns the hierarchies of a plan's columns that have a hierarchy; a Scale for numbers.
 
     original: the raw table, from which a recoding takes its range. Without it, only recodings that
     need no range are returned.
     """
     found = {}
     for name, recoding in plan.recodings.items():
-        if recoding is None:
+        if recoding is None or isinstance(recoding, Guess):
             continue
-        if original is not None:
-            found[name] = recoding.hierarchy(original.column(name))
-            continue
+        make = getattr(recoding, "scale", recoding.hierarchy)
         try:
-            found[name] = recoding.hierarchy(None)
+            if original is not None:
+                found[name] = make(original.column(name))
+                continue
+        except (ConfigError, CapacityError) as error:
+            raise ConfigError(f"column {shown(name)}: {error}") from None
+        try:
+            found[name] = make(None)
         except ValueError:  # a ConfigError: it needs the values
             continue
     return found

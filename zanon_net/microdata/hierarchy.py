@@ -7,38 +7,42 @@ missing value, as in CSV.
 """
 
 import datetime
+import ipaddress
 import itertools
 import os
 import re
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from zanon_net._core import Taxonomy, intervals
+from zanon_net._core import Taxonomy
 from zanon_net.config.parse import as_int, reject, shown
 from zanon_net.errors import ConfigError
-from zanon_net.microdata.arrow import arrow, encoded, texts
+from zanon_net.microdata.arrow import ROOT
+from zanon_net.microdata.scale import UNITS_MAX, End, Scale, Step, check_interval, scale_of, step_of
+from zanon_net.microdata.values import Codes, bytes_of, dictionary_of, distinct_texts, text_of
 from zanon_net.output.new_file import write_files
 from zanon_net.rows.hierarchy_file import read_taxonomy
 
-ROOT = "*"
-INTERVAL_MAX = 1 << 62  # its number; the core's numbers end at 2^63
-INTERVALS_MAX = 1 << 15  # with all levels above them, less than ZN_TAXONOMY_NODES_MAX
-DECIMALS_MAX = 15
-UNITS_MAX = 2**53 - 1
+NODES_MAX = 65_535  # as ZN_TAXONOMY_NODES_MAX
+INTERVALS_MAX = 1 << 15  # with all levels above them, less than NODES_MAX
 DATE_PARTS = ("day", "month", "quarter", "year", "decade")
+DAY_TO_YEAR = ("day", "month", "year")
 
-Codes = npt.NDArray[np.int32]
 Number = int | float
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
+_DATE = re.compile(
+    r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"([Tt ]([01][0-9]|2[0-3])(:[0-5][0-9](:[0-5][0-9]([.,][0-9]+)?)?)?"
+    r"( ?([Zz]|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?"
+)
 _BREAK = re.compile("[\r\n]")
 
 
@@ -58,6 +62,8 @@ class Hierarchy:
     kind: the values that have a leaf, for messages: "values of its file", "numbers", "whole
         numbers".
     warnings: oddities of it that are no errors.
+    leaf_of: the leaf of each value if a rule maps the values to leaves; None: the values are the
+        leaves.
     """
 
     labels: tuple[str | None, ...]
@@ -72,6 +78,7 @@ class Hierarchy:
     taxonomy: Taxonomy
     kind: str
     warnings: tuple[str, ...] = ()
+    leaf_of: Mapping[str, str] | None = None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, delimiter: str = ";") -> "Hierarchy":
@@ -99,7 +106,13 @@ class Hierarchy:
         return cls._of(Taxonomy(map(_encoded, lines), in_order), "values of its lines")
 
     @classmethod
-    def _of(cls, taxonomy: Taxonomy, kind: str, warnings: Sequence[str] = ()) -> "Hierarchy":
+    def _of(
+        cls,
+        taxonomy: Taxonomy,
+        kind: str,
+        warnings: Sequence[str] = (),
+        leaf_of: Mapping[str, str] | None = None,
+    ) -> "Hierarchy":
         parent, level, below, loss = taxonomy.arrays()
         ancestors = taxonomy.ancestors()
         for array in (parent, level, below, loss, ancestors):
@@ -117,10 +130,11 @@ class Hierarchy:
             taxonomy=taxonomy,
             kind=kind,
             warnings=tuple(warnings),
+            leaf_of=leaf_of,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Hierarchy._of, (self.taxonomy, self.kind, self.warnings)
+        return Hierarchy._of, (self.taxonomy, self.kind, self.warnings, self.leaf_of)
 
     def hierarchy(self, values: Any = None) -> "Hierarchy":
         """Returns itself, for any column."""
@@ -131,8 +145,10 @@ class Hierarchy:
 
         values: an Arrow array or chunked array, a NumPy array or a sequence.
         """
-        indices, words = _dictionary(values)
-        leaves = self.taxonomy.find([*map(_bytes_of, words), None])
+        indices, words = dictionary_of(values)
+        if self.leaf_of is not None:
+            words = [self.leaf_of.get(word, word) for word in words]
+        leaves = self.taxonomy.find([*map(bytes_of, words), None])
         return leaves[indices]  # a missing value's index is -1
 
     def common(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Codes:
@@ -153,63 +169,7 @@ class Hierarchy:
         write_files({Path(path): self.to_bytes()})
 
 
-# ---- values as texts ----------------------------------------------------------------------------
-
-
-def _is_arrow(values: Any) -> bool:
-    pa = sys.modules.get("pyarrow")
-    return pa is not None and isinstance(values, pa.Array | pa.ChunkedArray)
-
-
-def _dictionary(values: Any) -> tuple[Codes, list[str]]:
-    """Returns (indices, texts): each value's index in the distinct texts, -1 for a missing
-    value."""
-    if _is_arrow(values):
-        return _arrow_dictionary(values)
-    found: dict[str | None, int] = {None: -1, "": -1}
-    listed = values.tolist() if isinstance(values, np.ndarray) else values
-    written = [_text_of(value) for value in listed]
-    for text in written:
-        found.setdefault(text, len(found) - 2)
-    indices = np.fromiter((found[text] for text in written), np.int32, len(written))
-    return indices, [text for text in found if text]
-
-
-def _arrow_dictionary(values: Any) -> tuple[Codes, list[str]]:
-    pa = arrow()
-    column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    codes, words = encoded(column)
-    indices = codes.combine_chunks().fill_null(-1).to_numpy(zero_copy_only=False)
-    indices = indices.astype(np.int32, copy=False)
-    listed = texts(words).to_pylist()
-    empty = [i for i, word in enumerate(listed) if not word]
-    if empty:
-        indices = np.where(np.isin(indices, empty), np.int32(-1), indices)
-    return indices, [word or "" for word in listed]
-
-
-def _text_of(value: Any) -> str | None:
-    """Returns a value of Python as Arrow writes it."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
-
-
-def _distinct(values: Any) -> tuple[list[str], bool]:
-    """Returns (the distinct texts that occur, sorted by their bytes; true if values are
-    missing)."""
-    indices, words = _dictionary(values)
-    occurring = np.unique(indices)
-    found = sorted((words[i] for i in occurring if i >= 0), key=_bytes_of)
-    return found, bool(len(occurring) and occurring[0] < 0)
-
-
-def _bytes_of(text: str) -> bytes:
-    return text.encode()
+# ---- lines of a hierarchy ------------------------------------------------------------------------
 
 
 def _encoded(line: Sequence[str | None]) -> list[bytes]:
@@ -224,13 +184,32 @@ def _cell(label: str, delimiter: str) -> str:
     return label
 
 
-def _of_lines(lines: list[list[str]], *, missing: bool) -> Hierarchy:
-    """Returns the hierarchy of lines, and of a missing value; without any line, only of the missing
-    value."""
-    levels = len(lines[0]) if lines else 2
+def _of_columns(columns: Sequence[Sequence[str]], *, missing: bool) -> Hierarchy:
+    """Returns the hierarchy of distinct values and of a missing value.
+
+    columns: the values, and their labels on each level above, without the root. If the values are
+        too many, their labels on the first level above become the leaves.
+
+    Without any value the hierarchy has only the missing value. Raises ConfigError if even the
+    labels are too many.
+    """
+    count = sum(len(set(column)) for column in columns) + 1 + missing
+    leaf_of = None
+    if count > NODES_MAX and len(columns) > 1:
+        leaf_of = dict(zip(*columns[:2], strict=True))
+        distinct = {line[0]: line for line in zip(*columns[1:], strict=True)}
+        columns = list(zip(*distinct.values(), strict=True))
+        count = sum(len(set(column)) for column in columns) + 1 + missing
+    if count > NODES_MAX:
+        raise ConfigError(
+            f"it has {len(set(columns[0])):,} different values, and a hierarchy has at most"
+            f" {NODES_MAX:,}; shorten the values, or group them with --dates or --round"
+        )
+    lines = [[*line, ROOT] for line in zip(*columns, strict=True)]
     if missing or not lines:
-        lines = [*lines, [*[""] * (levels - 1), ROOT]]
-    return Hierarchy._of(Taxonomy(map(_encoded, lines)), "values of the table it was made of")
+        lines = [*lines, [*[""] * max(1, len(columns)), ROOT]]
+    kind = "values of the table it was made of"
+    return Hierarchy._of(Taxonomy(map(_encoded, lines)), kind, (), leaf_of)
 
 
 def _needed(values: Any, rule: str) -> Any:
@@ -246,61 +225,6 @@ def _sequence(name: str, given: object) -> Sequence[Any]:
 
 
 # ---- numbers ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Step:
-    """A width of intervals: units x 10^-decimals. whole: true for whole numbers, written
-    "30-39"."""
-
-    units: int
-    decimals: int
-    whole: bool
-
-    @property
-    def width(self) -> float:
-        """The width for the core, which computes units and decimals from it."""
-        return self.units if not self.decimals else float(f"{self.units}e-{self.decimals}")
-
-    def edge(self, interval: int) -> str:
-        """Returns the lower edge of an interval."""
-        sign, digits = "-" if interval < 0 else "", str(abs(interval) * self.units)
-        if not self.decimals:
-            return sign + digits
-        digits = digits.rjust(self.decimals + 1, "0")
-        head, tail = digits[: -self.decimals], digits[-self.decimals :].rstrip("0")
-        return sign + head + (f".{tail}" if tail else "")
-
-    def text(self, first: int, end: int) -> str:
-        """Returns the text of the values from the lower edge of interval `first` to below the edge
-        of `end`."""
-        if self.whole and (end - first) * self.units == 1:
-            return self.edge(first)
-        if self.whole and first >= 0:
-            return f"{self.edge(first)}-{end * self.units - 1}"
-        return f"[{self.edge(first)},{self.edge(end)})"
-
-    def of(self, words: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Returns the interval of each text, and true if the text is a number with an interval."""
-        return intervals([word.encode() for word in words], self.width, self.whole)
-
-
-def _step(name: str, width: object) -> _Step:
-    """Returns a width. An int means whole numbers, a float means all numbers."""
-    whole = as_int(width)
-    if whole is not None:
-        if not 1 <= whole <= UNITS_MAX:
-            reject(name, f"must be a width above 0 and below 2^53, not {shown(whole)}")
-        return _Step(whole, 0, whole=True)
-    if isinstance(width, bool) or not isinstance(width, float):
-        reject(name, f"must be a number, not {shown(width)}")
-    sign, digits, exponent = Decimal(repr(width)).normalize().as_tuple()
-    if not isinstance(exponent, int) or sign or digits == (0,):
-        reject(name, f"must be a width above 0, not {shown(width)}")
-    units = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
-    if exponent < -DECIMALS_MAX or units > UNITS_MAX:
-        reject(name, f"must have at most {DECIMALS_MAX} decimals and be below 2^53")
-    return _Step(units, max(-exponent, 0), whole=False)
 
 
 def read_number(name: str, text: str) -> Number:
@@ -331,14 +255,6 @@ def _limit(name: str, value: object) -> None:
 
 
 @dataclass(frozen=True)
-class _End:
-    """An outermost interval. cut: true if numbers beyond it are in it, too."""
-
-    interval: int
-    cut: bool = False
-
-
-@dataclass(frozen=True)
 class Round:
     """Numbers as intervals of one width, whose lower edges are its multiples.
 
@@ -358,7 +274,7 @@ class Round:
     high: Number | None = None
 
     def __post_init__(self) -> None:
-        _step("width", self.width)
+        step_of("width", self.width)
         for name, limit in (("low", self.low), ("high", self.high)):
             if limit is not None:
                 _limit(name, limit)
@@ -371,55 +287,73 @@ class Round:
 
         Raises ConfigError if there are no intervals, or too many.
         """
-        step = _step("width", self.width)
+        step = step_of("width", self.width)
         if values is None:
             low, high = self._limits(step)
             if low is None or high is None:
                 raise ConfigError("a stream's numbers need both ends of their range, LOW..HIGH")
-            return _rounded(step, _End(low, cut=True), _End(high, cut=True), missing=True)
-        texts, missing = _distinct(values)
+            return _rounded(step, End(low, cut=True), End(high, cut=True), missing=True)
+        texts, missing = distinct_texts(values)
         if not texts:
-            return _of_lines([], missing=True)
+            return _of_columns([], missing=True)
         found, are_numbers = step.of(texts)
         if not are_numbers.any():
-            kind = "whole numbers" if step.whole else "numbers"
-            raise ConfigError(f"not one of its values is among the {kind}")
+            raise ConfigError(f"not one of its values is among the {_kind_of(step)}")
         found = found[are_numbers]
         ends = self._ends(step, int(found.min()), int(found.max()))
         return _rounded(step, *ends, missing=missing)
 
-    def _limits(self, step: _Step) -> tuple[int | None, int | None]:
+    def scale(self, values: Any = None) -> Scale:
+        """Returns the intervals of a column's numbers in order; without a column, from low to high.
+
+        Raises ConfigError if no value is a number, or without a column and both ends.
+        """
+        step = step_of("width", self.width)
+        low, high = self._limits(step)
+        if values is None:
+            if low is None or high is None:
+                raise ConfigError("a stream's numbers need both ends of their range, LOW..HIGH")
+            ends = End(low, cut=True), End(high, cut=True)
+            return scale_of(step, *ends, np.zeros(0, np.int64), missing=True)
+        texts, missing = distinct_texts(values)
+        found, are_numbers = step.of(texts)
+        found = found[are_numbers]
+        if texts and not len(found):
+            raise ConfigError(f"not one of its values is among the {_kind_of(step)}")
+        least, most = (int(found.min()), int(found.max())) if len(found) else (0, 0)
+        return scale_of(step, *self._ends(step, least, most), found, missing=missing)
+
+    def _limits(self, step: Step) -> tuple[int | None, int | None]:
         """Returns the intervals of low and high."""
-        every = _Step(step.units, step.decimals, whole=False)
+        every = Step(step.units, step.decimals, whole=False)
         return tuple(  # type: ignore[return-value]
-            None if limit is None else int(every.of([str(_text_of(limit))])[0][0])
+            None if limit is None else int(every.of([str(text_of(limit))])[0][0])
             for limit in (self.low, self.high)
         )
 
-    def _ends(self, step: _Step, least: int, most: int) -> tuple[_End, _End]:
+    def _ends(self, step: Step, least: int, most: int) -> tuple[End, End]:
         """Returns the outermost intervals of numbers from interval `least` to `most`."""
         low, high = self._limits(step)
-        first = _End(least) if low is None or low < least else _End(low, cut=True)
-        last = _End(most) if high is None or high > most else _End(high, cut=True)
+        first = End(least) if low is None or low < least else End(low, cut=True)
+        last = End(most) if high is None or high > most else End(high, cut=True)
         if first.interval <= last.interval:
             return first, last
         # All numbers are beyond one end, and join its interval.
         only = low if low is not None and low > most else last.interval
-        return _End(only, cut=first.cut), _End(only, cut=last.cut)
+        return End(only, cut=first.cut), End(only, cut=last.cut)
 
 
-def _check_interval(number: int) -> None:
-    """Raises ConfigError for the number of an interval at which the core may have met its limit."""
-    if abs(number) >= INTERVAL_MAX:
-        raise ConfigError("a number is beyond what intervals of this width can hold")
+def _kind_of(step: Step) -> str:
+    """Returns the name of numbers that have an interval."""
+    return "whole numbers" if step.whole else "numbers"
 
 
-def _rounded(step: _Step, first: _End, last: _End, *, missing: bool) -> Hierarchy:
+def _rounded(step: Step, first: End, last: End, *, missing: bool) -> Hierarchy:
     """Returns the hierarchy of the intervals from `first` to `last`; widths double with each
     level."""
     start, end = first.interval, last.interval
-    _check_interval(start)
-    _check_interval(end)
+    check_interval(start)
+    check_interval(end)
     if end - start >= INTERVALS_MAX:
         raise ConfigError(
             f"a width of {step.edge(1)} makes more than {INTERVALS_MAX:,} intervals; take a larger"
@@ -444,9 +378,8 @@ def _rounded(step: _Step, first: _End, last: _End, *, missing: bool) -> Hierarch
     lines = [[*line, ROOT] for line in zip(*levels, strict=True)]
     if missing:
         lines.append([*[""] * len(levels), ROOT])
-    kind = "whole numbers" if step.whole else "numbers"
     taxonomy = Taxonomy(map(_encoded, lines), True, step.width, start, step.whole)
-    return Hierarchy._of(taxonomy, kind)
+    return Hierarchy._of(taxonomy, _kind_of(step))
 
 
 @dataclass(frozen=True)
@@ -469,24 +402,23 @@ class Intervals:
             if (wide.units * 10**narrow.decimals) % finer or wide == narrow:
                 reject("widths", "each must be a multiple of the one before, so that levels nest")
 
-    def _steps(self) -> list[_Step]:
-        return [_step("widths", width) for width in _sequence("widths", self.widths)]
+    def _steps(self) -> list[Step]:
+        return [step_of("widths", width) for width in _sequence("widths", self.widths)]
 
     def hierarchy(self, values: Any = None) -> Hierarchy:
         """Returns the hierarchy of a column's values. Raises ConfigError if not all are numbers."""
-        texts, missing = _distinct(_needed(values, "Intervals"))
+        texts, missing = distinct_texts(_needed(values, "Intervals"))
         columns = [texts]
         for step in self._steps():
             found, are_numbers = step.of(texts)
             if not are_numbers.all():
                 self._refuse(step, texts)
             for interval in (found.min(initial=0), found.max(initial=0)):
-                _check_interval(int(interval))
+                check_interval(int(interval))
             columns.append([step.text(i, i + 1) for i in map(int, found)])
-        lines = [[*line, ROOT] for line in zip(*columns, strict=True)]
-        return _of_lines(lines, missing=missing)
+        return _of_columns(columns, missing=missing)
 
-    def _refuse(self, step: _Step, texts: Sequence[str]) -> None:
+    def _refuse(self, step: Step, texts: Sequence[str]) -> None:
         count = sum(not _NUMBER.fullmatch(text) for text in texts)
         if step.whole and not count:
             raise ConfigError("some numbers are not whole; write widths with a point, such as 5.0")
@@ -500,8 +432,11 @@ class Intervals:
 class Prefix:
     """Values, and above each its first characters, fewer from level to level: 13053, 130**, `*`.
 
-    lengths: characters that each level keeps, from more to fewer; all others become asterisks. The
-    first length may be the length of the whole values. The length 0 of the root may be left out.
+    If all values have one length, each cut character becomes an asterisk. Otherwise one asterisk
+    replaces all of them, so that the label does not disclose the length: Nuits, Nu*, `*`.
+
+    lengths: characters that each level keeps, from more to fewer. The first length may be the
+        length of the whole values. The length 0 of the root may be left out.
 
     A wrong value raises ConfigError with a text that begins with its name.
     """
@@ -518,14 +453,64 @@ class Prefix:
 
     def hierarchy(self, values: Any = None) -> Hierarchy:
         """Returns the hierarchy of a column's values."""
-        texts, missing = _distinct(_needed(values, "Prefix"))
+        texts, missing = distinct_texts(_needed(values, "Prefix"))
         longest = max(map(len, texts), default=0)
         lengths = [length for length in self.lengths if 0 < length < longest]
-        lines = [
-            [text, *(text[:length] + "*" * (len(text) - length) for length in lengths), ROOT]
-            for text in texts
-        ]
-        return _of_lines(lines, missing=missing)
+        is_even = all(len(text) == longest for text in texts)
+
+        def label(text: str, length: int) -> str:
+            stars = "*" * (longest - length) if is_even else "*"
+            return text[:length] + stars if len(text) >= length else text
+
+        columns = [texts, *([label(text, length) for text in texts] for length in lengths)]
+        return _of_columns(columns, missing=missing)
+
+
+@dataclass(frozen=True)
+class Networks:
+    """IP addresses, and above each its networks, wider from level to level: 10.0.1.0/24.
+
+    bits: prefix length of the network of each level, 1 to 128, from more to fewer. An IPv4 address
+        stays as it is on a level of 32 or more bits.
+
+    A wrong value raises ConfigError with a text that begins with its name.
+    """
+
+    bits: Sequence[int]
+
+    def __post_init__(self) -> None:
+        found = [as_int(number) for number in _sequence("bits", self.bits)]
+        known = [number for number in found if number is not None and 1 <= number <= 128]
+        if len(known) != len(found):
+            reject("bits", "must be prefix lengths from 1 to 128, such as 24 and 16")
+        if any(more <= fewer for more, fewer in itertools.pairwise(known)):
+            reject("bits", "must be fewer bits from level to level")
+
+    def hierarchy(self, values: Any = None) -> Hierarchy:
+        """Returns the hierarchy of a column's values. Raises ConfigError if a value is no
+        address."""
+        texts, missing = distinct_texts(_needed(values, "Networks"))
+        networks = [_network_of(text) for text in texts]
+        if None in networks:
+            raise ConfigError(f"{networks.count(None):,} of its values are no IP addresses")
+        known = [network for network in networks if network is not None]
+        columns = [texts, *([_supernet(one, bits) for one in known] for bits in self.bits)]
+        return _of_columns(columns, missing=missing)
+
+
+def _network_of(text: str) -> Network | None:
+    """Returns an address as a network of its own."""
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        return None
+
+
+def _supernet(network: Network, bits: int) -> str:
+    """Returns the network of an address; the address if the network would be smaller."""
+    if bits >= network.prefixlen:
+        return str(network.network_address)
+    return str(network.supernet(new_prefix=bits))
 
 
 @dataclass(frozen=True)
@@ -539,7 +524,7 @@ class Dates:
     it is written. A wrong part raises ConfigError with a text that begins with the field's name.
     """
 
-    parts: Sequence[str] = ("day", "month", "year")
+    parts: Sequence[str] = DAY_TO_YEAR
 
     def __post_init__(self) -> None:
         for part in _sequence("parts", self.parts):
@@ -551,7 +536,7 @@ class Dates:
 
     def hierarchy(self, values: Any = None) -> Hierarchy:
         """Returns the hierarchy of a column's values. Raises ConfigError if a value is no date."""
-        texts, missing = _distinct(_needed(values, "Dates"))
+        texts, missing = distinct_texts(_needed(values, "Dates"))
         dates = [_date_of(text) for text in texts]
         if None in dates:
             raise ConfigError(f"{dates.count(None):,} of its values are no dates like 2024-03-05")
@@ -560,15 +545,18 @@ class Dates:
             labels = [_part_of(date, part) for date in dates if date is not None]
             if labels != columns[-1]:
                 columns.append(labels)
-        lines = [[*line, ROOT] for line in zip(*columns, strict=True)]
-        return _of_lines(lines, missing=missing)
+        return _of_columns(columns, missing=missing)
+
+
+def are_dates(texts: Sequence[str]) -> bool:
+    """Returns true if all texts are dates, and there is one."""
+    return bool(texts) and all(_date_of(text) is not None for text in texts)
 
 
 def _date_of(text: str) -> datetime.date | None:
+    match = _DATE.fullmatch(text)
     try:
-        if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])", text):
-            return None
-        return datetime.datetime.fromisoformat(text).date()
+        return None if match is None else datetime.date.fromisoformat(match["date"])
     except ValueError:
         return None
 
@@ -590,5 +578,5 @@ class Flat:
 
     def hierarchy(self, values: Any = None) -> Hierarchy:
         """Returns the hierarchy of a column's values."""
-        texts, missing = _distinct(_needed(values, "Flat"))
-        return _of_lines([[text, ROOT] for text in texts], missing=missing)
+        texts, missing = distinct_texts(_needed(values, "Flat"))
+        return _of_columns([texts], missing=missing)

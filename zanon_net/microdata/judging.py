@@ -134,6 +134,11 @@ class Judge:
         return other
 
     @property
+    def k(self) -> int:
+        """Users that each class must have."""
+        return int(self._rule["k"])
+
+    @property
     def is_monotone(self) -> bool:
         """True if a union of permitted classes is always a permitted class.
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from zanon_net.config.parse import reject
 from zanon_net.microdata.arrow import compute, encoded, texts
 from zanon_net.microdata.plan import KINDS, Plan
+from zanon_net.microdata.scale import Scale
 
 ROUNDING = 1e-9  # as csrc/microdata/diversity.c: two equal values have an entropy of log 2
 KEYS_MAX = 1 << 62  # of codes in one number
@@ -93,7 +94,7 @@ class Sensitive:
         """Entropy of each class's values, in nats."""
         portions = self._portions
         sums: Floats = self._sums(-portions * np.log(portions))
-        return np.maximum(sums, 0.0)
+        return np.maximum(sums, 0.0) + 0.0  # -0.0 + 0.0 is 0.0
 
     @property
     def whole(self) -> Floats:
@@ -279,6 +280,8 @@ def losses(written: Sequence[str | None], hierarchy: Any) -> tuple[Floats, Bools
     A label of nodes of several levels is taken for the node with most leaves below it. A value that
     the hierarchy lacks has no loss.
     """
+    if isinstance(hierarchy, Scale):
+        return hierarchy.losses(written)
     of_label: dict[str | None, float] = {}
     for label, loss in zip(hierarchy.labels, hierarchy.loss, strict=True):
         of_label[label] = max(of_label.get(label, 0.0), float(loss))

@@ -7,7 +7,8 @@ from typing import Any
 
 from zanon_net.config.parse import reject, shown
 from zanon_net.errors import ConfigError
-from zanon_net.microdata.hierarchy import Hierarchy, Round, read_number, read_range
+from zanon_net.microdata.guess import Guess
+from zanon_net.microdata.hierarchy import Dates, Hierarchy, Round, read_number, read_range
 from zanon_net.microdata.plan import Plan
 
 
@@ -29,8 +30,29 @@ def plan_of(settings: Mapping[str, Any]) -> Plan:
         for column, path in settings["hierarchy"]
     }
     quasi |= _rounds(settings)
+    quasi |= _dates(settings, quasi)
     own = {"sensitive", "user", "k", "l", "l_kind", "max_share", "t", "passed", "unknown"}
     return Plan(quasi=quasi, **{name: settings[name] for name in own & settings.keys()})
+
+
+def _dates(settings: Mapping[str, Any], quasi: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the generalization of dates. A value without a column is for columns without any."""
+    found: dict[str, Any] = {}
+    for column, text in settings.get("dates", ()):
+        try:
+            parts = Dates(tuple(part.strip() for part in text.split(",")))
+        except ConfigError as error:
+            reject("dates", str(error).partition(": ")[2])
+        if not column:
+            bare = [name for name, recoding in quasi.items() if recoding is None]
+            found = {name: Guess(parts.parts) for name in bare} | found
+        elif column not in quasi:
+            reject("dates", f"{shown(column)} is not among the quasi-identifiers")
+        elif quasi[column] is not None:
+            reject("dates", f"{shown(column)} has a hierarchy or ranges already")
+        else:
+            found[column] = parts
+    return found
 
 
 def _rounds(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from typing import Any
 from zanon_net.config import rules
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.microdata.arrow import arrow, check_names, compute, encoded, select, texts
+from zanon_net.system.decompress import unpacked
 from zanon_net.system.streams import STDIN, refuse_stdout
 
 FORMATS = ("csv", "jsonl", "parquet")
@@ -40,6 +41,8 @@ TWICE = "a column twice"
 NEEDS_QUOTES = "which CSV holds in quotes only; write another format, or choose --quote csv"
 
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
+_DELIMITERS = set(",;|:\t ")
+_BLANKS = re.compile(rb"[ \t\r\n]*+(.?)", re.DOTALL)
 _LINE_END = re.compile("[\t\n\r\u2028\u2029]")
 _CONTROL_VALUE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -59,8 +62,7 @@ def read_table(
 ) -> Any:
     """Reads columns of a file as a pyarrow.Table, in the order of `columns`.
 
-    source: a path, or "-" for standard input (which cannot be Parquet's). A name that ends in .gz
-        or .zst is unpacked.
+    source: a path, or "-" for standard input. Compressed data is unpacked.
     form: "csv", "jsonl", "parquet" or "auto": Parquet by its first bytes, JSON Lines if the first
         byte is "{".
     delimiter: of CSV, a character or the word tab.
@@ -76,7 +78,7 @@ def read_table(
     wanted, name = list(columns), name_of(source)
     data = _bytes_of(source)
     if form == "auto":
-        form = _form_of(data)
+        form = _form_of(data, name)
     if form == "parquet":
         return _read_parquet(data, wanted, name)
     data = data[len(BOM) :] if data[: len(BOM)] == BOM else data
@@ -99,24 +101,33 @@ def _bytes_of(source: Source) -> Any:
                 raise ZanonError("standard input is closed")
             if os.isatty(0):
                 raise ConfigError("standard input is a terminal; give a file")
-            return sys.stdin.buffer.read()
+            return unpacked(sys.stdin.buffer.read(), name)
         path = Path(source)
         if path.is_dir():
             raise ZanonError(f"{path} is a folder; name a file")
         refuse_stdout(path, name)
-        if path.suffix in (".gz", ".zst"):
-            with arrow().input_stream(str(path), compression="detect") as stream:
-                return stream.read()
-        return path.read_bytes()
+        return unpacked(path.read_bytes(), name)
     except OSError as error:
-        problem = error.strerror or "it cannot be unpacked"
-        raise ZanonError(f"{source} cannot be read: {problem}") from None
+        raise ZanonError(f"{source} cannot be read: {error.strerror}") from None
 
 
-def _form_of(data: bytes) -> str:
+def _form_of(data: bytes, name: str) -> str:
+    """Returns the format of data by its first bytes. Raises FormatError for a format that is not
+    read."""
     if data[:4] == b"PAR1":
         return "parquet"
-    return "jsonl" if data[: len(BOM) + 1].removeprefix(BOM)[:1] == b"{" else "csv"
+    if data[:4] == b"PK\x03\x04":
+        raise FormatError(f"{name}: it is a ZIP archive or a workbook; save the table as CSV")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in (data[0:1], data[1:2]):
+        raise FormatError(f"{name}: its text is UTF-16 or UTF-32; save it as UTF-8")
+    first = _BLANKS.match(data[:PIECE_BYTES].removeprefix(BOM))
+    start = first[1] if first is not None else b""
+    if start == b"[":
+        raise FormatError(
+            f"{name}: a JSON array is not JSON Lines, which have an object a line;"
+            " jq -c '.[]' makes them"
+        )
+    return "jsonl" if start == b"{" else "csv"
 
 
 def _read_parquet(data: bytes, wanted: Sequence[str], name: str) -> Any:
@@ -208,6 +219,10 @@ def _read_csv(data: bytes, wanted: Sequence[str], name: str, syntax: _Syntax) ->
     pa, csv = arrow(), importlib.import_module("pyarrow.csv")
     _check_text(data, name)
     header, body = _header_of(data, name, syntax)
+    if len(header) == 1 and wanted != header and _DELIMITERS & set(header[0]):
+        raise ConfigError(
+            f"{name}: the header is a single column; choose the --delimiter between its columns"
+        )
     check_names(header, wanted, name)
     quoted = syntax.quotes and b'"' in data
     if quoted or b"\r" in data:
@@ -408,7 +423,7 @@ def form_of_path(path: Source, form: str = "auto") -> str:
         return SUFFIXES[Path(path).suffix]
     except KeyError:
         raise ConfigError(
-            f"{name_of(path)}: its name does not end in {', '.join(SUFFIXES)}; give the format"
+            f"{name_of(path)}: its name does not end in {', '.join(SUFFIXES)}; choose one of them"
         ) from None
 
 

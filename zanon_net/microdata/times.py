@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from zanon_net._core import parse_time
+from zanon_net._core import parse_time, time_problem
 from zanon_net.config.filter_rows import TIME_UNITS
 from zanon_net.config.parse import UNITS_NS
 from zanon_net.errors import ConfigError, FormatError
@@ -18,10 +18,11 @@ __all__ = ["TIME_UNITS", "times_of"]
 _LATEST = 2**63 - 1
 
 
-def times_of(column: Any, name: str, unit: str) -> npt.NDArray[np.int64]:
+def times_of(column: Any, name: str, unit: str, table: str = "the batch") -> npt.NDArray[np.int64]:
     """Returns a column of times in ns since 1970.
 
-    column: of `as_table`, without nulls: timestamps, or whole numbers and texts in `unit`.
+    column: of `as_table`, without nulls: timestamps, or whole numbers and texts in `unit`. table:
+        its name in errors.
 
     Raises FormatError for a value that is no time from 1970 to 2262, ConfigError for numbers of an
     unknown unit.
@@ -35,16 +36,14 @@ def times_of(column: Any, name: str, unit: str) -> npt.NDArray[np.int64]:
         counted, step = column, UNITS_NS[unit]
     else:
         codes, words = encoded(column)
-        read = [parse_time(text.encode(), unit) for text in texts(words).to_pylist()]
+        listed = [text.encode() for text in texts(words).to_pylist()]
+        read = [parse_time(text, unit) for text in listed]
         if None in read:
-            _refuse(name)
+            problem = time_problem(listed[read.index(None)], unit)
+            raise FormatError(f"{table}: column {name!r} has {problem}")
         of_word = np.array([found[0] for found in read if found is not None], np.int64)
         return np.ascontiguousarray(of_word[codes.to_numpy()]) if len(codes) else of_word[:0]
     numbers = counted.to_numpy()
     if len(numbers) and not (int(numbers.min()) >= 0 and int(numbers.max()) <= _LATEST // step):
-        _refuse(name)
+        raise FormatError(f"{table}: column {name!r} has a time that is not from 1970 to 2262")
     return np.ascontiguousarray(numbers.astype(np.int64) * step)
-
-
-def _refuse(name: str) -> None:
-    raise FormatError(f"the batch: column {name!r} has a value that is no time from 1970 to 2262")

@@ -69,7 +69,7 @@ def note_removed(part: EarlierPart, files: Sequence[PartFile], formats: Mapping[
 
 def _parts_in(path: Path) -> Iterator[EarlierPart]:
     with folder_of_ours(path) as folder:
-        if folder is None or _goes_on(folder):
+        if folder is None or _is_running(folder):
             return
         found = _read_manifest(folder)
         for files in _listed(found[1]) if found is not None else ():
@@ -79,7 +79,7 @@ def _parts_in(path: Path) -> Iterator[EarlierPart]:
                 yield EarlierPart(path, tuple(seen), written_ns)
 
 
-def _goes_on(folder: int) -> bool:
+def _is_running(folder: int) -> bool:
     """Returns true if an active run has locked a file of the folder, or if locks are not
     supported."""
     for name in (RESERVED, _STATE):

@@ -6,11 +6,12 @@ import contextlib
 import os
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Protocol
 
+from zanon_net._record import dataclass
 from zanon_net.output.room import PatientFile, Room
 from zanon_net.output.whole_records import PCAPNG_MAGIC, Checkpoints, whole_packets
 from zanon_net.system.file_errors import explained
@@ -75,6 +76,20 @@ def end_of_block(stream: Compressor, kind: str) -> bytes:
     return stream.flush(zlib.Z_SYNC_FLUSH)
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A whole file on the disk that has not appeared yet.
+
+    partial: its path until it appears. bytes, records: its size.
+    folder: its folder in the folder of the output; empty: the output has no partitions.
+    """
+
+    partial: Path
+    bytes: int
+    records: int
+    folder: str = ""
+
+
 class LogFile(ABC):
     """A file that is written as NAME.partial; its creator renames it when it is whole.
 
@@ -103,6 +118,22 @@ class LogFile(ABC):
     def size(self) -> int:
         """Bytes written so far, without bytes that the compressor delays."""
         return self._file.tell()
+
+    @property
+    def on_disk(self) -> int:
+        """Bytes of the unfinished file that are on the disk."""
+        return self.partial.stat().st_size
+
+    @property
+    def files(self) -> int:
+        """The number of files so far."""
+        return 1
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """The file itself, after `to_disk` or `cut`."""
+        with explained("write", self.path):
+            return [Piece(self.partial, self.on_disk, self.records)]
 
     @abstractmethod
     def _end(self) -> None:

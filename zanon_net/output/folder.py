@@ -4,13 +4,15 @@
 
 Files are written as NAME.partial and get their names when all of their content is on the disk.
 Tstat's three files are gathered in a folder NAME.out.partial, which gets its name together with
-them. Without rotation, files appear at the end, and an error removes all of them. With rotation,
+them. Files of a dataset move into its folder, where readers take every file, when they are whole.
+Without rotation, files appear at the end, and an error removes all of them. With rotation,
 each part of a run appears when it is over, and the manifest, always last, lists the parts. If the
 disk is full, the open part appears with the whole records that are on the disk.
 """
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,13 +20,15 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from zanon_net._record import dataclass
 from zanon_net.config.formats import IN_FOLDER, PACKET_FORMATS, outputs_of
 from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.output.disk import DiskFacts, DiskRules, Removed
-from zanon_net.output.files import PARTIAL, CaptureFile, LogFile, TextFile
+from zanon_net.output.files import PARTIAL, CaptureFile, LogFile, Piece, TextFile
 from zanon_net.output.new_file import create_private, refuse_existing
-from zanon_net.output.part_files import part_names
+from zanon_net.output.part_files import PartNames, is_gathered
 from zanon_net.output.room import Room
+from zanon_net.output.schema import united
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.output.state_file import MANIFEST, RESERVED, StateFile, lock
 from zanon_net.output.transaction import Transaction
@@ -69,6 +73,30 @@ def reserve(file: FileIO, size: int) -> None:
             raise
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of an output that is about to appear.
+
+    name: its path in the folder. part: the manifest's key for the part, if there are several.
+    """
+
+    output: str
+    name: str
+    piece: Piece
+    part: Mapping[str, int]
+
+    @property
+    def folder(self) -> str:
+        """The folder in the run's folder; empty: the run's folder."""
+        return self.name.rpartition("/")[0]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The file for the manifest."""
+        piece = self.piece
+        return {"file": self.name, "bytes": piece.bytes, "records": piece.records, **self.part}
+
+
 class FolderSink(Sink):
     """A folder that is new or empty. Raises ConfigError or OutputError and then leaves no trace."""
 
@@ -82,8 +110,7 @@ class FolderSink(Sink):
         self._reserved: FileIO | None = None
         self._stamp_ns: int | None = None  # start of the part; None: the time of its first packet
         self._divided = bool(plan.split_ns or plan.split_bytes)
-        self._names: dict[str, str] = {}  # of the part that is about to appear
-        self._about_to_appear: dict[str, dict[str, Any]] = {}
+        self._about_to_appear: list[_File] = []
         self._files: list[dict[str, Any]] = []
         # names of all files that have appeared, including removed files
         self._taken: set[str] = set()
@@ -157,13 +184,27 @@ class FolderSink(Sink):
     def _new_file(self, output: str, path: Path) -> LogFile:
         compress, room = self._plan.compress, self._room
         if output in self._schemas:
-            from zanon_net.output.parquet import ParquetFile
-
-            schema = self._schemas[output]
-            return ParquetFile(path, schema, compress, gathers=self._divided, room=room)
+            return self._new_table(output, path)
         is_capture = output in CAPTURES or output in self._plan.views
         kind = CaptureFile if is_capture else TextFile
         return kind(path, self._plan.headers.get(output, b""), compress, room)
+
+    def _new_table(self, output: str, path: Path) -> LogFile:
+        from zanon_net.output.parquet import ParquetFile
+
+        schema, compress, room = self._schemas[output], self._plan.compress, self._room
+        if not self._plan.partition:
+            return ParquetFile(path, schema, compress, gathers=self._divided, room=room)
+        from zanon_net.output.partitions import PartitionedFile
+
+        def open_file(path: Path) -> ParquetFile:
+            with self._transaction.making([path.with_name(path.name + PARTIAL)]):
+                return ParquetFile(path, schema, compress, gathers=False, room=room)
+
+        def make(path: Path) -> ParquetFile:
+            return room.do(path, partial(open_file, path))
+
+        return PartitionedFile(path, schema, self._plan.partition, make)
 
     def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
@@ -204,7 +245,7 @@ class FolderSink(Sink):
 
     def _end_part(self, now_ns: int) -> None:
         """Ends the part at a packet time: its files appear, and old parts are removed."""
-        files = len(self._files) + len(self._open)
+        files = len(self._files) + sum(file.files for file in self._open.values())
         self._room.do(self.folder / MANIFEST, partial(self._reserve_for, files))
         self._finish_part()
         self._publish_part()
@@ -227,29 +268,37 @@ class FolderSink(Sink):
 
     def _finish_part(self) -> None:
         assert self._stamp_ns is not None
-        sizes = {output: file.to_disk() for output, file in self._open.items()}
-        self._name_part(self._stamp_ns, sizes)
+        for file in self._open.values():
+            file.to_disk()
+        self._name_part(self._stamp_ns)
 
-    def _name_part(self, stamp_ns: int, sizes: Mapping[str, int]) -> None:
+    def _name_part(self, stamp_ns: int) -> None:
         """Lists the files of the open part, which are on the disk, as about to appear."""
-        names = part_names(self._plan, stamp_ns, self._taken, divided=self._divided)
-        self._names = {output: names[output] for output in self._open}
-        for final in {(self.folder / name).parent for name in self._names.values()}:
-            gathered = _partial_folder(final)
-            if final != self.folder and not self._transaction.has_folder(gathered):
-                with explained("write", final):
-                    self._room.do(final, partial(self._transaction.folder, gathered))
+        names = PartNames(self._plan, stamp_ns, self._taken, divided=self._divided)
         part = {"part": self._number} if self._divided else {}
-        self._about_to_appear = {
-            output: {"file": name, "bytes": sizes[output], "records": file.records, **part}
-            for (output, file), name in zip(self._open.items(), self._names.values(), strict=True)
-        }
+        self._about_to_appear = [
+            _File(output, names.take(output, piece.folder), piece, part)
+            for output, file in self._open.items()
+            for piece in file.pieces
+        ]
+        for folder in dict.fromkeys(file.folder for file in self._about_to_appear):
+            if is_gathered(folder):
+                self._make_folder(_partial_folder(self.folder / folder), is_new=True)
+
+    def _make_folder(self, path: Path, *, is_new: bool = False) -> None:
+        """Makes a folder of files that are about to appear, unless it exists.
+
+        is_new: only this run may have made it; a folder of others is an error.
+        """
+        if not self._transaction.has_folder(path) and (is_new or not path.is_dir()):
+            with explained("write", path):
+                self._room.do(path, partial(self._transaction.folder, path))
 
     def _remove_due(self) -> bool:
         """Removes old parts; returns true if a part was removed."""
         if self._retention is None:
             return False
-        whole = [int(facts["bytes"]) for facts in self._about_to_appear.values()]
+        whole = [file.piece.bytes for file in self._about_to_appear]
         taken = sum(whole or [file.size for file in self._open.values()])
         before = self._retention.removed
         gone = self._retention.remove_due(self._now_ns, taken)
@@ -258,32 +307,37 @@ class FolderSink(Sink):
         return self._retention.removed != before
 
     def _publish_part(self) -> None:
-        for output, file in list(self._open.items()):
-            self._appear(file.partial, self._names[output])
-            del self._open[output]
+        for file in self._about_to_appear:
+            self._appear(file.piece.partial, file.name)
+        self._open.clear()
         self._folders_appear()
-        for output, facts in self._about_to_appear.items():
-            self._files.append(facts)
-            self._taken.add(str(facts["file"]))
-            self._written[output] += facts["records"]
-        self._about_to_appear = {}
+        for file in self._about_to_appear:
+            self._files.append(file.facts)
+            self._taken.add(file.name)
+            self._written[file.output] += file.piece.records
+        self._about_to_appear = []
 
     def _appear(self, unfinished: Path, name: str) -> None:
-        """Gives a file its name; a file of a folder moves to the partial folder."""
+        """Gives a file its name; a file of a folder of Tstat's moves to the partial folder."""
         final = self.folder / name
+        folder = name.rpartition("/")[0]
+        for outer in reversed([self.folder / folder, *(self.folder / folder).parents]):
+            if outer.is_relative_to(self.folder) and not is_gathered(folder):
+                self._make_folder(outer)
         with explained("write", final):
-            if final.parent == self.folder:
-                self._transaction.rename(unfinished, final)
-                return
-            self._transaction.rename(unfinished, _partial_folder(final.parent) / final.name)
+            if is_gathered(folder):
+                final = _partial_folder(final.parent) / final.name
+            self._transaction.rename(unfinished, final)
 
     def _folders_appear(self) -> None:
-        files = [str(facts["file"]) for facts in self._about_to_appear.values()]
-        finals = [(self.folder / file).parent for file in files]
-        for final in dict.fromkeys(finals):
-            if final != self.folder:
+        for folder in dict.fromkeys(file.folder for file in self._about_to_appear):
+            final = self.folder / folder
+            if is_gathered(folder):
                 with explained("write", final):
                     self._transaction.rename_folder(_partial_folder(final), final)
+            elif folder:
+                sync_folders(outer for outer in (final, *final.parents)
+                             if outer.is_relative_to(self.folder))  # fmt: skip
 
     # ---- while the run is active ----
 
@@ -351,13 +405,13 @@ class FolderSink(Sink):
         for file in self._open.values():
             file.remove()
         self._open.clear()
-        self._about_to_appear = {}
+        self._about_to_appear = []
 
-    def _withdraw(self, files: Mapping[str, dict[str, Any]]) -> None:
+    def _withdraw(self, files: Iterable[_File]) -> None:
         """Removes files from the list, because they will be deleted."""
-        for output, file in files.items():
-            self._files.remove(file)
-            self._written[output] -= file["records"]
+        for file in files:
+            self._files.remove(file.facts)
+            self._written[file.output] -= file.piece.records
 
     def abandon(self, manifest: Callable[[], bytes], kept_from: int | None = None) -> None:
         """See Sink."""
@@ -393,22 +447,22 @@ class FolderSink(Sink):
         spare = FOLDER_SPARE_BYTES if has_folder else 0
         if any(file.needs_room for file in self._open.values()):
             spare = CUT_SPARE_BYTES
-        by_size = sorted(self._open.items(), key=lambda item: -item[1].partial.stat().st_size)
-        sizes: dict[str, int] = {}
+        by_size = sorted(self._open.items(), key=lambda item: -item[1].on_disk)
+        cut: set[str] = set()
         for output, file in by_size:
             size = None
             with contextlib.suppress(OSError, ValueError):  # OSError and ValueError are pyarrow's
                 size = file.cut(spare if file is by_size[0][1] else 0)
             if size is not None:
-                sizes[output] = size
+                cut.add(output)
         for outputs in self._kept_together():
-            is_whole = all(output in sizes for output in outputs)
+            is_whole = cut.issuperset(outputs)
             if not (is_whole and any(self._open[output].records for output in outputs)):
                 for output in outputs:
                     self._open.pop(output).remove()
         if not self._open:
             return False
-        self._name_part(first_ns if self._stamp_ns is None else self._stamp_ns, sizes)
+        self._name_part(first_ns if self._stamp_ns is None else self._stamp_ns)
         self._publish_part()
         self._transaction.keep(but=self._of_manifest)
         sync_folders([self.folder])
@@ -423,7 +477,7 @@ class FolderSink(Sink):
     @property
     def files(self) -> list[dict[str, Any]]:
         """See Sink."""
-        listed = [*self._files, *self._about_to_appear.values()]
+        listed = [*self._files, *(file.facts for file in self._about_to_appear)]
         return sorted(listed, key=lambda file: str(file["file"]))
 
     @property
@@ -436,8 +490,10 @@ class FolderSink(Sink):
     @property
     def written(self) -> Mapping[str, int]:
         """See Sink."""
-        about = self._about_to_appear
-        return {o: n + about.get(o, {"records": 0})["records"] for o, n in self._written.items()}
+        about = Counter[str]()
+        for file in self._about_to_appear:
+            about[file.output] += file.piece.records
+        return {output: n + about[output] for output, n in self._written.items()}
 
 
 def _retention(folder: Path, rules: DiskRules) -> "Retention | None":
@@ -450,12 +506,13 @@ def _retention(folder: Path, rules: DiskRules) -> "Retention | None":
 
 
 def _schemas(plan: Plan) -> "dict[str, Schema]":
-    """Returns the Arrow schema of each table."""
+    """Returns the Arrow schema of each table; their files have the same columns."""
     if not plan.fields:
         return {}
     from zanon_net.output.parquet import Schema  # late: only Parquet needs it
 
-    return {table: Schema(fields, plan.about) for table, fields in plan.fields.items()}
+    every = united(plan.fields.values())
+    return {table: Schema(fields, plan.about, every) for table, fields in plan.fields.items()}
 
 
 def check_out(

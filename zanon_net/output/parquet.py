@@ -8,7 +8,7 @@ import importlib
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -47,9 +47,15 @@ class Schema:
     """Arrow types of an engine's fields, and tables of the rows that the engine drains.
 
     fields: as `_core.PacketEngine.fields` returns them. about: texts for the metadata of files.
+    every: the fields of the table, in which `fields` are; the others are null. None: `fields`.
     """
 
-    def __init__(self, fields: Sequence[Field], about: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        fields: Sequence[Field],
+        about: Mapping[str, object],
+        every: Sequence[Field] | None = None,
+    ) -> None:
         self._pa = pa = arrow()
         self._parquet = parquet()
         types = {
@@ -61,13 +67,13 @@ class Schema:
         }
         self._fields = described(fields)
         listed = []
-        for name, kind, nullable, about_field in self._fields:
+        for name, kind, nullable, about_field in described(every or fields):
             arrow_type = types.get(kind) or getattr(pa, kind)()
             listed.append(pa.field(name, arrow_type, nullable, metadata=about_field))
         metadata = {name: json.dumps(value) for name, value in about.items()}
         self._schema = pa.schema(listed, metadata=metadata)
         self._names = {
-            kind: [name for name, of, _nullable in fields if of == kind]
+            kind: [name for name, of, _nullable in every or fields if of == kind]
             for kind in ("text", "time", "ms", "s")
         }
 
@@ -83,6 +89,11 @@ class Schema:
                 else column
                 for column in columns
             ]
+        there = dict(zip(batch.schema.names, columns, strict=True))
+        columns = [
+            there[field.name] if field.name in there else pa.nulls(len(batch), field.type)
+            for field in self._schema
+        ]
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def joined(self, tables: Sequence[Any]) -> Any:
@@ -213,12 +224,37 @@ def _group_end(group: Any) -> int:
     return end
 
 
+class RowGroups:
+    """Gathers Arrow tables into row groups, so that all but the last have ROW_GROUP_ROWS rows.
+
+    A table is drained before it is full in runs with parts. Without this, the rows of a write would
+    differ with the number of workers.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._gathered: list[Any] = []
+
+    def add(self, rows: Any) -> Iterator[Any]:
+        """Takes rows; yields each group that is full."""
+        while (room := ROW_GROUP_ROWS - sum(map(len, self._gathered))) <= len(rows):
+            self._gathered.append(rows[:room])
+            yield from self.rest()
+            rows = rows[room:]
+        if len(rows):
+            self._gathered.append(rows)
+
+    def rest(self) -> Iterator[Any]:
+        """Yields the last group, unless it is empty."""
+        if self._gathered:
+            gathered, self._gathered = self._gathered, []
+            yield self._schema.joined(gathered)
+
+
 class ParquetFile(LogFile):
     """Rows; each write makes a row group, or several of ROW_GROUP_ROWS.
 
-    gathers: if true, rows are gathered so that every row group but the last has ROW_GROUP_ROWS.
-    This is needed if a table is drained before it is full, because the rows of a write then differ
-    with the number of workers.
+    gathers: if true, rows are gathered; see RowGroups.
     """
 
     def __init__(
@@ -232,8 +268,7 @@ class ParquetFile(LogFile):
     ) -> None:
         super().__init__(path, room)
         self._schema = schema
-        self._gathers = gathers
-        self._gathered: list[Any] = []
+        self._groups = RowGroups(schema) if gathers else None
         with explained("write", path):
             self._target = _Target(self._file)
             self._compress = compress
@@ -242,29 +277,23 @@ class ParquetFile(LogFile):
     def write(self, table: TableRows, start: int, end: int) -> None:
         """Appends rows start to end of the table. Raises OutputError."""
         rows = self._schema.table(table, start, end)
+        if self._groups is None:
+            self.write_group(rows)
+            return
+        for group in self._groups.add(rows):
+            self.write_group(group)
+
+    def write_group(self, rows: Any) -> None:
+        """Appends rows of an Arrow table as row groups. Raises OutputError."""
         with explained("write", self.path):
-            if self._gathers:
-                self._gather(rows)
-            else:
-                self._writer.write_table(rows, ROW_GROUP_ROWS)
+            self._writer.write_table(rows, ROW_GROUP_ROWS)
             self._target.check()
-        self.records += end - start
-
-    def _gather(self, rows: Any) -> None:
-        while (room := ROW_GROUP_ROWS - sum(map(len, self._gathered))) <= len(rows):
-            self._gathered.append(rows[:room])
-            self._write_gathered()
-            rows = rows[room:]
-        if len(rows):
-            self._gathered.append(rows)
-
-    def _write_gathered(self) -> None:
-        group, self._gathered = self._schema.joined(self._gathered), []
-        self._writer.write_table(group)
+        self.records += len(rows)
 
     def _end(self) -> None:
-        if self._gathered:
-            self._write_gathered()
+        if self._groups is not None:
+            for group in self._groups.rest():
+                self.write_group(group)
         self._target.check()
         self._target.end()  # so that `cut` has the end if there is no space for it
         self._writer.close()

@@ -201,8 +201,8 @@ class Retention:
 def _described(part: _Part, removed: Sequence[PartFile]) -> str:
     """Describes a part for people: a file or folder of it, the number of further files, and its
     size."""
-    name = removed[0].folder or removed[0].name
+    name = removed[0].folder if removed[0].is_gathered else removed[0].path
     place = f"{part.earlier.folder.name}/{name}" if part.earlier else name
-    more = sum(1 for file in removed if name not in (file.folder, file.name))
+    more = sum(1 for file in removed if name not in (file.folder, file.path))
     others = f" and {more} more" if more else ""
     return f"{place}{others}, {sum(file.bytes for file in removed):,} bytes"

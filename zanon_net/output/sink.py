@@ -91,6 +91,7 @@ class Plan:
     fields: the fields of each table, as `_core.PacketEngine.fields` returns them.
     about: texts for Parquet's metadata.
     views: the name of the view for each output of a view.
+    partition: keys of the folders of Parquet files; empty: no such folders.
     split_ns: length of a part in ns, 0: no limit.
     split_bytes: size of a file at which a part ends.
     disk: the rules for the use of the disk.
@@ -103,6 +104,7 @@ class Plan:
     about: Mapping[str, object] = field(default_factory=dict)
     compress: str = "none"
     views: Mapping[str, str] = field(default_factory=dict)
+    partition: Sequence[str] = ()
     split_ns: int = 0
     split_bytes: int = 0
     disk: DiskRules = field(default_factory=DiskRules)

@@ -6,6 +6,7 @@ the answers come.
 The engine makes the messages and reads the answers; this module moves them.
 """
 
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +22,7 @@ from zanon_net.system.signals import Interruption
 
 if TYPE_CHECKING:
     from zanon_net.count.client_base import CountClient
+    from zanon_net.count.shard_link import ShardLink
 
 # least wait of names and records for an answer, in intervals of the counter's answers
 INTERVALS_HELD = 2
@@ -29,6 +31,8 @@ ALIVE_S = 1.0  # between two messages of a probe that reads nothing, as it waits
 SIZE_S = 1.0  # between two looks at the size of unanswered messages
 MUTE_BYTES = 64 << 20  # unanswered messages from which on no more votes are sent
 SPEAK_BYTES = 32 << 20  # and below which they are again
+# packet time by which a shard of captures may be ahead of the other shards
+SHARD_HOLD_NS = 60_000_000_000
 # unanswered messages, mostly marks of clients, from which on they are dropped
 ABANDON_BYTES = 256 << 20
 
@@ -69,6 +73,22 @@ def begin_counting(
     return Counting(engine, numbers, sealer, config, is_live=is_live)
 
 
+def begin_shard(
+    engine: PacketEngine, config: Config, link: "ShardLink", *, is_live: bool
+) -> "Counting":
+    """Connects a shard of a run with the counter of the run. Raises ConfigError."""
+    from zanon_net.count.frames import Hello
+    from zanon_net.count.shard_link import READY, RingClient
+
+    client = RingClient(link, Hello(*engine.count_probe))
+    engine.count_begin(1)
+    numbers = ProbeSessions(client, shards=1, patience_s=config.count.hold_s)
+    counting = Counting(engine, numbers, sealer_of(config), config, is_live=is_live)
+    counting.join(link)
+    link.enter(READY)
+    return counting
+
+
 def _shards(client: "CountClient", wait_s: float, interruption: Interruption) -> int:
     """Waits for the counter, and returns its number of shards."""
     until = time.monotonic() + wait_s
@@ -99,7 +119,16 @@ class Counting:
         self._heard = self._sent = self._looked = time.monotonic()
         self._muted = self._given_up = False
         self._is_away = False  # messages were dropped, and the counter has not answered since
+        self._link: ShardLink | None = None
         self._follow_interval()
+
+    def join(self, link: "ShardLink") -> None:
+        """Makes this a shard of a run. A capture waits for the counter as long as the run lasts,
+        and no shard finishes before all votes of the run are decided."""
+        self._link, self._wait_s = link, math.inf
+        if not self._is_live:  # the shards wait for each other less often
+            self._given_ns = self._longest_ns = max(self._given_ns, SHARD_HOLD_NS)
+            self._follow_interval()
 
     @property
     def note(self) -> str | None:
@@ -140,7 +169,8 @@ class Counting:
         self._hold_ns, self._longest_ns = hold_ns, max(hold_ns, self._longest_ns)
         self._engine.count_hold(hold_ns)
         self._numbers.patience_s = self._hold_s
-        log.notice(self._hold_text(hold_ns))
+        if self._link is None:
+            log.notice(self._hold_text(hold_ns))
 
     def _hold_text(self, hold_ns: int) -> str:
         if hold_ns == self._given_ns:
@@ -188,7 +218,7 @@ class Counting:
             )
         self._is_away = True
         self._engine.count_abandon()
-        self._engine.give_up(True)
+        self._engine.suppress_waiting(True)
         self._numbers.abandon(self._engine.count_probe[0])
 
     def _note_counter(self) -> None:
@@ -207,35 +237,40 @@ class Counting:
         if not self._must_wait(reader):
             return
         if self._is_live or self._is_over():
-            self._engine.give_up(False)
+            self._engine.suppress_waiting(False)
             return
         self._engine.count_cut()  # the last queries wait for the time to pass
         while self._must_wait(reader):
             self.exchange(WAIT_S)
             drain()
             if self._is_over():
-                self._engine.give_up(False)
+                self._engine.suppress_waiting(False)
             self._keep_alive()
 
     def _must_wait(self, reader: Interrupted) -> bool:
-        return self._engine.asks_too_much and not reader.interrupted
+        return self._engine.must_wait and not reader.interrupted
 
     def finish(self, drain: Callable[[], None]) -> None:
         """Ends the input: queries all remaining votes, and waits for the answers until the wait is
         over.
 
-        drain: takes the engine's output.
+        drain: takes the engine's output. Raises ZanonError if another shard of the run failed.
         """
+        self._ask_the_rest(drain)
+        if self._link is not None:
+            self._link.finish()
+
+    def _ask_the_rest(self, drain: Callable[[], None]) -> None:
         self._heard = time.monotonic()
         while True:
             more = self._engine.finish()
-            self.exchange(0.0 if more and not self._engine.asks_too_much else WAIT_S)
+            self.exchange(0.0 if more and not self._engine.must_wait else WAIT_S)
             drain()
             is_done = not more and self._engine.count_waiting == 0
             if is_done and (self._numbers.unanswered_bytes == 0 or self._is_over()):
                 return
             if self._is_over():
-                self._engine.give_up(True)
+                self._engine.suppress_waiting(True)
                 drain()
             self._keep_alive()
 

@@ -3,7 +3,7 @@
 """Facts about each source of a run: the packets read and the packets lost."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from zanon_net._record import dataclass
 from zanon_net.pipeline.link_types import by_link_type
@@ -135,8 +135,7 @@ class Facts(Protocol):
         """Returns the source as the manifest has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFacts:
+class SourceFacts(NamedTuple):
     """Facts about one capture. `name` is only the last part of its path."""
 
     name: str

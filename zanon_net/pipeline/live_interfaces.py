@@ -11,6 +11,7 @@ from typing import Any
 
 from zanon_net._core import LIMITS, Live
 from zanon_net._record import dataclass
+from zanon_net.config.parse import reject
 from zanon_net.config.sections import RUN
 from zanon_net.config.settings import Config
 from zanon_net.config.types import RING_MIN
@@ -57,6 +58,20 @@ class InterfaceFacts:
         }
 
 
+WORKER_RINGS = 8
+"""Most rings of an interface that one process reads."""
+
+
+class _NoLosses:
+    """Counts nothing: another shard of the run counts the frames that the interface lost."""
+
+    count = 0
+
+    def refresh(self) -> int:
+        """See Losses."""
+        return 0
+
+
 class LiveInterfaces:
     """Open interfaces. Raises ConfigError, CaptureError or CapacityError.
 
@@ -64,10 +79,13 @@ class LiveInterfaces:
     """
 
     def __init__(self, names: Sequence[str], config: Config) -> None:
-        settings, rings = config.live, min(config.limits.workers, LIMITS["rings"])
+        settings, shards = config.live, config.limits.shards
+        rings = min(config.limits.workers, WORKER_RINGS) * shards
+        if rings > LIMITS["rings"]:
+            reject("shards", f"times workers must be at most {LIMITS['rings']} on interfaces")
         self.names = tuple(names)
         self._keeps_capture = settings.keeps_capture
-        self._losses: list[Losses] = []
+        self._losses: list[Losses | _NoLosses] = []
         self._former = [Counter[str]() for _name in names]  # counts before it was opened again
         self._former_types = [Counter[int]() for _name in names]
         self._unread = self._stopped = False
@@ -86,6 +104,13 @@ class LiveInterfaces:
                 raise explain_missing(error) from None
             raise
         self._losses = [Losses(name) for name in names]
+
+    def keep(self, shard: int, shards: int) -> None:
+        """Keeps the rings of a shard in this process, and closes the rings of the other shards.
+        The first shard counts the frames that interfaces lost."""
+        self.live.keep(shard, shards)
+        if shard != 0:
+            self._losses = [_NoLosses() for _name in self.names]
 
     def gone(self, i: int) -> bool:
         """Returns true if the i-th interface is gone, and all of its earlier frames are read."""

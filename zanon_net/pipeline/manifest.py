@@ -21,6 +21,7 @@ from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.diagnostics import MERGED
 from zanon_net.pipeline.doubts import Doubts
 from zanon_net.pipeline.facts import Drops, Facts, Loss, absences
+from zanon_net.pipeline.hints import hints
 from zanon_net.pipeline.totals import Totals
 
 CUT = "there was no room for more output: the last files were cut to whole records"
@@ -55,6 +56,11 @@ class Ending:
     waited: str | None = None
     captures: str | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """True if the run has ended, and nothing ended it early."""
+        return not (self.running or self.interrupted or self.error is not None)
+
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
         """Returns the fates of the records of closed flows: of each format, written, left_out and
         lost."""
@@ -85,6 +91,14 @@ class Ending:
         return {"lost": lost, "unfinished": records - lost} if self.running else {"lost": records}
 
 
+def _diagnostics(
+    config: Config, totals: Totals, described: Sequence[Mapping[str, Any]], ending: Ending
+) -> list[str]:
+    """Returns the hints on a run that one process made and that read all of its input."""
+    alone = ending.captures is None and config.limits.shards == 1
+    return list(hints(config, totals, described)) if ending.is_whole and alone else []
+
+
 def build_manifest(
     config: Config, totals: Totals, sources: Iterable[Facts], ending: Ending
 ) -> dict[str, Any]:
@@ -109,6 +123,7 @@ def build_manifest(
     notes += [] if ending.captures is None else [ending.captures]
     doubts = Doubts.of(totals.counters, totals.table)
     notes += doubts.texts()
+    notes += _diagnostics(config, totals, described, ending)
     whole = not ending.interrupted and all(source.warning is None for source in listed)
     groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
     return {
@@ -228,4 +243,4 @@ def _write(value: Any, line: str, parts: list[str]) -> None:
             _write(item, inner, parts)
         parts.append(line + "]")
     else:
-        parts.append(json.dumps(value))
+        parts.append("{}" if value == {} else json.dumps(value))

@@ -18,10 +18,10 @@ from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError, ZanonError
 from zanon_net.output.folder import default_folder
 from zanon_net.output.parquet import parquet
-from zanon_net.pipeline.decompress import LIBRARIES
 from zanon_net.pipeline.hardening import forbid_core_dumps, gain_no_privileges
 from zanon_net.pipeline.window_hooks import controller
 from zanon_net.system.capabilities import keep_over_change_of_user, leave_capture
+from zanon_net.system.decompress import LIBRARIES
 
 WITH_THREADS = ("adaptive_z", "counter_run")
 """Modules that import NumPy. Its threads would keep the right to gain privileges."""

@@ -23,6 +23,7 @@ from zanon_net.system.streams import Source
 
 if TYPE_CHECKING:
     from zanon_net.pipeline.live import LiveReader
+    from zanon_net.pipeline.live_interfaces import LiveInterfaces
 
 BATCH_FRAMES = 65536
 SIZED_FRAMES = 16384  # with --split-size, because the size of files is checked after each batch
@@ -74,6 +75,7 @@ class Reader:
         totals = [source.progress()[1] for source in sources]
         self._total = sum(totals) if all(totals) else 0
         self._read = self._read_frames = 0  # bytes and frames of finished sources
+        self._frames = self._frames_read()
         self._interruption = interruption
         self.first_ns: int | None = None
         self.started: Callable[[], None] | None = None  # called when the first packet was read
@@ -105,9 +107,9 @@ class Reader:
 
     def batches(self) -> Iterator[None]:
         """Yields after each batch, and about five times a second while a stream is silent."""
+        before = self._engine.counts(*COUNTERS)
         for source in takewhile(lambda _source: not self.interrupted, self._sources):
             log.info("reading %s", source.name)
-            before = self._engine.counts(*COUNTERS)
             while not self.interrupted and self._batch(source):
                 if self.first_ns is None and self._engine.time_range_ns is not None:
                     self.first_ns = self._engine.time_range_ns[0]
@@ -115,6 +117,8 @@ class Reader:
                         self.started()
                 yield
                 self._report_progress(source)
+                if self._engine.is_over(source.capture):
+                    break
             while self.interrupted and source.is_open and self._take_read(source):
                 yield
                 self._report_progress(source)
@@ -122,15 +126,18 @@ class Reader:
             source.close()
             self._read += source.progress()[0]
             self._read_frames += source.frames
-            self._see_directions(source, before)
+            now = self._engine.counts(*COUNTERS)
+            self._see_directions(source, before, now)
+            before = now
 
-    def _see_directions(self, source: OpenSource, before: dict[str, int]) -> None:
+    def _see_directions(
+        self, source: OpenSource, before: dict[str, int], now: dict[str, int]
+    ) -> None:
         """Looks for the other direction of a capture that was read."""
         if self._directions is None or self.interrupted or len(self._sources) == 1:
             return
         times = self._engine.time_range_ns
-        last_ns = None if times is None else times[1]
-        self._directions.see(source, last_ns, before, self._engine.counts(*COUNTERS))
+        self._directions.see(source, None if times is None else times[1], before, now)
 
     def _report_progress(self, source: OpenSource) -> None:
         if self._progress is not None:
@@ -141,7 +148,7 @@ class Reader:
         """Reads one batch; returns true if there may be more."""
         # Reads the first packet alone: the engine's time range is then its time.
         alone = self.first_ns is None and source.frames < FRAMES_ALONE
-        before, more = self._frames(), True
+        more = True
         try:
             with self._interruption.reading():
                 frames = 1 if alone else self._frames_of_call(source)
@@ -153,7 +160,7 @@ class Reader:
         except CaptureError as error:
             if error.errno != errno.EINTR:
                 raise
-        self._end_call(source, before)
+        self._end_call(source)
         return more
 
     def _frames_of_call(self, source: OpenSource) -> int:
@@ -164,19 +171,20 @@ class Reader:
 
     def _take_read(self, source: OpenSource) -> bool:
         """Feeds frames that were read ahead; returns true if there were any."""
-        before = self._frames()
         more = self._engine.run(source.capture, 0) > 0
-        self._end_call(source, before)
+        self._end_call(source)
         return more
 
-    def _end_call(self, source: OpenSource, before: int) -> None:
-        """Handles a window that ended, and counts frames. before: `_frames()` before the call."""
+    def _end_call(self, source: OpenSource) -> None:
+        """Handles a window that ended, and counts frames."""
         if self._hooks is not None:
             self._hooks.see(self._engine)
-        source.frames += (frames := self._frames() - before)
+        before, self._frames = self._frames, self._frames_read()
+        frames = self._frames - before
+        source.frames += frames
         self._left = (self._left - frames) % self._batch_frames or self._batch_frames
 
-    def _frames(self) -> int:
+    def _frames_read(self) -> int:
         """Returns the frames read so far from all sources, including a call that a signal ended."""
         return sum(self._engine.counts("frames", "frames_filtered").values())
 
@@ -194,16 +202,20 @@ def reader_opener(
     progress: Progress | None,
     interruption: Interruption,
     stack: ExitStack,
+    live: "LiveInterfaces | None" = None,
 ) -> "Callable[[PacketEngine, WindowHooks], Reader | LiveReader]":
-    """Opens the sources, which `stack` closes; returns a function that makes their reader."""
+    """Opens the sources, which `stack` closes; returns a function that makes their reader.
+
+    live: the interfaces, if they are open.
+    """
     names = interfaces_of(sources)
     if names:
         from zanon_net.pipeline.live import LiveReader  # late: only interfaces need it
         from zanon_net.pipeline.live_interfaces import open_interfaces
 
-        live = open_interfaces(names, len(sources) - len(names), config)
-        stack.callback(live.close)
-        return lambda engine, hooks: LiveReader(engine, live, progress, interruption, hooks)
+        opened_live = live or open_interfaces(names, len(sources) - len(names), config)
+        stack.callback(opened_live.close)
+        return lambda engine, hooks: LiveReader(engine, opened_live, progress, interruption, hooks)
     _refuse_live_settings(config)
     opened = open_all(sources, config, interruption, stack)
     frames = SIZED_FRAMES if config.output.size_limit else BATCH_FRAMES

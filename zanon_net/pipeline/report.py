@@ -2,19 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report of a run, for the program that started it and for people: counts, no names."""
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from zanon_net._record import dataclass
 from zanon_net._text import share, table, time_span
-from zanon_net.errors import ConfigError
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.doubts import Doubts
 from zanon_net.pipeline.facts import INTERFACE, Drops, Loss
 from zanon_net.pipeline.totals import Totals
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from zanon_net.output.read_logs import Log, Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,35 +88,40 @@ class Report:
         folder = self.out.parent if self.is_file else self.out
         return [folder / str(file["file"]) for file in self.manifest["outputs"]]
 
-    def read(self, log: str = "tcp_complete", *, into: str = "pandas") -> Any:
-        """Reads the flows that were written as a table.
+    @overload
+    def read(
+        self,
+        log: "Log | None" = None,
+        *,
+        into: Literal["pandas"] = "pandas",
+        names: "Names | None" = None,
+    ) -> "pandas.DataFrame": ...
+    @overload
+    def read(
+        self, log: "Log | None" = None, *, into: Literal["polars"], names: "Names | None" = None
+    ) -> "polars.DataFrame": ...
+    @overload
+    def read(
+        self, log: "Log | None" = None, *, into: Literal["arrow"], names: "Names | None" = None
+    ) -> "pyarrow.Table": ...
+    def read(
+        self, log: str | None = None, *, into: str = "pandas", names: str | None = None
+    ) -> Any:
+        """Reads the files that were written as a table, with the arguments of `read_log`.
 
-        log: tcp_complete, tcp_nocomplete or udp_complete; of Parquet, all of TCP or UDP.
-        into: "pandas", "polars" or "arrow".
-
-        Raises ConfigError if the run wrote neither Tstat's logs nor Parquet into a folder.
+        Raises ConfigError if the run wrote no logs into a folder.
         """
         from zanon_net.output.read_logs import read_files, read_log  # late: few programs read
 
-        protocol = log.partition("_")[0]
-        named = re.compile(rf"{protocol}\b.*\.parquet")
-        parquet = [path for path in self.files if named.fullmatch(path.name)]
-        has_logs = any(path.name.startswith("log_") for path in self.files)
-        if self.out is not None and not self.is_file and has_logs:
-            return read_log(self.out, log, into=into)
-        if parquet:
-            return read_files(parquet, into)
-        raise ConfigError("a run that wrote neither Tstat's logs nor Parquet has nothing to read")
+        if self.out is not None and not self.is_file and not self.files:
+            return read_log(self.out, log, into=into, names=names)  # type: ignore[call-overload]
+        return read_files(self.files, log, into=into, names=names)
 
     def _repr_html_(self) -> str:
-        """Returns the summary for notebooks."""
-        from html import escape
+        """Returns the report of the run for notebooks; docs/reference/output.md describes it."""
+        from zanon_net.report.run_report import html_of  # late: few programs show it
 
-        rows = (
-            f"<tr><th>{escape(title)}</th><td>{escape(text)}</td></tr>"
-            for title, text in self._rows()
-        )
-        return f"<table>{''.join(rows)}</table>"
+        return html_of(self.manifest, None if self.is_file else self.out)
 
     @property
     def interrupted(self) -> bool:

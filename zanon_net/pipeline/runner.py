@@ -46,8 +46,10 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from zanon_net.config.keywords import RunSettings
+    from zanon_net.count.shard_link import ShardLink
     from zanon_net.pipeline.counting import Counting
     from zanon_net.pipeline.live import LiveReader
+    from zanon_net.pipeline.live_interfaces import LiveInterfaces
 
 
 def run(
@@ -69,11 +71,11 @@ def run(
         more interfaces, which are read until interrupted.
     config: the settings; the defaults if None.
     out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
-    progress: called after each batch; see Progress.
+    progress: called after each batch; see Progress. It is not called with shards.
     on_status: called every `config.live.status`, if that is set.
     interruption: an Interruption inside whose `with` block `run` is called: signals then end the
         reading.
-    started: called when the first packet was read; see Started.
+    started: called when the first packet was read; see Started. It is not called with shards.
     service: the service manager that waits for this run, such as systemd; see ServiceManager.
     settings: single settings, which override config, such as z=10 or window="30m".
 
@@ -87,21 +89,20 @@ def run(
     """
     config = (config or Config()).replace(**settings)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
-    check_out(out, sources, config.output.popularity)
-    if config.views and out == STDIN:
-        raise ConfigError("view: a view needs a file of its own; name a folder with --out")
+    _check_outputs(out, sources, config)
+    if config.limits.shards > 1:
+        from zanon_net.pipeline.shard_run import run_shards
 
-    def sink_for(user: "pwd.struct_passwd | None", stack: ExitStack) -> Callable[[Plan], Sink]:
-        keeps = config.live.keeps_capture
-        place = out
-        if user is not None:
-            from zanon_net.pipeline.privileges import go_on_as
-
-            place = go_on_as(user, out, stack, keeps_capture=keeps)
-        return partial(open_sink, place, config.output.format)
-
+        return run_shards(
+            sources,
+            config,
+            out=out,
+            on_status=on_status,
+            interruption=interruption or Interruption(),
+            service=service,
+        )
     return run_into(
-        sink_for,
+        folder_sinks(out, config),
         sources,
         config,
         progress=progress,
@@ -112,9 +113,31 @@ def run(
     )
 
 
+def _check_outputs(out: Source | None, sources: Sequence[Source], config: Config) -> None:
+    """Raises ConfigError if an output is a source, or a view would go to standard output."""
+    check_out(out, sources, config.output.popularity)
+    if config.views and out == STDIN:
+        raise ConfigError("view: a view needs a file of its own; name a folder with --out")
+
+
 SinkFor = Callable[["pwd.struct_passwd | None", ExitStack], Callable[[Plan], Sink]]
 """Function that takes the user whom the run becomes, and the stack of the run; returns the opener
 of the sink."""
+
+
+def folder_sinks(out: Source | None, config: Config) -> SinkFor:
+    """Returns the opener of the sink of logs. out: as `run` takes it."""
+
+    def sink_for(user: "pwd.struct_passwd | None", stack: ExitStack) -> Callable[[Plan], Sink]:
+        keeps = config.live.keeps_capture
+        place = out
+        if user is not None:
+            from zanon_net.pipeline.privileges import go_on_as
+
+            place = go_on_as(user, out, stack, keeps_capture=keeps)
+        return partial(open_sink, place, config.output.format)
+
+    return sink_for
 
 
 def run_into(
@@ -127,8 +150,14 @@ def run_into(
     interruption: Interruption | None = None,
     started: Started | None = None,
     service: ServiceManager | None = None,
+    shard: "ShardLink | None" = None,
+    live: "LiveInterfaces | None" = None,
 ) -> Report:
-    """Runs the sources into a sink. Takes, returns and raises what `run` does."""
+    """Runs the sources into a sink. Takes, returns and raises what `run` does.
+
+    shard: the link of a shard to its run; None for other runs.
+    live: the open interfaces of a shard.
+    """
     interruption = interruption or Interruption()
     user = None
     if config.live.drop_to is not None:
@@ -138,15 +167,13 @@ def run_into(
     with ExitStack() as stack, ExitStack() as until_published:
         observers = Observers(config.live, service)
         stack.callback(observers.close)
-        begin = reader_opener(sources, config, progress, interruption, stack)
-        engine = PacketEngine(**config.engine_arguments())
+        begin = reader_opener(sources, config, progress, interruption, stack, live)
+        of_shard = {} if shard is None else shard.engine_arguments()
+        engine = PacketEngine(**config.engine_arguments() | of_shard)
         stack.callback(engine.close)
         is_live = bool(interfaces_of(sources))
-        counting = None
-        if config.count.count_at is not None:
-            from zanon_net.pipeline.counting import begin_counting
-
-            counting = begin_counting(engine, config, interruption, is_live=is_live)
+        counting = _begin_counting(engine, config, interruption, shard, is_live=is_live)
+        if counting is not None:
             stack.callback(counting.close)
         if user is not None:
             from zanon_net.pipeline.privileges import load_libraries
@@ -172,6 +199,25 @@ def run_into(
         return report
 
 
+def _begin_counting(
+    engine: PacketEngine,
+    config: Config,
+    interruption: Interruption,
+    shard: "ShardLink | None",
+    *,
+    is_live: bool,
+) -> "Counting | None":
+    """Connects the engine with the counter that decides for it; returns None if the engine
+    decides."""
+    if shard is None and config.count.count_at is None:
+        return None
+    from zanon_net.pipeline.counting import begin_counting, begin_shard
+
+    if shard is not None:
+        return begin_shard(engine, config, shard, is_live=is_live)
+    return begin_counting(engine, config, interruption, is_live=is_live)
+
+
 def disk_rules(config: Config, interruption: Interruption, *, is_live: bool) -> DiskRules:
     """Returns the rules for a run's use of its disk."""
     return DiskRules(
@@ -194,6 +240,7 @@ def plan_of(engine: PacketEngine, config: Config, disk: DiskRules | None = None)
         about={"zanon_net": __version__, "configuration": config.to_dict()},
         compress=config.output.compress,
         views={output: view.name for output, (_of, view) in views.items()},
+        partition=config.output.partition_keys,
         split_ns=config.output.split_ns,
         split_bytes=config.output.size_limit,
         disk=disk or DiskRules(),

@@ -15,9 +15,9 @@ from pathlib import Path
 from zanon_net._core import Capture
 from zanon_net.config.settings import Config
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError
-from zanon_net.pipeline.decompress import MAGIC_BYTES, Unpacker, compression_of
 from zanon_net.pipeline.facts import SourceFacts
 from zanon_net.pipeline.interfaces import interfaces_of, no_such
+from zanon_net.system.decompress import MAGIC_BYTES, Unpacker, compression_of
 from zanon_net.system.log import log
 from zanon_net.system.streams import (
     STDIN,
@@ -30,6 +30,7 @@ from zanon_net.system.streams import (
 )
 
 HEADER_BYTES_MAX = 1 << 12  # more than is read before a file is refused as no capture
+HEAD_BYTES = 1 << 12  # bytes in which the first frame of a file is looked for
 
 
 class OpenSource:
@@ -38,23 +39,20 @@ class OpenSource:
     A file can be closed and opened again; a stream is opened once.
     """
 
-    def __init__(self, source: Source, config: Config) -> None:
+    def __init__(self, path: str | None, config: Config) -> None:
+        """path: the path of a file or of a pipe; None for standard input."""
+        self.name = "stdin" if path is None else path.rpartition("/")[2]
         self.frames = 0
         self.first_ns: int | None = None
         self._config = config
-        self._path = None if source == STDIN else Path(source)
-        self._stack = ExitStack()
+        self._path = path
+        self._stack: ExitStack | None = None
         self._capture: Capture | None = None
         self._unpacker: Unpacker | None = None
         self._facts: SourceFacts | None = None
-        found = None if self._path is None else _stat_of(self._path)
+        found = None if path is None else _stat_of(path)
         self.is_file = found is not None and stat.S_ISREG(found.st_mode)
         self._total = found.st_size if found is not None and self.is_file else 0
-
-    @property
-    def name(self) -> str:
-        """The last part of its path, or "stdin"."""
-        return "stdin" if self._path is None else self._path.name
 
     @property
     def is_open(self) -> bool:
@@ -91,7 +89,7 @@ class OpenSource:
     def _open_file(self) -> Capture | None:
         """Opens a file that is not compressed; None: it is compressed, or no capture."""
         try:
-            return Capture(str(self._path), filter=self._config.input.filter)
+            return Capture(self._path, filter=self._config.input.filter)
         except (CaptureError, FormatError):
             return None
 
@@ -102,21 +100,22 @@ class OpenSource:
             if os.isatty(0):
                 raise ConfigError("standard input is a terminal; pipe a capture into it")
             return self._open_stream(stack, 0, "standard input")
-        if str(self._path) == self._path.name and not os.path.lexists(self._path):
-            text = f"{self._path} cannot be opened: {no_such(self._path.name)}"
+        if self._path == self.name and not os.path.lexists(self._path):
+            text = f"{self._path} cannot be opened: {no_such(self._path)}"
             raise CaptureError(errno.ENOENT, text)
-        if not self.is_file and (self._path.is_dir() or not self._path.exists()):
-            return stack.enter_context(Capture(str(self._path), filter=expression))
+        path = Path(self._path)
+        if not self.is_file and (path.is_dir() or not path.exists()):
+            return stack.enter_context(Capture(self._path, filter=expression))
         try:
-            fd = open_path(self._path, is_file=self.is_file)
+            fd = open_path(path, is_file=self.is_file)
         except OSError as error:
             text = f"{self._path} cannot be opened: {error.strerror}"
             raise CaptureError(error.errno, text) from None
-        if self.is_file and compression_of(_first_bytes(fd, str(self._path))) is None:
+        if self.is_file and compression_of(_first_bytes(fd, self._path)) is None:
             os.close(fd)
-            return stack.enter_context(Capture(str(self._path), filter=expression))
+            return stack.enter_context(Capture(self._path, filter=expression))
         stack.callback(os.close, fd)
-        return self._open_stream(stack, fd, str(self._path))
+        return self._open_stream(stack, fd, self._path)
 
     def _open_stream(self, stack: ExitStack, fd: int, name: str) -> Capture:
         expression, start = self._config.input.filter, _read_start(fd, name)
@@ -155,8 +154,13 @@ class OpenSource:
 
     def look(self) -> None:
         """Finds the time of the first packet; closes a file that can be opened again."""
-        self.first_ns = self.capture.peek_ns()
-        if self.is_file and self._config.live.drop_to is None:
+        closes = self.is_file and self._config.live.drop_to is None
+        if closes and not self.is_open and not self._config.input.filter:
+            assert self._path is not None
+            self.first_ns = _first_ns(self._path)
+        if self.first_ns is None:
+            self.first_ns = self.capture.peek_ns()
+        if closes:
             self._close()
 
     def again(self) -> "OpenSource":
@@ -172,10 +176,11 @@ class OpenSource:
             self._close()
 
     def _close(self) -> None:
-        assert self._capture is not None
-        self._capture.close()
-        self._stack.close()
-        self._capture = None
+        if self._capture is not None:
+            self._capture.close()
+        if self._stack is not None:
+            self._stack.close()
+        self._capture = self._stack = None
 
     def progress(self) -> tuple[int, int]:
         """Returns (bytes of the file read, bytes in all); 0 if unknown."""
@@ -205,10 +210,27 @@ class OpenSource:
         )
 
 
-def _stat_of(path: Path) -> os.stat_result | None:
+def _stat_of(path: str) -> os.stat_result | None:
     try:
-        return path.stat()
+        return os.stat(path)  # noqa: PTH116  (a Path takes longer, once for each capture)
     except (OSError, ValueError):
+        return None
+
+
+def _first_ns(path: str) -> int | None:
+    """Returns the time of a file's first frame; None if the first bytes of the file do not contain
+    the frame.
+
+    A folder may have many files, and mapping a file takes ten times as long.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+        try:
+            head = os.pread(fd, HEAD_BYTES, 0)
+        finally:
+            os.close(fd)
+        return Capture(data=head).peek_ns()
+    except (OSError, CaptureError, FormatError):
         return None
 
 
@@ -248,13 +270,12 @@ def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) ->
     """
     check_sources(sources)
     opened: list[OpenSource] = []
+    stack.callback(_close_all, opened)
     for source in sources:
         if source != STDIN and Path(source).is_dir():
-            opened += _open_folder(Path(source), config, stack)
+            _open_folder(Path(source), config, opened)
         else:
-            opened.append(_open_one(source, config, stack))
-            if opened[-1].is_file and len(sources) > 1:  # not all sources are open at a time
-                opened[-1].look()
+            _open_one(source, config, opened, alone=len(sources) == 1)
     if len(opened) > 1:
         for item in opened:
             if item.first_ns is None:
@@ -263,21 +284,30 @@ def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) ->
     return opened
 
 
-def _open_one(source: Source, config: Config, stack: ExitStack) -> OpenSource:
-    item = OpenSource(source, config)
-    stack.callback(item.close)
+def _close_all(opened: Sequence[OpenSource]) -> None:
+    for item in opened:
+        item.close()
+
+
+def _open_one(source: Source, config: Config, opened: list[OpenSource], *, alone: bool) -> None:
+    """Appends a source. It is open, unless it is one of several files, which are not all open at a
+    time."""
     if interfaces_of([source]):
         raise CaptureError(f"{source} is a network interface, which only `zanon-net run` reads")
-    item.open()
-    return item
+    opened.append(OpenSource(None if source == STDIN else str(Path(source)), config))
+    if opened[-1].is_file and not alone:
+        opened[-1].look()
+    else:
+        opened[-1].open()
 
 
-def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSource]:
-    """Returns the captures in a folder, closed again."""
+def _open_folder(folder: Path, config: Config, opened: list[OpenSource]) -> None:
+    """Appends the captures in a folder, closed again."""
+    prefix, before = str(folder / "_")[:-1], len(opened)
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name)
-        files = [folder / entry.name for entry in entries if entry.is_file()]
+        names = [entry.name for entry in entries if entry.is_file()]
         nowhere = [  # links, such as links to a missing disk
             folder / entry.name
             for entry in entries
@@ -287,19 +317,16 @@ def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSou
         raise CaptureError(error.errno, f"{folder} cannot be read: {error.strerror}") from None
     for path in nowhere:
         log.warning("%s leads to no file: left out", path.name)
-    captures = []
     may_be_stdout = writes_to_file()
-    for path in files:
-        item = OpenSource(path, config)
-        stack.callback(item.close)
+    for name in names:
+        opened.append(OpenSource(prefix + name, config))
         try:
-            item.look()
+            opened[-1].look()
         except FormatError:
-            log.info("%s is no capture: left out", path.name)
+            opened.pop().close()
+            log.info("%s is no capture: left out", name)
             continue
         if may_be_stdout:
-            refuse_stdout(path, path.name)
-        captures.append(item)
-    if not captures:
+            refuse_stdout(prefix + name, name)
+    if len(opened) == before:
         raise FormatError(f"{folder} is a folder without a capture in it")
-    return captures

@@ -3,16 +3,17 @@
 """Filters observations from CSV or JSON Lines to standard output, with zero delay."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from zanon_net._core import RowFilter
 from zanon_net.config.filter_settings import FilterConfig
-from zanon_net.errors import FormatError
+from zanon_net.errors import ConfigError, FormatError
 from zanon_net.output.popularity_file import PopularityFile
+from zanon_net.rows.inputs import Input
 from zanon_net.rows.ladder import Ladder
 from zanon_net.rows.report import FilterReport, RowTotals, build_filter_manifest
-from zanon_net.rows.sources import Input, RowStream, Warn, open_inputs
+from zanon_net.rows.sources import RowStream, Warn, is_parquet, open_inputs
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import Source
 
@@ -28,15 +29,19 @@ class _Filter:
         popularity: PopularityFile | None,
         interruption: Interruption,
         warn: Warn,
+        put: Callable[[bytes], None] | None,
     ) -> None:
         self._row_filter = row_filter
         self._popularity = popularity
-        self._stream = RowStream(row_filter, interruption, warn, OUTPUT, written=self._count)
+        self._stream = RowStream(
+            row_filter, interruption, warn, OUTPUT, written=self._count, put=put
+        )
 
     def run(self, inputs: Sequence[Input]) -> None:
         """Reads all inputs to their ends, or until interrupted."""
         self._stream.run(inputs)
         self._row_filter.finish()
+        self._stream.write()
         self._count()
         if self._popularity is not None:
             self._popularity.publish()
@@ -57,9 +62,10 @@ def filter_rows(
 ) -> FilterReport:
     """Writes to standard output the observations of `sources` that z users share.
 
-    sources: paths, "-" for standard input, in the order of their times; they are one stream.
+    sources: paths, "-" for standard input, in the order of their times; they are one stream. All
+        are files of Parquet, or none is.
     config: the settings.
-    interruption: an Interruption that the caller has entered: a signal then ends the reading.
+    interruption: an Interruption that the caller has entered, so that a signal ends the reading.
     warn: called at once with the first row that cannot be read.
 
     Returns the report. Raises ConfigError if the settings do not fit the input, FormatError if no
@@ -68,6 +74,13 @@ def filter_rows(
     files.
     """
     interruption = interruption or Interruption()
+    parquet_files = [source for source in sources if is_parquet(source)]
+    if parquet_files:
+        if len(parquet_files) != len(sources):
+            raise ConfigError("files of Parquet and other sources cannot be one stream")
+        from zanon_net.rows.parquet_rows import filter_parquet
+
+        return filter_parquet(sources, config, interruption)
     with ExitStack() as stack, ExitStack() as until_done:
         inputs = open_inputs(sources, interruption, stack)
         ladder = Ladder.of(config)
@@ -83,11 +96,18 @@ def filter_rows(
                 config.popularity, config.z, config.window_ns, mode=config.file_mode
             )
             until_done.callback(popularity.discard)
+        put = None
+        if config.to == "parquet":
+            from zanon_net.rows.parquet_rows import ParquetOutput
+
+            output = ParquetOutput(config)
+            stack.callback(output.finish)  # also after an error, so that the rows before it count
+            put = output.take
         began = time.monotonic()
-        _Filter(row_filter, popularity, interruption, warn).run(inputs)
+        _Filter(row_filter, popularity, interruption, warn, put).run(inputs)
         totals = RowTotals.of(row_filter, ladder)
         interrupted = interruption.requested
-        if totals.rows["rows"] and not totals.rows["observations"] and not interrupted:
+        if 0 < totals.rows["rows"] == totals.unreadable and not interrupted:
             raise FormatError("not one row could be read")
         facts = [item.facts() for item in inputs]
         manifest = build_filter_manifest(config, totals, facts, interrupted=interrupted)

@@ -14,7 +14,7 @@ from zanon_net.config.setting import manifest_of
 from zanon_net.rows.report import RowSource, RunReport
 
 K_EQUALS_1 = "k = 1: a row may be alone in its class"
-NO_DIVERSITY = "nothing is asked of sensitive values: a class may share one of them"
+NO_DIVERSITY = "sensitive values need not differ: a class may share a single value"
 ENDS = {
     "full": "full",
     "time": "closed by the delay",

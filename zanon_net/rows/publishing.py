@@ -32,7 +32,7 @@ def publish_rows(
     sources: paths, "-" for standard input, in the order of their times; they are one stream.
     settings: of `publish`, as they are read.
     taxonomies: of the quasi-identifiers, in their order.
-    interruption: an Interruption that the caller has entered: a signal then ends the reading, and
+    interruption: an Interruption that the caller has entered; a signal then ends the reading, and
         the rows that wait are released as at the end.
     warn: called at once with the first row that cannot be read.
 

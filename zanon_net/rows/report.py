@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from zanon_net._core import ROW_FAULTS, RowFilter
+from zanon_net._core import LOG_REASONS, ROW_FAULTS, RowFilter
 from zanon_net._record import dataclass
 from zanon_net._text import share, table, time_range, time_span
 from zanon_net._version import __version__
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.rows.ladder import Ladder
 
-Z_EQUALS_1 = "z = 1: every attribute is released, also one that a single user exposed"
+Z_EQUALS_1 = "z = 1: every attribute is released, even if a single user exposed it"
 
 COARSE = "a row's combination may be rarer in the output than z users: they exposed it, no more"
 
@@ -26,19 +26,30 @@ SUPPRESSED = {
     "no_room": "the table was full",
 }
 """The table's reasons, by the names of its counters."""
+NO_ATTRIBUTE = "no_attribute"
+HOLD_FULL = "coarse rows that left before their minute ended"
 
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """A source that was read. `name` is only the last part of its path."""
+    """A source that was read.
+
+    name: only the last part of its path. bytes_read: of the unpacked data.
+    """
 
     name: str
+    compression: str | None
     bytes_read: int
     rows: int
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the source as the manifest has it."""
-        return {"name": self.name, "bytes": self.bytes_read, "rows": self.rows}
+        return {
+            "name": self.name,
+            "compression": self.compression,
+            "bytes": self.bytes_read,
+            "rows": self.rows,
+        }
 
 
 class Totals(Protocol):
@@ -123,6 +134,7 @@ class RowTotals:
 
     rows: Mapping[str, int]
     table: Mapping[str, int]
+    reasons: Mapping[str, int]
     format: str
     time_range_ns: tuple[int, int] | None
     memory_bytes: int
@@ -139,6 +151,7 @@ class RowTotals:
             ladder=facts,
             rows=row_filter.stats,
             table=row_filter.table_stats,
+            reasons=row_filter.reasons,
             format=row_filter.format,
             time_range_ns=row_filter.time_range_ns,
             memory_bytes=row_filter.memory_bytes,
@@ -172,12 +185,17 @@ def build_filter_manifest(
             "read": totals.rows["rows"],
             "dropped": {name: totals.rows[name] for name in ROW_FAULTS},
             "written": totals.rows["written"],
+            NO_ATTRIBUTE: totals.reasons[NO_ATTRIBUTE],
             "times_without_offset": totals.rows["without_offset"],
+            "hold_full": totals.rows["hold_full"],
         },
         "decisions": {
             "observations": counts["observations"],
             "released": counts["released"],
-            "suppressed": {name: counts[name] for name in SUPPRESSED},
+            "suppressed": {
+                **{name: counts[name] for name in SUPPRESSED},
+                **{name: count for name, count in totals.reasons.items() if name != NO_ATTRIBUTE},
+            },
             "late": counts["late"],
             "clock_jumps": counts["clock_jumps"],
             "evicted": counts["evicted"],
@@ -200,7 +218,7 @@ class FilterReport(RunReport):
         if unknown := ladder["unknown_values"]:
             yield "suppressed", f"{unknown:,}  a value that its hierarchy does not have"
         if ladder["loss"] is not None:
-            yield "loss", f"{ladder['loss']:.3f} (0: as they came, 1: nothing left)"
+            yield "loss", f"{ladder['loss']:.3f} (from 0, unchanged, to 1, nothing left)"
         steps = sorted(ladder["steps"], key=lambda step: -step["released"])[:STEPS_SHOWN]
         for step in steps:
             if step["released"]:
@@ -221,7 +239,13 @@ class FilterReport(RunReport):
         for name, text in SUPPRESSED.items():
             if counts[name]:
                 yield "suppressed", f"{counts[name]:,}  {text}"
+        for name, text in LOG_REASONS.items():
+            if totals.reasons[name]:
+                kind = "rows" if name == NO_ATTRIBUTE else "suppressed"
+                yield kind, f"{totals.reasons[name]:,}  {text}"
         for name, text in (("late", "out of order"), ("clock_jumps", "times the clock was reset")):
             if counts[name]:
                 yield "time", f"{counts[name]:,}  {text}"
+        if early := totals.rows["hold_full"]:
+            yield "capacity", f"{early:,}  {HOLD_FULL}"
         yield from self._last_lines()

@@ -3,7 +3,6 @@
 """Sources of rows, read to their ends one after the other, and rows written to standard output."""
 
 import os
-import select
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -11,22 +10,18 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Protocol
 
-from zanon_net._record import dataclass
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.output.sink import Plan
 from zanon_net.output.stdout import StdoutSink
-from zanon_net.rows.report import RowSource
+from zanon_net.rows.inputs import PARQUET, Input, open_source
+from zanon_net.rows.socket_input import PREFIX, SocketInput
 from zanon_net.system.signals import Interruption, StopReading
 from zanon_net.system.streams import (
     STDIN,
     Source,
     check_sources,
-    open_path,
-    read_stream,
     refuse_stdout,
 )
-
-READ_BYTES = 1 << 18  # of a file; a read of a pipe returns the bytes that are there
 
 Warn = Callable[[str], None]
 """Function called with a warning that must not wait for the end of a stream."""
@@ -54,65 +49,6 @@ class RowReader(Protocol):
         """(line, text) of the first row that could not be read."""
 
 
-@dataclass(slots=True)
-class Input:
-    """A file or stream that is read.
-
-    pipe: a named pipe that is opened when it is first read, because a program that fills several
-    pipes one after the other opens the next one only after the last was read.
-    """
-
-    name: str
-    descriptor: int | None
-    pipe: Path | None = None
-    bytes_read: int = 0
-    rows: int = 0
-
-    def read(self, interruption: Interruption) -> bytes:
-        """Returns bytes, none at the end. Raises ZanonError, and StopReading when interrupted."""
-        with interruption.reading():
-            self._open()
-            assert self.descriptor is not None
-            try:
-                data = read_stream(self.descriptor, READ_BYTES)
-            except OSError as error:
-                raise ZanonError(f"cannot read {self.name}: {error.strerror}") from error
-        self.bytes_read += len(data)
-        return data
-
-    def wait(self, interruption: Interruption, seconds: float | None) -> bool:
-        """Returns true if there is something to read within `seconds` (None: waits without limit);
-        the end counts, too.
-
-        Raises as `read`.
-        """
-        with interruption.reading():
-            self._open()
-            assert self.descriptor is not None
-            return bool(select.select([self.descriptor], [], [], seconds)[0])
-
-    def _open(self) -> None:
-        if self.descriptor is None:
-            assert self.pipe is not None
-            self.descriptor = _open_path(self.pipe)
-
-    def close(self) -> None:
-        """Closes the file, if it was opened."""
-        if self.descriptor is not None:
-            os.close(self.descriptor)
-
-    def facts(self) -> RowSource:
-        """Returns the facts so far."""
-        return RowSource(self.name, self.bytes_read, self.rows)
-
-
-def _open_path(path: Path) -> int:
-    try:
-        return open_path(path)
-    except OSError as error:
-        raise ZanonError(f"{path} cannot be opened: {error.strerror}") from error
-
-
 def _open_input(source: Source, interruption: Interruption, *, first: bool) -> Input:
     if source == STDIN:
         if sys.stdin is None:
@@ -120,15 +56,31 @@ def _open_input(source: Source, interruption: Interruption, *, first: bool) -> I
         if os.isatty(0):
             raise ConfigError("standard input is a terminal; pipe observations into it")
         return Input("standard input", os.dup(0))
+    if str(source).startswith(PREFIX):
+        return SocketInput.listening(Path(str(source).removeprefix(PREFIX)))
     path = Path(source)
     if not first and path.is_fifo():
         return Input(path.name, None, path)
     with interruption.reading():  # a named pipe may be waited for
-        descriptor = _open_path(path)
+        descriptor = open_source(path)
     if stat.S_ISDIR(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ZanonError(f"{path} is a folder; name the files in it")
     return Input(path.name, descriptor)
+
+
+def is_parquet(source: Source) -> bool:
+    """Returns true if a source is a regular file that begins as Parquet does."""
+    try:
+        if source == STDIN:
+            return os.pread(0, len(PARQUET), 0) == PARQUET
+        path = Path(source)
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(PARQUET)) == PARQUET
+    except OSError:  # a pipe, or a file that cannot be read, which its opening reports
+        return False
 
 
 def open_inputs(
@@ -156,6 +108,7 @@ class RowStream:
     """A reader of rows between inputs and standard output.
 
     output: the kind of rows, for the plan of the output.
+    put: called with the rows that are ready, instead of writing them to standard output.
     written: called after each read whose ready rows were written.
     idle: seconds after which a silent pipe is `silent`; None: waits without limit.
     silent: called then; the rows that are ready afterwards are written.
@@ -169,12 +122,12 @@ class RowStream:
         output: str,
         *,
         written: Callable[[], None] = lambda: None,
+        put: Callable[[bytes], None] | None = None,
         idle: float | None = None,
         silent: Callable[[], None] = lambda: None,
     ) -> None:
         self._reader = reader
-        self._sink = StdoutSink(Plan((output,)))
-        self._output = output
+        self._put = put or self._to_stdout(output)
         self._interruption = interruption
         self._warn = warn
         self._written = written
@@ -191,7 +144,8 @@ class RowStream:
                 break  # the last row may be cut, so it is not a row
             self._pass_on(item, None)
 
-    def _pieces(self, item: Input) -> Iterator[bytes]:
+    def _pieces(self, item: Input) -> Iterator[bytes | None]:
+        """Yields the bytes of an input, and None at an end after which it goes on."""
         with suppress(StopReading):
             while True:
                 if self._idle is not None and not item.wait(self._interruption, self._idle):
@@ -199,9 +153,9 @@ class RowStream:
                     self.write()
                     item.wait(self._interruption, None)
                 data = item.read(self._interruption)
-                if not data:
+                if not data and not item.renew():
                     return
-                yield data
+                yield data or None
 
     def _pass_on(self, item: Input, data: bytes | None) -> None:
         """Feeds `data` (None: the end of the input) and writes the rows that are ready."""
@@ -228,4 +182,9 @@ class RowStream:
         """Writes the rows that are ready."""
         ready = self._reader.take()
         if ready:
-            self._sink.take([(None, {self._output: (ready, ready.count(b"\n"))}, {})], {})
+            self._put(ready)
+
+    def _to_stdout(self, output: str) -> Callable[[bytes], None]:
+        """Returns a function that writes rows. The reader counts them, so the sink does not."""
+        sink = StdoutSink(Plan((output,)))
+        return lambda ready: sink.take([(None, {output: (ready, 0)}, {})], {})

@@ -19,6 +19,9 @@ class Log:
     def __init__(self) -> None:
         self.level = WARNING  # of the records that the printer gets
         self._printer: Callable[[str], None] | None = None
+        self.forward: Callable[[int, str], None] | None = None
+        """Function that gets the level and the text of every record in place of the printer, in a
+        process whose records another process logs."""
 
     def info(self, text: str, *values: object) -> None:
         """Logs a record about the progress of a run. The text has a % format for each value."""
@@ -34,7 +37,9 @@ class Log:
 
     def log(self, level: int, text: str, *values: object) -> None:
         """Logs a record of a level."""
-        if self._printer is not None:
+        if self.forward is not None:
+            self.forward(level, text % values if values else text)
+        elif self._printer is not None:
             if level >= self.level:
                 self._printer(text % values if values else text)
         elif level >= WARNING or "logging" in sys.modules:  # a lower level needs `logging`

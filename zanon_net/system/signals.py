@@ -5,7 +5,7 @@
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Any, Self
 
@@ -80,6 +80,14 @@ class Interruption:
             self._reading = self._rotates = False  # raises only once, also in `reading` itself
             raise StopReading
 
+    def obey(self, number: int) -> None:
+        """Makes this process, which was just forked, take `number` for SIGTERM. It ignores SIGINT
+        and SIGTERM, which may come to both processes, and a signal that came to its parent."""
+        self.requested = False
+        for ignored in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(ignored, signal.SIG_IGN)
+        signal.signal(number, self._on_signal)
+
     def take_rotation(self) -> bool:
         """Returns true if SIGHUP requested new files since the last call."""
         self._rotation_missed = False
@@ -91,20 +99,37 @@ class Interruption:
         asked, self._reread = self._reread, False
         return asked
 
-    @contextmanager
-    def reading(self, *, rotates: bool = True) -> Iterator[None]:
+    def reading(self, *, rotates: bool = True) -> AbstractContextManager[None]:
         """Makes a signal inside the block raise StopReading; SIGHUP only if `rotates`.
 
         An earlier SIGHUP that take_rotation has not reported yet raises it here, once, because the
         stream may be silent for a long time.
         """
+        return _Reading(self, rotates=rotates)
+
+    def _begin_reading(self, *, rotates: bool) -> None:
+        """Makes signals raise StopReading from now on; see `reading`."""
         self._reading, self._rotates = True, rotates
-        try:
-            missed = rotates and self._rotation_missed
-            if missed:
-                self._rotation_missed = False
-            if self.requested or missed:
-                raise StopReading
-            yield
-        finally:
-            self._reading = self._rotates = False
+        missed = rotates and self._rotation_missed
+        if missed:
+            self._rotation_missed = False
+        if self.requested or missed:
+            self._end_reading()
+            raise StopReading
+
+    def _end_reading(self) -> None:
+        """Makes signals raise no StopReading from now on."""
+        self._reading = self._rotates = False
+
+
+class _Reading:
+    """Block of `Interruption.reading`. A generator takes longer, once for each capture."""
+
+    def __init__(self, interruption: Interruption, *, rotates: bool) -> None:
+        self._interruption, self._rotates = interruption, rotates
+
+    def __enter__(self) -> None:
+        self._interruption._begin_reading(rotates=self._rotates)
+
+    def __exit__(self, *exc: object) -> None:
+        self._interruption._end_reading()

@@ -29,8 +29,11 @@ def check_sources(sources: Sequence[Source]) -> None:
         raise ConfigError("the name of a source holds a zero byte")
 
 
-def _wait_for_bytes(fd: int) -> None:
-    """Waits for bytes, or the end. A signal that comes right before the wait is handled, too."""
+def wait_for_bytes(fd: int) -> None:
+    """Waits for bytes, a connection, or the end.
+
+    A signal that comes right before the wait is handled, too.
+    """
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     while not waiting.poll(WAIT_MS):
@@ -39,7 +42,7 @@ def _wait_for_bytes(fd: int) -> None:
 
 def read_stream(fd: int, most: int) -> bytes:
     """Reads as os.read, up to `most` bytes; a signal right before the wait is handled, too."""
-    _wait_for_bytes(fd)
+    wait_for_bytes(fd)
     return os.read(fd, most)
 
 
@@ -55,7 +58,7 @@ def open_path(path: Path, *, is_file: bool = False) -> int:
         return os.open(path, flags)
     fd = os.open(path, flags | os.O_NONBLOCK)
     try:
-        _wait_for_bytes(fd)
+        wait_for_bytes(fd)
         os.set_blocking(fd, True)
     except BaseException:
         os.close(fd)

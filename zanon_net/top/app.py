@@ -10,8 +10,9 @@ from typing import ClassVar
 from rich.table import Table
 from rich.text import Text
 
+from zanon_net._text import short
 from zanon_net.errors import MissingExtraError, ZanonError
-from zanon_net.top.figures import Row, panels, short
+from zanon_net.top.figures import Row, panels
 from zanon_net.top.released_names import ReleasedNames
 from zanon_net.top.scrape import Endpoint, Scrape
 

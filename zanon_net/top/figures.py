@@ -4,23 +4,10 @@
 
 from collections.abc import Iterator, Mapping
 
+from zanon_net._text import short
 from zanon_net.top.scrape import Scrape
 
 Row = tuple[str, str]
-
-UNITS = ("", " k", " M", " G", " T")
-UNKNOWN = "-"
-
-
-def short(number: float | None, unit: str = "") -> str:
-    """Returns a number with its unit and three digits, the precision of metrics: 12.3 MB."""
-    if number is None:
-        return UNKNOWN
-    step = 0
-    while abs(number) >= 1000 and step + 1 < len(UNITS):
-        number, step = number / 1000, step + 1
-    gap = " " if unit and not step else ""
-    return f"{number:.3g}{UNITS[step]}{gap}{unit}"
 
 
 def _share(part: float, whole: float) -> str:

@@ -15,6 +15,7 @@ cdef extern from "zanon/ztable.h" nogil:
         zn_id attribute
     ctypedef enum zn_decision:
         ZN_RELEASE
+        ZN_BELOW_Z
     ctypedef struct zn_ztable_stats:
         uint64_t observations, released, below_z, too_late, late, late_deep, no_room
         uint64_t clock_jumps, evicted, tuples, attributes

@@ -57,6 +57,7 @@ cdef extern from "capture/live_group.h" nogil:
     int zn_live_group_reopen(zn_live_group *g, size_t i, const zn_live_config *config,
                              zn_error *err)
     int zn_live_group_next(zn_live_group *g, const zn_frame **frames, int wait_ms, zn_error *err)
+    void zn_live_group_keep(zn_live_group *g, unsigned part, unsigned parts)
     void zn_live_group_stop(zn_live_group *g)
     bint zn_live_group_gone(const zn_live_group *g, size_t i)
     size_t zn_live_group_size(const zn_live_group *g)

@@ -138,6 +138,30 @@ cdef extern from "count/vote_shard.h" nogil:
     int zn_vote_shard_load(zn_vote_shard **out, zn_span dump, zn_error *err)
 
 
+cdef extern from "count/vote_ring.h" nogil:
+    enum: ZN_VOTE_RING_HEAD_BYTES
+    ctypedef struct zn_vote_ring:
+        pass
+    void zn_vote_ring_init(zn_vote_ring *ring, void *shared, size_t bytes)
+    size_t zn_vote_ring_longest(const zn_vote_ring *ring)
+    c_bool zn_vote_ring_put(zn_vote_ring *ring, zn_span message)
+    int zn_vote_ring_next(const zn_vote_ring *ring, size_t *n, zn_error *err)
+    void zn_vote_ring_read(const zn_vote_ring *ring, uint8_t *out, size_t n)
+    void zn_vote_ring_remove(zn_vote_ring *ring, size_t n)
+
+
+cdef extern from "count/local_counter.h" nogil:
+    ctypedef struct zn_local_counter:
+        pass
+    int zn_local_counter_open(zn_local_counter **out, zn_vote_shard *shard,
+                              const zn_vote_ring *votes, const zn_vote_ring *answers, size_t n,
+                              zn_error *err)
+    void zn_local_counter_close(zn_local_counter *c)
+    int zn_local_counter_step(zn_local_counter *c, uint32_t expected, c_bool *more,
+                              uint64_t *answered, zn_error *err)
+    c_bool zn_local_counter_has_sent(const zn_local_counter *c, size_t i)
+
+
 cdef extern from "count/probe_watch.h" nogil:
     ctypedef struct zn_watched:
         uint64_t id

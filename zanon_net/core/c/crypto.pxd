@@ -71,7 +71,8 @@ cdef extern from "crypto/count_generations.h" nogil:
     zn_count_range zn_count_generations_of_vote(const zn_count_periods *periods, int64_t t_ns)
     zn_count_range zn_count_generations_of_client(const zn_count_periods *periods, int64_t t_ns)
     int zn_count_generations_open(zn_count_generations **out, zn_keys *keys,
-                                  const zn_count_periods *periods, zn_error *err)
+                                  const zn_count_periods *periods, const zn_hash_key *secret,
+                                  zn_error *err)
     void zn_count_generations_close(zn_count_generations *g)
     zn_id zn_count_generations_id(zn_count_generations *g, uint64_t generation, uint8_t domain,
                                   zn_span bytes)
@@ -185,3 +186,8 @@ cdef extern from "crypto/threshold_shard.h" nogil:
     size_t zn_threshold_shard_dump_bytes(const zn_threshold_shard *s)
     void zn_threshold_shard_dump(const zn_threshold_shard *s, uint8_t *out)
     int zn_threshold_shard_load(zn_threshold_shard *s, zn_span dump, zn_error *err)
+
+
+cdef extern from "crypto/row_pseudonym.h" nogil:
+    enum:
+        ZN_PSEUDONYM_CHARS

@@ -8,6 +8,17 @@ cdef extern from "engine/profile_stage.h" nogil:
     const char *zn_profile_stage_name(zn_profile_stage stage)
 
 
+cdef extern from "engine/minute_queue.h" nogil:
+    ctypedef struct zn_minute_queue:
+        pass
+    void zn_minute_queue_fini(zn_minute_queue *q)
+    uint8_t *zn_minute_queue_reserve(zn_minute_queue *q, size_t most)
+    void zn_minute_queue_add(zn_minute_queue *q, int64_t minute, uint64_t rank, size_t n)
+    int64_t zn_minute_queue_leave(zn_minute_queue *q, int64_t before)
+    const uint8_t *zn_minute_queue_leaving(const zn_minute_queue *q, int64_t i)
+    void zn_minute_queue_left(zn_minute_queue *q, int64_t before)
+
+
 cdef extern from "output/outputs.h" nogil:
     ctypedef struct zn_field:
         const char *name
@@ -144,6 +155,7 @@ cdef extern from "engine/engine.h" nogil:
         bint count_rows
         bint count_leases
         int64_t count_rotate_ns
+        const zn_hash_key *count_secret
         const zn_tunnel_port *tunnel_ports
         size_t tunnel_port_count
     ctypedef struct zn_source:
@@ -159,6 +171,7 @@ cdef extern from "engine/engine.h" nogil:
     c_bool zn_engine_pseudonym_id(zn_engine *e, uint8_t *id)
     int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
     int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+    bint zn_engine_is_over(const zn_engine *e, const zn_source *source)
     int zn_engine_finish(zn_engine *e, zn_error *err)
     bint zn_engine_window(const zn_engine *e, zn_popularity_window *window)
     size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
@@ -190,9 +203,9 @@ cdef extern from "engine/engine.h" nogil:
     int zn_engine_count_answer(zn_engine *e, zn_span message, zn_error *err)
     void zn_engine_count_mute(zn_engine *e, bint muted)
     int zn_engine_count_abandon(zn_engine *e, zn_error *err)
-    bint zn_engine_asks_too_much(const zn_engine *e)
+    bint zn_engine_must_wait(const zn_engine *e)
     uint64_t zn_engine_count_waiting(const zn_engine *e)
-    int zn_engine_give_up(zn_engine *e, bint all, zn_error *err)
+    int zn_engine_suppress_waiting(zn_engine *e, bint all, zn_error *err)
     int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
     zn_profile_stage zn_engine_profile_stage(const zn_engine *e)
 

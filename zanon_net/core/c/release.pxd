@@ -6,7 +6,6 @@ cdef extern from "release/row.h" nogil:
     ctypedef enum zn_row_format:
         ZN_ROWS_AUTO
     ctypedef enum zn_row_fault:
-        ZN_FAULT_GOOD
         ZN_FAULT_COUNT
     enum:
         ZN_ROW_COLUMNS_MAX
@@ -41,6 +40,21 @@ cdef extern from "release/row_gate.h" nogil:
         uint32_t max_tuples, max_attributes
         c_bool with_user, keep_suppressed, popularity
         zn_row_ladder_config ladder
+        const zn_span *never
+        size_t never_count
+
+
+cdef extern from "release/log_row.h" nogil:
+    ctypedef enum zn_log_role:
+        pass
+
+
+cdef extern from "release/log_gate.h" nogil:
+    ctypedef enum zn_log_reason:
+        ZN_LOG_NO_ATTRIBUTE
+        ZN_LOG_REASON_COUNT
+    const char *zn_log_reason_name(zn_log_reason reason)
+    const char *zn_log_reason_text(zn_log_reason reason)
 
 
 cdef extern from "release/tuple_gate.h" nogil:

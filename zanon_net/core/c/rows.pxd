@@ -11,11 +11,24 @@ cdef extern from "rows/reader.h" nogil:
     ctypedef struct zn_row_reader_stats:
         uint64_t rows, observations, without_offset
         uint64_t faults[1]
-        zn_row_fault first_fault
+        const char *first_fault
         uint64_t first_fault_line
         int64_t first_ns, last_ns
     const char *zn_row_fault_name(zn_row_fault fault)
     const char *zn_row_fault_text(zn_row_fault fault)
+
+
+cdef extern from "rows/log_presets.h" nogil:
+    ctypedef struct zn_log_column:
+        zn_span name
+        zn_log_role role
+    ctypedef struct zn_log_preset:
+        const char *name
+        const zn_log_column *columns
+        size_t count
+    const zn_log_preset *zn_log_presets(size_t *count)
+    const char *zn_log_role_name(zn_log_role role)
+    const char *zn_log_role_disclosure(zn_log_role role)
 
 
 cdef extern from "rows/filter.h" nogil:
@@ -31,9 +44,18 @@ cdef extern from "rows/filter.h" nogil:
         zn_row_columns columns
         zn_span header
         c_bool strict
+        const zn_span *nulls
+        size_t nulls_count "null_count"
+        size_t preset
+        c_bool established
+        const zn_net *internal
+        size_t internal_count
+        uint8_t user_v4_bits, user_v6_bits
     ctypedef struct zn_row_filter_stats:
         zn_row_reader_stats read
         uint64_t written
+        uint64_t reasons[1]
+        uint64_t hold_full
     int zn_row_filter_open(zn_row_filter **out, const zn_row_filter_config *config, zn_error *err)
     void zn_row_filter_close(zn_row_filter *s)
     int zn_row_filter_feed(zn_row_filter *s, const uint8_t *data, size_t n, zn_error *err)
@@ -147,3 +169,78 @@ cdef extern from "rows/publisher.h" nogil:
     const zn_window *zn_publisher_window(const zn_publisher *p)
     zn_row_format zn_publisher_format(const zn_publisher *p)
     size_t zn_publisher_memory(const zn_publisher *p)
+
+
+cdef extern from "rows/cells.h" nogil:
+    ctypedef enum zn_cells_kind:
+        ZN_CELLS_NONE
+        ZN_CELLS_I8
+        ZN_CELLS_I16
+        ZN_CELLS_I32
+        ZN_CELLS_I64
+        ZN_CELLS_U8
+        ZN_CELLS_U16
+        ZN_CELLS_U32
+        ZN_CELLS_U64
+        ZN_CELLS_TIME
+        ZN_CELLS_BOOL
+        ZN_CELLS_TEXT32
+        ZN_CELLS_TEXT64
+        ZN_CELLS_VIEW
+        ZN_CELLS_SPAN
+    ctypedef struct zn_cells:
+        zn_cells_kind kind
+        size_t n, offset
+        const void *values
+        const uint8_t *valid
+        const uint8_t *bytes
+        const void * const *blocks
+        const int64_t *block_bytes
+        size_t block_count
+        const zn_cells *words
+    ctypedef struct zn_cell_column:
+        const zn_cells *chunks
+        size_t chunk_count
+        size_t chunk, at
+    ctypedef enum zn_row_cell_kind:
+        ZN_ROW_MISSING
+        ZN_ROW_NUMBER
+        ZN_ROW_TEXT
+    ctypedef struct zn_row_cell:
+        zn_row_cell_kind kind
+        c_bool negative
+        uint64_t number
+        zn_span text
+    void zn_cells_read(zn_cell_column *c, zn_row_cell *out, size_t n)
+    bint zn_row_cell_time(const zn_row_cell *cell, int64_t unit_ns, int64_t *t_ns)
+    size_t zn_cells_copy(zn_cell_column column, const uint8_t *marks, size_t n, uint8_t least,
+                          int64_t *offsets, uint8_t *valid, uint8_t *data)
+    void zn_padded_texts(const void *values, size_t n, size_t width, bint is_wide,
+                         int64_t *offsets, uint8_t *data)
+
+
+cdef extern from "rows/frame.h" nogil:
+    ctypedef struct zn_frame_filter:
+        pass
+    enum:
+        ZN_MARK_DROP
+        ZN_MARK_BLANK
+        ZN_MARK_RELEASE
+    ctypedef struct zn_row_frame:
+        zn_cell_column time
+        zn_cell_column user
+        zn_cell_column attribute
+        int64_t unit_ns
+        size_t n
+    ctypedef struct zn_row_marks:
+        uint8_t *marks
+        char *pseudonyms
+        size_t written
+    int zn_frame_filter_open(zn_frame_filter **out, const zn_row_filter_config *config,
+                             zn_error *err)
+    void zn_frame_filter_close(zn_frame_filter *f)
+    int zn_frame_filter_decide(zn_frame_filter *f, const zn_row_frame *frame, zn_row_marks *out,
+                               zn_error *err)
+    zn_row_filter_stats zn_frame_filter_get_stats(const zn_frame_filter *f)
+    zn_ztable_stats zn_frame_filter_table_stats(const zn_frame_filter *f)
+    size_t zn_frame_filter_memory(const zn_frame_filter *f)

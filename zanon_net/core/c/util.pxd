@@ -98,4 +98,5 @@ cdef extern from "util/timestamp.h" nogil:
         int64_t t_ns
         c_bool has_offset
     bint zn_timestamp_parse(zn_span text, zn_time_unit unit, zn_timestamp *out)
+    const char *zn_timestamp_problem(zn_span text, zn_time_unit unit)
     void zn_timestamp_put(zn_text *out, int64_t t_ns, zn_time_unit unit)

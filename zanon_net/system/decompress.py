@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Unpacks compressed captures in a thread of their own, into a pipe that the core reads.
+"""Unpacks a compressed source in a thread of its own, into a pipe that the core or Python reads.
 
-The unpacked size is bounded, and so is the memory. If the packed data is damaged or cut, the data
-before that place is used, and the warning names the place.
+Memory is bounded, and so is the unpacked size of captures. If the packed data is damaged or cut,
+the data before that place is unpacked, and the problem names the place.
 """
 
 import fcntl
+import io
 import os
 import sys
 import threading
@@ -14,11 +15,15 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, Protocol
 
+from zanon_net.errors import FormatError
+
 MAGIC_BYTES = 13  # the header of a .lzma file, which has no magic number
 RATIO_MAX = 200
 UNBOUNDED_BYTES = 1 << 30
 """Unpacked size that is always allowed without --max-bytes. A larger source may unpack to RATIO_MAX
 times its size."""
+
+NO_BOUND = sys.maxsize
 
 STEP_MIN, STEP_MAX = 256, 1 << 17
 PACKED_STEP = 1 << 13  # packed bytes that a decoder gets at a time
@@ -29,15 +34,18 @@ _LZ4_LEGACY = b"\x02\x21\x4c\x18"
 _LEGACY_BLOCK = 8 << 20  # bytes that a block of lz4's legacy format unpacks to, at most
 _LEGACY_PACKED = _LEGACY_BLOCK + _LEGACY_BLOCK // 255 + 16  # the size of a packed block, at most
 
+_SKIPPABLE = "zstd or lz4"  # until a frame follows that is not skippable
+_BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # beginning of a first block, and of an end
+
 _MAGICS = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\xfd7zXZ\0": "xz",
     b"\x04\x22\x4d\x18": "lz4",
     _LZ4_LEGACY: "lz4",
-    b"BZh": "bzip2",
+    **{b"BZh%d%b" % (level, block): "bzip2" for level in range(1, 10) for block in _BZIP2_BLOCKS},
+    **{bytes((first, 0x2A, 0x4D, 0x18)): _SKIPPABLE for first in range(0x50, 0x60)},
 }
-_SKIPPABLE = "zstd or lz4"  # until a frame follows that is not skippable
 _LIBRARIES_OF = {
     "gzip": ("zlib",),
     "bzip2": ("bz2",),
@@ -73,14 +81,15 @@ def compression_of(start: bytes) -> str | None:
     for magic, name in _MAGICS.items():
         if start.startswith(magic):
             return name
-    if _is_skippable(start):
-        return _SKIPPABLE
     return "lzma" if _is_lzma_alone(start) else None
 
 
-def _is_skippable(start: bytes) -> bool:
-    """Returns true for a frame that zstd and lz4 skip. Output of pzstd begins with such a frame."""
-    return start[1:4] == b"\x2a\x4d\x18" and 0x50 <= start[0] <= 0x5F
+def may_be_compressed(start: bytes) -> bool:
+    """Returns true if the next bytes of a stream decide about its compression.
+
+    A stream of text cannot wait for MAGIC_BYTES. No text begins like a .lzma file.
+    """
+    return any(magic.startswith(start) for magic in _MAGICS)
 
 
 def _is_lzma_alone(start: bytes) -> bool:
@@ -324,7 +333,8 @@ class _Members:
                 zeros = len(self._ahead) - len(self._ahead.lstrip(b"\0"))
                 self._ahead = self._ahead[zeros & ~3 :]
         while self.compression in (None, "zstd", "lz4") and self._look(8):
-            if not _is_skippable(self._ahead):
+            # A frame that zstd and lz4 skip. Output of pzstd begins with such a frame.
+            if compression_of(self._ahead) != _SKIPPABLE:
                 break
             self._take(8 + int.from_bytes(self._ahead[4:8], "little"))
 
@@ -350,7 +360,7 @@ class Unpacker:
     raw: the packed bytes after `start`; the thread reads and closes it.
     start: the first packed bytes, which identify the compression.
     max_bytes: most bytes to unpack; None: RATIO_MAX times the bytes read, and at least
-        UNBOUNDED_BYTES.
+        UNBOUNDED_BYTES. A reader whose memory does not grow with its input takes NO_BOUND.
 
     At the end of `fd`, `problem` says why it ended early, or `exceeded` that the bound was reached.
     """
@@ -442,3 +452,25 @@ class Unpacker:
             written = os.write(self._out, view)
             self.unpacked_bytes += written
             view = view[written:]
+
+
+def unpacked(data: bytes, name: str) -> bytes:
+    """Returns all unpacked bytes of a file's bytes, which may be compressed.
+
+    name: the name of the file, for messages.
+
+    Raises FormatError if the data is damaged or cut.
+    """
+    raw = io.BytesIO(data)
+    start = raw.read(MAGIC_BYTES)
+    if compression_of(start) is None:
+        return data
+    unpacker = Unpacker(raw, start, NO_BOUND)
+    try:
+        with os.fdopen(unpacker.fd, "rb", closefd=False) as pipe:
+            content = pipe.read()
+    finally:
+        unpacker.close()
+    if unpacker.problem is not None:
+        raise FormatError(f"{name}: {unpacker.problem}")
+    return content
