@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What bench/cryptopan.py compares with: Crypto-PAn as one writes it down with libcrypto, one call
- * of 32 (128) blocks an address; ours one address at a time, as the engine asks when a flow opens;
- * and libcrypto alone, on as many blocks as ours encrypts.
+ * Functions for test_pseudonyms.py: Crypto-PAn written directly with libcrypto, one call of 32
+ * (128) blocks an address; Crypto-PAn of csrc, one address a call; and libcrypto alone, on the
+ * number of blocks that csrc encrypts.
  */
 #include "crypto/cryptopan.h"
 
@@ -58,8 +58,8 @@ done:
     return rc;
 }
 
-/* The same by zn_cryptopan_addrs, one address a call; of a handle, so that its table is not
- * timed. */
+/* Maps n addresses by zn_cryptopan_addrs, one address a call. The caller opens the handle, so that
+ * its table is not measured. Returns 0, or -1 when libcrypto fails. */
 int single_addresses(zn_cryptopan *p, const uint8_t *in, uint8_t *out, size_t n, size_t bytes)
 {
     for (size_t k = 0; k < n; k++) {

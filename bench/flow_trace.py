@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a trace of many flows that are all live: the profile `flows` of `throughput.py`.
+"""Makes a trace of many flows that are all live: the profile `flows` of turns.py.
 
 Each flow is a TCP handshake and then segments of 20 bytes, one in each round, in turn from the
 client and the server. A round has one packet of each flow, in an order of its own, so that a
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from zanon_net.bench.trace import write_large
 
 FLOWS = 500_000
+PACKETS_MIN = 4  # of a flow
 PAYLOAD = 20
 ROUND_NS = 5 * 10**9  # a flow is never idle for long
 RECORD_BYTES = 16
@@ -63,10 +64,16 @@ def chunks(flows: int, packets: int) -> Iterator[bytes]:
         yield records(segments(order, step), traffic.START_NS + step * ROUND_NS)
 
 
+def write(out: Path, flows: int, packets: int) -> dict[str, object]:
+    """Writes a trace of this number of live flows, each with this number of packets, and returns
+    its truth in the form of gen_trace.py."""
+    write_large(out, chunks(flows, packets))
+    nothing = hashlib.sha256(b"").hexdigest()
+    return {"packets": flows * packets, "flows": flows, "names_sha256": nothing}
+
+
 def generate(out: Path, octets: int) -> dict[str, object]:
     """Writes a trace of about `octets` bytes and returns its truth in the form of gen_trace.py."""
     each = RECORD_BYTES + len(traffic.segment(0, bytes(PAYLOAD)))
-    packets = max(4, octets // (FLOWS * each))
-    write_large(out, chunks(FLOWS, packets))
-    nothing = hashlib.sha256(b"").hexdigest()
-    return {"packets": FLOWS * packets, "flows": FLOWS, "names_sha256": nothing}
+    flows = min(FLOWS, max(1, octets // (PACKETS_MIN * each)))
+    return write(out, flows, max(PACKETS_MIN, octets // (flows * each)))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames for `bench/flows.py`: flows that stay open, thousands at a time, from templates in numpy.
+"""Frames for bench/engines.py: flows that stay open, thousands at a time, from templates in numpy.
 
 `openings`: a SYN each. `conversations`: short visits. Of four flows three are TLS over TCP (SYN,
 SYN-ACK, the client's hello, a segment of an answer, an acknowledgement) and one is a datagram each

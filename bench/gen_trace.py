@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates a large capture of realistic traffic, and the number of names that it shows.
 
-Profiles: `isp`, about 815 bytes and 33 packets a flow; `isplong`, as large packets, 100 a flow;
-`min64`, small packets in few long flows; `storm`, one hello a flow and mostly unique names. See
-zanon_net/bench/trace.py.
+See zanon_net/bench/trace.py.
 """
 
 import argparse
@@ -15,7 +13,7 @@ from pathlib import Path
 
 try:
     from zanon_net.bench.trace import Scale, generate
-    from zanon_net.bench.trace_flows import PROFILES
+    from zanon_net.bench.traffic import TRAFFIC
     from zanon_net.config.parse import parse_size
     from zanon_net.errors import ConfigError
 except ImportError as error:
@@ -36,12 +34,15 @@ def size(text: str) -> int:
 def parse_arguments() -> argparse.Namespace:
     """Reads the command line."""
     usual = Scale()
+    profiles = (f"  {name:8} {text}" for name, text in TRAFFIC.items())
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        epilog="\n".join(["profiles:", *profiles]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("out", type=Path, metavar="OUT.pcap")
     parser.add_argument("--bytes", type=size, default=usual.octets, metavar="500M")
-    parser.add_argument("--profile", choices=sorted(PROFILES), default="isp")
+    parser.add_argument("--profile", choices=list(TRAFFIC), default="isp")
     parser.add_argument("--clients", type=int, default=usual.homes, help="homes (default 20000)")
     parser.add_argument("--names", type=int, default=usual.names, help="hostnames (default 100000)")
     parser.add_argument("--seconds", type=int, default=usual.seconds, help="of flow starts (300)")

@@ -25,8 +25,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from run_vs_dpkt import cpu_model  # noqa: E402
 from support.netns import Namespace  # noqa: E402
+
+from zanon_net.bench.machine import cpu_model  # noqa: E402
 
 COUNT_MAX = 2_000_000_000
 GROWTH_MAX = 1.10

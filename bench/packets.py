@@ -9,7 +9,7 @@ python bench/packets.py closure CORPUS [--packets 10M [--profiles isp]] [--z 3]
 python bench/packets.py readers CAPTURE... [--nfstream PYTHON] [--tstat PROGRAM]
 
 `speed` gives packets per CPU-second, user and system, of whole commands that write to a file in
-memory. Each tool takes its turn in each round, on a trace that is written again (throughput.py
+memory. Each tool takes its turn in each round, on a trace that is written again (turns.py
 gives the reason). Its time for a capture of one packet is subtracted. Ratios are of medians of CPU
 time, or of the least wall times if two workers are measured. They are meaningful only if two
 processors have nothing else to do, so the load is printed, too. Two processes with one worker each
@@ -57,7 +57,7 @@ from support.packet_readers import (  # noqa: E402
 )
 from support.packet_run import write_pcap  # noqa: E402
 from support.packets import Frame  # noqa: E402
-from throughput import Turn, generate, machine, middle, renew, spend  # noqa: E402
+from turns import Turn, generate, machine, middle, renew, spend  # noqa: E402
 
 import zanon_net  # noqa: E402
 from zanon_net.config.parse import parse_size  # noqa: E402

@@ -25,8 +25,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
 from live import COUNT_MAX, build_sender, cpu_of, start  # noqa: E402
-from run_vs_dpkt import cpu_model  # noqa: E402
 from support.netns import Namespace  # noqa: E402
+
+from zanon_net.bench.machine import cpu_model  # noqa: E402
 
 LOST_IN, LOST_OUT = ("ring", "interface", "us"), ("tx_full", "tx_oversize", "tx_error")
 

@@ -5,8 +5,8 @@ votes.
 
 Usage: python bench/scale_leases.py [--votes N] [--z Z ...]
 
-The stream is the stream of bench/scale.py: names by Zipf's law with exponent 1.15 from a million,
-50,000 users, each mostly at one of four probes, a window of ten minutes, 10,000 votes a second. The
+The stream of bench/vote_stream.py has names by Zipf's law with exponent 1.15 from a million, 50,000
+users, each mostly at one of four probes, a window of ten minutes, 10,000 votes a second. The
 probes send a message a second; the counter decides after all have sent. A decision is right if it
 equals the decision of one z-table over the votes of all probes in the order (time, probe, sequence,
 place).
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scale import SECOND, WINDOW_NS, Votes, stream
+from vote_stream import SECOND, WINDOW_NS, Votes, stream
 
 from zanon_net._core import (
     VOTE_KINDS,

@@ -28,11 +28,11 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
 from live import build_sender  # noqa: E402
-from run_vs_dpkt import cpu_model  # noqa: E402
 from support import wire  # noqa: E402
 from support.netns import Namespace  # noqa: E402
 
 from zanon_net._core import PacketSender  # noqa: E402
+from zanon_net.bench.machine import cpu_model  # noqa: E402
 
 FRAMES = 20_000
 COUNT_MAX = 2_000_000_000

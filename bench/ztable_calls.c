@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each single call of the C table takes, for bench/ztable.py: Python could not time that. */
+/* Wall time of each single call of the C table, for test_ztable.py: Python cannot measure it. */
 #include "zanon/ztable.h"
 
 #include <stdlib.h>

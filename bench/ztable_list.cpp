@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The zanon_net authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Algorithm 1 of the 2022 paper as one writes it with the standard library, for bench/ztable.py:
+// Algorithm 1 of the 2022 paper as one writes it with the standard library, for test_ztable.py:
 // unordered_map for H and V_a, list for LRU_a. Attributes and users are plain 64-bit numbers.
 #include <cstddef>
 #include <cstdint>

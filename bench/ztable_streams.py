@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Observations for bench/ztable.py: Zipf streams, and streams of an adversary."""
+"""Observations for bench/test_ztable.py: Zipf streams, and streams of an adversary."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

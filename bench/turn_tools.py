@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""One tool's turn of `throughput.py`, in a process of its own: prints its cost as JSON.
+"""One tool's turn of turns.py, in a process of its own: prints its cost as JSON.
 
-Usage: python bench/throughput_tools.py TOOL TRACE [COLUMNS [WORKERS]]
+Usage: python bench/turn_tools.py TOOL TRACE [COLUMNS [WORKERS]]
 
 TOOL: `ours` (zanon_net.run, without the start of Python), `names` (z = 1: the names that it finds,
 in the form of gen_trace.py), `nfstream`, `mercury`.
@@ -11,6 +11,7 @@ in the form of gen_trace.py), `nfstream`, `mercury`.
 import hashlib
 import json
 import resource
+import struct
 import sys
 import tempfile
 import time
@@ -19,6 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+EMPTY = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)  # a capture without packets
+
 
 def cpu_seconds() -> float:
     """Returns CPU seconds of this process, and of its children that have ended."""
@@ -26,20 +29,33 @@ def cpu_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
+def peak_mb() -> float:
+    """Returns the peak memory of this process. getrusage would include the process that forked."""
+    lines = Path("/proc/self/status").read_text("ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
+
+
 def timed(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Returns the result of `work`, with its CPU and wall seconds."""
+    """Returns the result of `work`, with its CPU and wall seconds, and the peak memory."""
     cpu, wall = cpu_seconds(), time.monotonic()
     result = work()
-    return result | {"cpu_s": cpu_seconds() - cpu, "wall_s": time.monotonic() - wall}
+    cpu, wall = cpu_seconds() - cpu, time.monotonic() - wall
+    return result | {"cpu_s": cpu, "wall_s": wall, "memory_mb": peak_mb()}
 
 
 def ours(trace: str, columns: str = "core,layer7", workers: str = "1") -> dict[str, Any]:
-    """Runs the whole job with the defaults, written to a folder in memory if there is one."""
-    from zanon_net import Config, run  # imported here, before the clock starts
+    """Runs the whole job with the defaults, written to a folder in memory if there is one.
+
+    A run over a capture without packets comes first, because a run imports what it needs.
+    """
+    from zanon_net import Config, run
 
     config = Config().replace(columns=columns, workers=int(workers))
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as scratch:
+        empty = Path(scratch, "empty.pcap")
+        empty.write_bytes(EMPTY)
+        run(empty, config, out=f"{scratch}/nothing")
 
         def work() -> dict[str, Any]:
             manifest = run(trace, config, out=f"{scratch}/out").manifest
@@ -53,7 +69,7 @@ def names(trace: str) -> dict[str, Any]:
     """Returns the digest of the names of a run that releases them all."""
     from zanon_net import Config, run
 
-    config = Config().replace(z=1, format="observations")
+    config = Config().replace(z=1, evidence="any", format="observations")
     seen: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as scratch:
         run(trace, config, out=f"{scratch}/out")
