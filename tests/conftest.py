@@ -3,10 +3,12 @@
 """Fixtures of all tests: captures, and a skip or a failure where one is missing."""
 
 import base64
+import gc
 import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import engine
 from support.examples import EVERY_CASE, examples, representatives
 from support.paths import ROOT
-from support.shared import made_once
+from support.shared import made_once, remember
 from support.time_limits import (  # noqa: F401
     pytest_timeout_cancel_timer,
     pytest_timeout_set_timer,
@@ -40,6 +42,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Lets each worker begin with other folders, so that a module's assertions, which pytest
+    rewrites and caches, are rewritten by one worker instead of all. The garbage collector is off
+    meanwhile, and later passes over the collected tests, which stay until the end."""
+    if "PYTEST_XDIST_WORKER" in os.environ and session.config.args == ["tests"]:
+        worker = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+        tests = {path.parent for path in (ROOT / "tests").glob("*/test_*.py")}
+        ignored = {Path(path).resolve() for path in session.config.option.ignore or ()}
+        folders = [f"tests/{path.name}" for path in sorted(tests - ignored)]
+        first = worker * len(folders) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        session.config.args = folders[first:] + folders[:first]
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Selects representatives of families. Several workers begin with the files that take long, so
     that none is left at the end."""
@@ -51,7 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "PYTEST_XDIST_WORKER" in os.environ:
         slow = {item.path for item in items if item.get_closest_marker("slow")}
         slow |= {item.path for item in items if "property" in item.path.parts}
-        items.sort(key=lambda item: item.path not in slow)
+        items.sort(key=lambda item: (item.path not in slow, item.path))
 
 
 def found(path: Path) -> Path:
@@ -62,6 +82,11 @@ def found(path: Path) -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _folder_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> None:
+    remember(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -94,7 +119,10 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture of 20,000 lookups, 50 ms apart."""
     from support.parts import many_lookups  # with pyarrow, which few tests wait for
 
-    return many_lookups(tmp_path_factory.mktemp("many") / "many.pcap")
+    def make(folder: Path) -> None:
+        many_lookups(folder / "many.pcap")
+
+    return made_once(tmp_path_factory, "many", make) / "many.pcap"
 
 
 @pytest.fixture(scope="session")

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
 from scapy.packet import Packet
 from scenario import conversation as help_
 from scenario.conversations_elsewhere import LINKS, RAW, TUNNELS
 from support.capture_bytes import write_capture
 from support.engine import Outcome, Taker, feed, make_engine, run_capture
+from support.examples import each
 from support.packets import SECOND, START, Frame
 
 for _module in ("tcp", "http", "udp"):
@@ -65,7 +65,7 @@ def run_case(case: Captured) -> Outcome:
     return taker.outcome()
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@each("name", NUMBERS)
 def test_names(name: str) -> None:
     case = captured(name)
     outcome = run_case(case)

@@ -14,6 +14,7 @@ from frames.link import LINKS, Case
 from frames.no_tunnel import DROPPED, NO_TUNNEL
 from frames.tunnel import DATAGRAMS, TUNNELS
 from support import wire
+from support.examples import each
 
 from zanon_net import _core
 
@@ -36,7 +37,7 @@ def split(found: dict[str, Any]) -> tuple[dict[str, Any], set[str], int]:
     return packet, seen, len(found["tunnels"])
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_innermost_packet(name: str) -> None:
     case = CASES[name]
     packet, seen, tunnels = split(decoded(case.frame, case.link))
@@ -45,7 +46,7 @@ def test_innermost_packet(name: str) -> None:
     assert tunnels == case.tunnels
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_every_cut_gives_the_same_packet_or_none(name: str) -> None:
     case = CASES[name]
     inner = split(decoded(case.inner, RAW))[0]
@@ -62,7 +63,7 @@ def test_every_cut_gives_the_same_packet_or_none(name: str) -> None:
             assert packet["src"] in ("203.0.113.1", "2001:db8:a::1")
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_a_byte_off_by_one_stays_inside_the_frame(name: str) -> None:
     case = CASES[name]
     for _, changed in wire.off_by_one(case.frame):
@@ -71,19 +72,19 @@ def test_a_byte_off_by_one_stays_inside_the_frame(name: str) -> None:
             assert found.get("payload", found.get("bytes")) in changed
 
 
-@pytest.mark.parametrize("name", NO_PACKET)
+@each("name", NO_PACKET)
 def test_frames_without_a_packet(name: str) -> None:
     counter, link, frame = NO_PACKET[name]
     assert _core.decode_packet(frame, link) == counter
 
 
-@pytest.mark.parametrize("name", DROPPED)
+@each("name", DROPPED)
 def test_dropped(name: str) -> None:
     counter, frame = DROPPED[name]
     assert _core.decode_packet(frame, wire.LINK_ETHERNET) == counter
 
 
-@pytest.mark.parametrize("name", NO_TUNNEL)
+@each("name", NO_TUNNEL)
 def test_a_port_is_no_proof_of_a_tunnel(name: str) -> None:
     found = decoded(NO_TUNNEL[name], wire.LINK_ETHERNET)
     assert (found["src"], found["dst"], found["proto"]) == ("203.0.113.1", "203.0.113.2", wire.UDP)
@@ -101,21 +102,21 @@ def ports_of(frame: bytes) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("name", DATAGRAMS)
-@pytest.mark.parametrize("port", [1, 4799, 40001, 65535])
-def test_a_tunnel_on_another_port(name: str, port: int) -> None:
+def test_a_tunnel_on_another_port(name: str) -> None:
     """The same packet is found if the port is given to the tunnel, and the datagram if not."""
     case = DATAGRAMS[name]
     if case.frame[12:14] != b"\x08\0":
         pytest.skip("the outer header is not IPv4 without options")
     known = next(port for port in reversed(ports_of(case.frame)) if port in KINDS)
-    old, new = known.to_bytes(2, "big"), port.to_bytes(2, "big")
-    frame = case.frame[:34] + case.frame[34:38].replace(old, new, 1) + case.frame[38:]
-    kind = KINDS[known]
-    found = _core.decode_packet(frame, 1, tunnel_ports=[("geneve", 9), (kind, port)])
-    assert split(found) == split(decoded(case.frame, 1))
-    plain = decoded(frame, 1)
-    assert (plain["proto"], plain["encapsulations"], plain["tunnels"]) == (wire.UDP, [], [])
-    assert port in (plain["sport"], plain["dport"])
+    for port in (1, 4799, 40001, 65535):
+        old, new = known.to_bytes(2, "big"), port.to_bytes(2, "big")
+        frame = case.frame[:34] + case.frame[34:38].replace(old, new, 1) + case.frame[38:]
+        kind = KINDS[known]
+        found = _core.decode_packet(frame, 1, tunnel_ports=[("geneve", 9), (kind, port)])
+        assert split(found) == split(decoded(case.frame, 1)), port
+        plain = decoded(frame, 1)
+        assert (plain["proto"], plain["encapsulations"], plain["tunnels"]) == (wire.UDP, [], [])
+        assert port in (plain["sport"], plain["dport"])
 
 
 def test_a_given_port_goes_before_the_known_one() -> None:
@@ -225,7 +226,7 @@ DPKT_READS = ["vlan", "qinq", "mpls", "mpls-three-labels", "pppoe", "pppoe-ipv6"
 DPKT_READS += ["4in6", "6in6", "gre", "gre-checksum", "gre-key", "link-ethernet", "link-ieee-802.3"]
 
 
-@pytest.mark.parametrize("name", DPKT_READS)
+@each("name", DPKT_READS)
 def test_dpkt_agrees(name: str) -> None:
     layer: Any = dpkt.ethernet.Ethernet(CASES[name].frame)
     ip = transport = None

@@ -11,6 +11,7 @@ from scapy.layers.dns import DNS, DNSQR, DNSRR, DNSRROPT
 from scapy.layers.tls.extensions import ServerName, TLS_Ext_ServerName, TLS_Ext_SupportedGroups
 from scapy.layers.tls.handshake import TLSClientHello
 from support import wire
+from support.examples import each
 from support.wire import HOST, client_hello, extension, record, records, server_name
 
 from zanon_net import _core
@@ -125,7 +126,7 @@ def http_host(head: bytes) -> str:
     return host.decode()
 
 
-@pytest.mark.parametrize("name", REQUESTS | BARE_LINE_FEEDS)
+@each("name", REQUESTS | BARE_LINE_FEEDS)
 def test_dpkt_reads_the_same_host(name: str) -> None:
     head = (REQUESTS | BARE_LINE_FEEDS)[name]
     assert http_host(head) == dpkt.http.Request(head).headers.get("host", "")
@@ -176,7 +177,7 @@ def dns_question(message: bytes) -> Question:
     return name.decode(), response, number, kind
 
 
-@pytest.mark.parametrize("name", MESSAGES)
+@each("name", MESSAGES)
 def test_dpkt_reads_the_same_question(name: str) -> None:
     theirs = dpkt.dns.DNS(MESSAGES[name])
     first = theirs.qd[0]

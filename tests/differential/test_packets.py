@@ -20,6 +20,7 @@ from scapy.layers.inet6 import (
 from scapy.layers.ipsec import AH
 from scapy.layers.l2 import LLC, SNAP, CookedLinux, Dot1AD, Dot1Q, Dot3, Ether, Loopback
 from scapy.packet import Packet, Raw
+from support.examples import each
 
 from zanon_net import _core
 
@@ -129,7 +130,7 @@ def dpkts(frame: bytes, link: int) -> Facts:
 DPKT_BLIND = {"ah"}  # dpkt does not look behind AH in IPv4
 
 
-@pytest.mark.parametrize("name", sorted(FRAMES.keys() - DPKT_BLIND))
+@each("name", sorted(FRAMES.keys() - DPKT_BLIND))
 def test_dpkt_agrees(name: str) -> None:
     link, frame = FRAMES[name]
     assert ours(frame, link) == dpkts(frame, link)

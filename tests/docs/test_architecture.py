@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.examples import each
 from support.glossary import retired_words_are_not_used
 from support.house_rules import (
     LAYERS,
@@ -250,9 +251,7 @@ def test_rule_holds(rule: Rule, repository: Sources) -> None:
     assert not complaints, f"{rule.advice}\n  " + "\n  ".join(complaints)
 
 
-@pytest.mark.parametrize(
-    ("rule", "sample"), BROKEN, ids=[f"{rule.check.__name__}-{text[:30]}" for rule, text in BROKEN]
-)
+@each("rule, sample", BROKEN)
 def test_rule_notices(rule: Rule, sample: str) -> None:
     others = {
         "zanon_net/pipeline/runner.py": "",

@@ -3,6 +3,7 @@
 """All diffs of CONTRIBUTING.md together, in one copy of the tree: each addition works."""
 
 import csv
+import filecmp
 import json
 import os
 import re
@@ -10,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePath
 
@@ -33,8 +33,10 @@ PLACES = {
     "Add a command": 2,
 }
 """The number of places of each section; a header and its C file are one place."""
-CFLAGS = ["-std=c11", "-O0", "-fPIC", "-D_GNU_SOURCE", "-Icsrc", "-Icsrc/include"]
+CFLAGS = ["-std=c11", "-O0", "-fPIC", "-D_GNU_SOURCE", "-DZN_TESTING"]
+CFLAGS += ["-Icsrc", "-Icsrc/include"]
 STRICT = ["-Wall", "-Wextra", "-Werror", "-DZN_DEBUG", "-fsyntax-only"]
+CYTHON = (".pyx", ".pxd", ".pxi")
 NEW_COLUMN = 'X("pkts_both", NUMBER, U64, "", NULL, packets_both, EXACT, '
 FOLDERS = ("csrc", "zanon_net", "docs", "pcaps", "scripts", "tests/support")
 FILES = ("pyproject.toml", "tests/conftest.py", "tests/unit/test_config.py")
@@ -52,37 +54,51 @@ def includes(tree: Path, path: str, seen: dict[str, set[str]]) -> set[str]:
     return seen[path]
 
 
-def built_before(source: str) -> Iterator[Path]:
-    """Objects of a source file that an earlier build may have left."""
-    for pattern in ("lib/obj", "testing/temp*/csrc"):
-        for folder in (ROOT / "build").glob(pattern):
-            yield from (folder / source).parent.glob(f"{Path(source).stem}.o")
+def is_as_before(tree: Path, name: str) -> bool:
+    """Returns true if no diff changes the file."""
+    return (ROOT / name).exists() and filecmp.cmp(ROOT / name, tree / name, shallow=False)
 
 
-def compile_core(tree: Path) -> None:
-    """Makes _core, with the objects of an earlier build where nothing that they hold changed."""
+def made_by_cython(tree: Path) -> Path:
+    """Returns the binding in C. The file of the last build is used if no source changed since."""
+    last = ROOT / "build" / "cython" / "zanon_net" / "_core_testing.c"
+    paths = [path for path in (tree / "zanon_net").rglob("*.p*") if path.suffix in CYTHON]
+    names = [path.relative_to(tree).as_posix() for path in paths]
+    if last.exists() and all(
+        is_as_before(tree, name) and (ROOT / name).stat().st_mtime < last.stat().st_mtime
+        for name in names
+    ):
+        return last
+    made = tree / "obj" / "_core.c"
+    command = [sys.executable, "-m", "cython", "-3", "-X", "binding=True"]
+    output_of([*command, "zanon_net/_core.pyx", "-o", str(made)], cwd=tree)
+    return made
+
+
+def compile_core(tree: Path, library: Path) -> None:
+    """Makes _core, with the objects of the C library where nothing that they hold changed."""
     seen: dict[str, set[str]] = {}
     objects, commands = [], []
     for path in sorted((tree / "csrc").rglob("*.c")):
         source = path.relative_to(tree / "csrc").as_posix()
         used = {source, *includes(tree, source, seen)}
-        newest = max((tree / "csrc" / name).stat().st_mtime for name in used)
-        old = [one for one in built_before(source) if one.stat().st_mtime > newest]
-        target = old[0] if old else (tree / "obj" / source).with_suffix(".o")
-        objects.append(str(target))
-        if not old:
+        is_for_tests = "ZN_TESTING" in path.read_text("utf-8")
+        if not is_for_tests and all(is_as_before(tree, f"csrc/{name}") for name in used):
+            target = (library / "lib" / "obj" / source).with_suffix(".o")
+        else:
+            target = (tree / "obj" / source).with_suffix(".o")
             target.parent.mkdir(parents=True, exist_ok=True)
             commands.append(["gcc", *CFLAGS, "-w", "-c", f"csrc/{source}", "-o", str(target)])
-    binding = tree / "obj" / "_core.c"
-    cython = [sys.executable, "-m", "cython", "-3", "-X", "binding=True"]
-    output_of([*cython, "zanon_net/_core.pyx", "-o", str(binding)], cwd=tree)
+        objects.append(str(target))
+    binding = tree / "obj" / "_core.o"
     python = f"-I{sysconfig.get_path('include')}"
-    commands.insert(0, ["gcc", *CFLAGS, "-w", python, "-c", str(binding), "-o", f"{binding}.o"])
+    made = str(made_by_cython(tree))
+    commands.insert(0, ["gcc", *CFLAGS, "-w", python, "-c", made, "-o", str(binding)])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda command: output_of(command, cwd=tree), commands))
     name = f"zanon_net/_core{sysconfig.get_config_var('EXT_SUFFIX')}"
     libraries = output_of(["pkg-config", "--libs", "libcrypto", "libpcap"]).split()
-    link = ["gcc", "-shared", f"{binding}.o", *objects, *libraries, "-lm", "-pthread", "-o", name]
+    link = ["gcc", "-shared", str(binding), *objects, *libraries, "-lm", "-pthread", "-o", name]
     output_of(link, cwd=tree)
 
 
@@ -100,7 +116,7 @@ def python(tree: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def build(tree: Path) -> None:
+def build(tree: Path, library: Path) -> None:
     """Makes a copy of the tree with all diffs, and runs the scripts that each section names."""
     for folder in FOLDERS:
         skip = shutil.ignore_patterns("*.so", "__pycache__")
@@ -111,13 +127,13 @@ def build(tree: Path) -> None:
     for section in PLACES:
         apply(documented(section), tree)
     python(tree, "scripts/make_settings.py")
-    compile_core(tree)
+    compile_core(tree, library)
     python(tree, "tests/support/reference_docs.py")
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_once(tmp_path_factory, "contributing", build)
+def tree(tmp_path_factory: pytest.TempPathFactory, c_library: Path) -> Path:
+    return made_once(tmp_path_factory, "contributing", lambda tree: build(tree, c_library))
 
 
 def test_the_page_states_the_places_of_each_addition() -> None:
@@ -164,7 +180,7 @@ def test_the_column_is_in_every_format_and_blank_in_coarse_records(
     assert " pkts_both:" in header
     show = "import pyarrow.parquet as p, sys; print(p.read_schema(sys.argv[1]).field('pkts_both')"
     show += ".metadata)"
-    assert "packets of both sides" in python(tree, "-c", show, str(out / "tcp.parquet"))
+    assert "packets of both sides" in python(tree, "-c", show, str(out / "flows" / "tcp.parquet"))
 
 
 def test_the_column_is_in_the_schema_and_in_the_page(tree: Path) -> None:

@@ -5,12 +5,14 @@
 import re
 import subprocess
 import sys
+from functools import cache
 from itertools import count
 from pathlib import Path
 
 import click
 import pytest
 from support.every_command import commands_of
+from support.examples import each
 from support.paths import ROOT
 
 from zanon_net.cli.entry import cli
@@ -24,10 +26,12 @@ DOCUMENTS = sorted(
 INDEX = ROOT / "docs" / "README.md"
 KINDS = ("tutorial", "howto", "reference", "explanation")
 PAGES = sorted(set(ROOT.glob("docs/**/*.md")) - {INDEX})
+NOTEBOOKS = ROOT.glob("docs/notebooks/*.ipynb")
 FOR_USERS = [ROOT / "README.md", *PAGES]
 HISTORY = ROOT / "bench" / "tried.md"  # what it names may be gone
 PRESENT = [page for page in DOCUMENTS if page != HISTORY]
 PATH = re.compile(r"`((?:csrc|zanon_net|tests|bench|scripts|examples|packaging)/[\w./*-]+)`")
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 C_NAME = re.compile(r"\b(?:zn|ZN)_\w+(?<!_)")
 DIFF = re.compile(r"^```diff\n.*?^```$", re.DOTALL | re.MULTILINE)
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -62,7 +66,7 @@ def anchors(page: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+@each("document", DOCUMENTS)
 def test_links_lead_somewhere(document: Path) -> None:
     text = CODE_BLOCK.sub("", document.read_text(encoding="utf-8"))
     for link in LINK.findall(text):
@@ -76,14 +80,15 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 def test_the_index_has_every_page_once() -> None:
     links = LISTED.findall(INDEX.read_text(encoding="utf-8"))
-    assert sorted((INDEX.parent / link).resolve() for link in links if "../" not in link) == PAGES
+    listed = sorted((INDEX.parent / link).resolve() for link in links if "../" not in link)
+    assert listed == sorted([*PAGES, *NOTEBOOKS])
 
 
 def test_every_page_is_of_one_kind() -> None:
     assert {page.parent.relative_to(INDEX.parent).as_posix() for page in PAGES} <= set(KINDS)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+@each("document", DOCUMENTS)
 def test_documents_hold_no_marks_of_a_merge(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     assert not re.findall(r"^(?:<{7}|>{7}) .*", text, re.MULTILINE)
@@ -95,10 +100,27 @@ def test_sources_that_documents_name_exist(document: Path) -> None:
     for path in PATH.findall(text):
         bare = path.rstrip("/")
         assert [*ROOT.glob(bare), *ROOT.glob(f"{bare}.*")], f"{path}: no such file"
-    sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "csrc").rglob("*.[ch]"))
-    defined = set(re.findall(r"\bzn_\w+", sources, re.IGNORECASE))
+    for path, test in TEST.findall(text):
+        assert f"def {test}(" in (ROOT / path).read_text("utf-8"), f"{path}::{test}: no such test"
     text = DIFF.sub("", text)  # a diff names what it adds
-    assert set(C_NAME.findall(text)) <= defined
+    assert set(C_NAME.findall(text)) <= c_names()
+
+
+@cache
+def c_names() -> set[str]:
+    """The names of the C sources that begin with zn_ or ZN_."""
+    sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "csrc").rglob("*.[ch]"))
+    return set(re.findall(r"\bzn_\w+", sources, re.IGNORECASE))
+
+
+def test_threats_have_a_state() -> None:
+    """Each of the 24 threats has one row, and what is prevented or limited names a test."""
+    page = (ROOT / "docs" / "explanation" / "threats.md").read_text("utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| T")]
+    assert sorted(int(row[0].removeprefix("| T")) for row in rows) == list(range(1, 25))
+    for number, _attack, state, shown, _setting in rows:
+        assert state.startswith(("prevented", "limited", "open")), number
+        assert "`tests/" in shown or state == "open", number
 
 
 @pytest.mark.parametrize("name", ["draw_floors.py", "draw_demo.py"])
@@ -118,7 +140,7 @@ def options(command: click.Command) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("document", FOR_USERS, ids=name_of)
+@each("document", FOR_USERS)
 def test_options_that_documents_name_exist(document: Path) -> None:
     named = set(OPTION.findall(document.read_text(encoding="utf-8")))
     assert named <= options(cli) | OF_OTHERS | {"--help", "--version"}

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of the pages about rows give what the page says; only pseudonyms differ."""
 
+import doctest
 import re
 import shlex
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
+import zanon_net
 from zanon_net.cli import main
 
 pytestmark = pytest.mark.source
@@ -17,7 +19,9 @@ BLOCK = re.compile(r"^```(\w+)(?: ([\w.]+))?\n(.*?)^```$", re.MULTILINE | re.DOT
 PSEUDONYM = re.compile(r"\b[0-9a-f]{32}\b")
 
 
-@pytest.mark.parametrize(("page", "count"), [("filter.md", 4), ("publish.md", 1)])
+@pytest.mark.parametrize(
+    ("page", "count"), [("filter.md", 4), ("filter-logs.md", 4), ("publish.md", 1)]
+)
 def test_examples(
     page: str,
     count: int,
@@ -43,3 +47,19 @@ def test_examples(
             assert all(line.strip("`") in text for line in re.findall(r"line \d.*", said.err))
             examples += 1
     assert examples == count
+
+
+@pytest.mark.parametrize("page", ["howto/filter.md", "reference/filter.md"])
+def test_examples_in_python(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    code = "".join(content for language, _, content in BLOCK.findall(text) if language == "pycon")
+    assert code
+    example = doctest.DocTestParser().get_doctest(code, {}, page, None, None)
+    found: list[str] = []
+    assert doctest.DocTestRunner().run(example, out=found.append).failed == 0, "".join(found)
+
+
+def test_example_of_the_function() -> None:
+    (example,) = doctest.DocTestFinder(recurse=False).find(zanon_net.filter, "filter")
+    found: list[str] = []
+    assert doctest.DocTestRunner().run(example, out=found.append).failed == 0, "".join(found)

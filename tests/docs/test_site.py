@@ -14,7 +14,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from sphinx.util.inventory import InventoryFile
 from support.examples import EVERY_CASE
 from support.paths import ROOT
 from support.shared import made_once
@@ -143,7 +142,8 @@ def test_files_that_documents_link_to_are_shown(site: Path) -> None:
 
 def test_every_drawing_is_shown(site: Path) -> None:
     drawings = {path.name for path in (ROOT / "docs").rglob("*.svg")}
-    assert {path.name for path in (site / "_images").iterdir()} == drawings
+    shown = {path.name for path in (site / "_images").glob("*.svg")}
+    assert shown == drawings  # notebooks draw PNG files
 
 
 def test_the_front_page_has_a_picture_and_two_commands_to_copy(site: Path) -> None:
@@ -156,6 +156,8 @@ def test_the_front_page_has_a_picture_and_two_commands_to_copy(site: Path) -> No
 
 
 def test_every_public_name_is_described(site: Path) -> None:
+    from sphinx.util.inventory import InventoryFile
+
     inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="").data
     described = {name for kind, names in inventory.items() if kind[:3] == "py:" for name in names}
     for package in (zanon_net, microdata, model):
@@ -179,3 +181,9 @@ def test_links_that_lead_nowhere_end_the_build(tmp_path: Path) -> None:
     done = build(tmp_path, tmp_path / "site")
     assert done.returncode == 1
     assert [link for link in links if link.split("#")[-1] not in done.stderr] == []
+
+
+def test_notebooks_show_what_they_draw(site: Path) -> None:
+    for name, drawn in (("capture-to-figures", 2), ("choosing-z", 1)):
+        page = (site / "docs" / "notebooks" / f"{name}.html").read_text(encoding="utf-8")
+        assert len(re.findall(r'<img [^>]*src="[^"]*/_images/', page)) == drawn

@@ -3,7 +3,8 @@
 /*
  * Rows of CSV without quoting (input after a first byte below 0x40), of CSV (below 0x80) or JSON
  * Lines (after any other). A row that can be read is written in each format and must be read back
- * the same; without quoting, as many values must be read back.
+ * the same; without quoting, as many values must be read back. Its time is read in each unit, and
+ * must be read back, too.
  */
 #include "rows/csv.h"
 #include "rows/json.h"
@@ -74,6 +75,26 @@ static void check_written(const zn_csv_layout *layout, const zn_row *row, zn_row
     zn_text_fini(&out);
 }
 
+static void check_time(zn_span text)
+{
+    for (int unit = ZN_TIME_S; unit <= ZN_TIME_ISO; unit++) {
+        zn_timestamp t, again;
+        zn_text out = {0};
+        if (!zn_timestamp_parse(text, (zn_time_unit)unit, &t)) {
+            (void)zn_timestamp_problem(text, (zn_time_unit)unit);
+            continue;
+        }
+        if (t.t_ns < 0 || (unit != ZN_TIME_ISO) != zn_timestamp_is_number(text))
+            __builtin_trap();
+        zn_timestamp_put(&out, t.t_ns, (zn_time_unit)unit);
+        if (!zn_timestamp_parse((zn_span){(uint8_t *)out.bytes, out.n}, (zn_time_unit)unit,
+                                &again) ||
+            again.t_ns != t.t_ns)
+            __builtin_trap();
+        zn_text_fini(&out);
+    }
+}
+
 /* The check of a row, which writes nothing, finds what reading it finds. */
 static zn_row_fault read_csv(const zn_csv_layout *layout, uint8_t *bytes, size_t n, zn_row *row)
 {
@@ -106,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fault = csv ? read_csv(quotes ? &layout : &bare, at, bytes - 1, &row)
                     : zn_json_row(at, bytes - 1, &columns, &row);
         if (fault == ZN_FAULT_GOOD) {
+            check_time(row.value[ZN_ROW_TIME].text);
             check_written(&layout, &row, ZN_ROWS_CSV);
             check_written(&bare, &row, ZN_ROWS_CSV);
             check_written(&layout, &row, ZN_ROWS_JSONL);

@@ -55,12 +55,13 @@ def test_a_gap_of_a_year_costs_no_time() -> None:
     assert time.monotonic() - began < PATIENCE_S
 
 
-@pytest.mark.parametrize("z", [895, 4999, 5000])
-def test_5000_users_of_one_name_are_counted_exactly(z: int) -> None:
+def test_5000_users_of_one_name_are_counted_exactly() -> None:
     """Users hashed to the same of 900 slots were one, so no z above that could be reached."""
-    outcome = run(crowd(NAME, 5000), z=z)
-    assert outcome.seen().total() == 5000 - z + 1
-    assert outcome.users == 5000
+    frames = crowd(NAME, 5000)
+    for z in (895, 4999, 5000):
+        outcome = run(frames, z=z)
+        assert outcome.seen().total() == 5000 - z + 1
+        assert outcome.users == 5000
 
 
 def test_60000_names_of_one_user_take_little_memory() -> None:

@@ -134,10 +134,10 @@ def silent(parts: Portions, core: dict[str, Any]) -> list[Outcome]:
     probes = Probes(4, core)
     for n, part in enumerate(parts):
         probes.feed(n, part)
-        assert probes.engines[n].asks_too_much
+        assert probes.engines[n].must_wait
         while probes.engines[n].finish():
             probes.take(n)
-        while probes.engines[n].give_up(True):
+        while probes.engines[n].suppress_waiting(True):
             probes.take(n)
         probes.take(n)
     return [taker.outcome() for taker in probes.takers]
@@ -189,7 +189,7 @@ def test_late_answers_release_nothing_else(chosen: dict[str, Any], seed: int) ->
             if chance.random() < 0.5:
                 probes.deliver(m)
             if chance.random() < 0.1:
-                probes.engines[m].give_up(chance.random() < 0.3)
+                probes.engines[m].suppress_waiting(chance.random() < 0.3)
             probes.take(m)
     outcomes = probes.finish()
     one = run(merged(parts), **core)

@@ -220,7 +220,7 @@ def test_late_and_lost_answers_release_nothing_else(chosen: dict[str, Any], seed
             for _ in range(chance.randrange(4)):
                 probes.deliver(m)
             if chance.random() < 0.02:
-                probes.engines[m].give_up(chance.random() < 0.3)
+                probes.engines[m].suppress_waiting(chance.random() < 0.3)
             probes.take(m)
     assert assert_shared(probes.finish(), seen, chosen) > 10
 

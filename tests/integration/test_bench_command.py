@@ -3,6 +3,7 @@
 """`zanon-net bench`: its figures are there and add up. Nothing here depends on the speed."""
 
 import json
+import re
 import resource
 import signal
 import struct
@@ -19,6 +20,7 @@ import pytest
 from support.cli import COMMAND, ENVIRONMENT
 from support.engine import feed, make_engine
 from support.packets import visit
+from support.paths import ROOT
 from support.waiting import running, wait_until
 
 from zanon_net import _core, run
@@ -27,8 +29,8 @@ from zanon_net.bench.machine import cpu_model, describe_machine
 from zanon_net.bench.measure import Measured, measure, peak_memory, sampling
 from zanon_net.bench.trace import Scale, generate
 from zanon_net.bench.trace_flows import PROFILES
+from zanon_net.bench.traffic import TRAFFIC, USUAL_TRAFFIC
 from zanon_net.cli import main
-from zanon_net.cli.bench_command import TRAFFIC
 from zanon_net.errors import ZanonError
 
 Captured = pytest.CaptureFixture[str]
@@ -36,8 +38,14 @@ STAGES = ["read", "decode", "flows", "names", "crypto", "z", "write"]
 
 
 def test_the_kinds_of_traffic() -> None:
-    assert TRAFFIC.keys() <= PROFILES.keys()
+    assert list(TRAFFIC) == list(PROFILES)
     assert list(_core.STAGES) == STAGES
+
+
+@pytest.mark.source
+def test_the_page_has_a_row_for_each_kind() -> None:
+    page = (ROOT / "docs/reference/bench.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(TRAFFIC)
 
 
 @pytest.mark.slow
@@ -46,7 +54,7 @@ def test_every_kind_in_json(capsys: Captured) -> None:
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert found["repeat"] == 1
     assert found["machine"]["processor"] == cpu_model()
-    assert [result["traffic"] for result in found["results"]] == ["isp", "min64", "storm"]
+    assert [result["traffic"] for result in found["results"]] == list(USUAL_TRAFFIC)
     for result in found["results"]:
         assert result["names"] == result["names_sent"] > 0
         stages, whole = result["stages"], result["whole"]
@@ -95,7 +103,7 @@ def test_refused(arguments: list[str], problem: str, capsys: Captured) -> None:
 @pytest.mark.parametrize("begun", ["*/isp.pcap", "*/*/whole0"])
 def test_nothing_is_left_after_a_signal(number: int, begun: str, tmp_path: Path) -> None:
     """Neither the capture nor, where it comes while that is measured, the logs."""
-    words = [*COMMAND, "bench", "--traffic", "isp", "--bytes", "20M", "--repeat", "100"]
+    words = [*COMMAND, "bench", "--traffic", "isp", "--bytes", "8M", "--repeat", "100"]
     environment = {**ENVIRONMENT, "TMPDIR": str(tmp_path)}
     silent = subprocess.DEVNULL
     with running(words, env=environment, stdout=silent, stderr=silent) as process:
@@ -147,6 +155,35 @@ def test_generated_tls_is_records_to_its_end(tmp_path: Path) -> None:
         assert at == len(stream)
         assert kinds[0] == 22
     assert max(map(len, said.values())) > 20_000
+
+
+def test_modern_traffic(tmp_path: Path) -> None:
+    """Hellos take two segments or two Initials, frames have a tag, half of the homes have IPv6."""
+    truth = generate(tmp_path / "a.pcap", "modern", Scale(octets=4_000_000, homes=200))
+    hellos: Counter[tuple[bytes, int, bytes]] = Counter()
+    initials: Counter[tuple[bytes, int, bytes]] = Counter()
+    with (tmp_path / "a.pcap").open("rb") as file:
+        for _, frame in dpkt.pcap.Reader(file):
+            ethernet = dpkt.ethernet.Ethernet(frame)
+            assert [tag.id for tag in ethernet.vlan_tags] == [100]
+            ip, l4 = ethernet.data, ethernet.data.data
+            if l4.dport == 443 and isinstance(l4, dpkt.udp.UDP):
+                initials[ip.src, l4.sport, ip.dst] += l4.data[0] & 0xF0 == 0xC0
+            elif l4.dport == 443 and l4.data[:1] == b"\x16":
+                hellos[ip.src, l4.sport, ip.dst] = 5 + int.from_bytes(l4.data[3:5], "big")
+    assert len(initials) == truth["name_flows"]["quic"]
+    assert set(initials.values()) == {2}
+    assert len(hellos) == truth["name_flows"]["tls"]
+    assert all(1750 < size < 1850 for size in hellos.values())
+    assert 0.3 < len(initials) / truth["flows"] < 0.5
+    clients = {address for address, _, _ in [*hellos, *initials]}
+    assert 0.4 < sum(len(address) == 16 for address in clients) / len(clients) < 0.6
+
+
+def test_a_storm_of_single_packets(tmp_path: Path) -> None:
+    truth = generate(tmp_path / "a.pcap", "storm1", Scale(octets=400_000, homes=50, names=100))
+    assert truth["packets"] == truth["flows"]
+    assert truth["distinct_names"] > 0.85 * truth["flows"]
 
 
 def test_flows_with_more_data(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from oracle.ztable import ZOracle
 from support.c_build import run
+from support.examples import each
 from support.paths import ROOT
 
 pytestmark = [pytest.mark.source, pytest.mark.slow]
@@ -73,7 +74,7 @@ def test_the_last_line_may_lack_its_end(program: Path) -> None:
     assert run([program, "-z", "1"], "") == ""
 
 
-@pytest.mark.parametrize(
+@each(
     "bad",
     [
         b"",

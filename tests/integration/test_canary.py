@@ -22,6 +22,7 @@ from support.canary import (
     plain,
     spellings,
     zanon_net,
+    zanon_net_here,
 )
 from support.capture_bytes import enhanced, interface, section
 from support.demo import Line, Rules, read_truth, released_lines
@@ -116,7 +117,7 @@ def test_nothing_escapes(
     tmp_path: Path,
 ) -> None:
     formats = [word for name in FORMATS for word in ("--format", name)]
-    left = zanon_net(
+    left = zanon_net_here(
         tmp_path, "run", demo_pcap, "--z", z, "--out", "out", *formats, *fixed_key, *more
     )
     assert left.code == 0, left.stderr

@@ -4,6 +4,7 @@
 
 import pytest
 from support.engine import run
+from support.examples import each
 from support.packets import ACK, CLIENT, PSH, Tcp, request
 from support.stream import NAME, OTHER, names, segments, talk_of
 
@@ -28,8 +29,8 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("size", [b"%x\r\n", b"%X\r\n", b"%04x;n=v\r\n", b"%x \r\n", b"%x\n"])
-@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@each("size", [b"%x\r\n", b"%X\r\n", b"%04x;n=v\r\n", b"%x \r\n", b"%x\n"])
+@each("end", ENDS.values())
 def test_a_request_inside_a_chunk_names_nothing(size: bytes, end: bytes) -> None:
     parts = chunk(INSIDE, size).partition(INSIDE)
     assert names(talk_of(CHUNKED, *parts, *parts, end, request(NAME))) == BOTH
@@ -51,8 +52,8 @@ def test_chunks_out_of_order() -> None:
     assert names(talk) == BOTH
 
 
-@pytest.mark.parametrize("body", [b"no chunk", b"12345678\r\n", b"\r\n", b"-1\r\n", b"5" * 300])
-@pytest.mark.parametrize("coding", [b"chunked", b"identity", b"gzip, chunked"])
+@each("body", [b"no chunk", b"12345678\r\n", b"\r\n", b"-1\r\n", b"5" * 300])
+@each("coding", [b"chunked", b"identity", b"gzip, chunked"])
 def test_behind_what_is_no_chunk_no_request_is_read(body: bytes, coding: bytes) -> None:
     """Nobody knows where the next one begins: what looks like one may be in the body."""
     assert names(talk_of(HEAD % coding + body, request(NAME))) == [FIRST]

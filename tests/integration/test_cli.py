@@ -104,7 +104,7 @@ def test_commands_can_be_made_with_the_oldest_click() -> None:
         if parameter.nargs == -1
     ]
     assert [(about["name"], about["default"]) for about in many] == [
-        (name, None) for name in ("source", "paths", "source", "source", "source", "sealed")
+        (name, None) for name in ("source", "paths", "source", "source", "logs", "source", "sealed")
     ]
 
 

@@ -205,7 +205,7 @@ def test_clients_that_the_counter_never_heard_of_are_no_servers(chosen: dict[str
         firsts.setdefault(header.probe, header.sequence)
     assert sorted(firsts.values()) == [1, 1, 1, 1]
     assert Counter(
-        (read["renewed"], read["marks_missing"])
+        (read["new_session"], read["marks_missing"])
         for read in map(read_votes, probes.sent)
         if read["sequence"] == 1
     ) == {(False, False): 3, (False, True): 1}
@@ -272,5 +272,5 @@ def test_a_clock_that_is_set_back_twice_before_an_answer_is_one_probe(
     reads = [read_votes(message) for message in probes.sent]
     firsts = [read for read in reads if read["sequence"] == 1]
     assert len({read["probe"] for read in firsts}) == len(firsts) == 3
-    assert [read["renewed"] for read in firsts] == [False, True, True]
-    assert [read["renewed"] for read in reads if read["watermark_ns"] == ENDED] == [True, True]
+    assert [read["new_session"] for read in firsts] == [False, True, True]
+    assert [read["new_session"] for read in reads if read["watermark_ns"] == ENDED] == [True, True]

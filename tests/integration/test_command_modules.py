@@ -8,20 +8,23 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.cli import DEMO, ENVIRONMENT
+from support.cli import DEMO, ENVIRONMENT, run_main
 
 from zanon_net.cli.commands import COMMANDS
+from zanon_net.keys import new_key, new_reader_key
 
 # Modules that take long to import, each of which belongs to few commands.
 SLOW = {
-    *("asyncio", "confluent_kafka", "ctypes", "lz4", "matplotlib", "nats", "numpy", "polars"),
+    *("asyncio", "confluent_kafka", "ctypes", "duckdb", "lz4", "matplotlib", "nats", "numpy"),
+    "polars",
     *("prometheus_client", "pyarrow", "pyflink", "rich", "scipy", "ssl", "textual", "tomllib"),
     *("zstandard",),
 }
 # Modules that SciPy, pyarrow and others import on their own.
 OF_LIBRARIES = {"ctypes", "ssl"}
 TABLES = {"numpy", "pyarrow"}
-MODEL = {"numpy", "rich", "scipy"}
+MODEL = {"numpy", "scipy"}
+AUDIT = {"duckdb", "numpy", "scipy", "zstandard"}
 PROGRAM = """
 import sys
 path = sys.argv.pop(1)
@@ -69,7 +72,7 @@ USES: dict[str, tuple[tuple[str, ...], set[str]]] = {
     "inspect": (("inspect", "demo.pcap"), set()),
     "model": (("model", *STREAM, "--z", "5"), MODEL),
     "tune": (("tune", *STREAM), MODEL),
-    "bench": (("bench", "--traffic", "isp", "--bytes", "1M", "--repeat", "1"), {"numpy", "rich"}),
+    "bench": (("bench", "--traffic", "isp", "--bytes", "1M", "--repeat", "1"), {"numpy"}),
 }
 # Uses of `run` that need more.
 FURTHER = {
@@ -110,8 +113,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(DEMO, "demo.pcap")
     Path("data.csv").write_text(DATA)
     Path("zanon.toml").write_text("[anonymity]\nz = 10\n")
-    for name in ("old.key", "state.key"):
-        assert start("key", ("key", "new", name)).wait() == 0
+    new_key(Path("old.key"))
 
 
 @pytest.mark.parametrize("command", USES)
@@ -129,7 +131,7 @@ def test_a_run_imports_what_its_options_use(use: str) -> None:
 
 def test_a_counter_its_probe_and_a_reader_import_what_they_use() -> None:
     Path("sealed").mkdir()
-    assert start("key", ("key", "new", "--reader", "reader.key")).wait() == 0
+    new_reader_key(Path("reader.key"))
     counting = ("--z", "5", "--mode", "sealed", "--sealed-out", "released")
     until = ("--expect-probes", "1", "--until-done")
     counter = start("counter", ("count", "file:sealed", *counting, *until))
@@ -141,6 +143,20 @@ def test_a_counter_its_probe_and_a_reader_import_what_they_use() -> None:
     check("count", modules_of("counter", counter), {"numpy"})
     unseal = ("unseal", "--reader-key", "reader.key", "released", "--out", "rows.jsonl")
     check("unseal", modules_of("unseal", start("unseal", unseal)), set())
+
+
+@pytest.mark.parametrize("more", [(), ("--html", "report.html")])
+def test_a_report_imports_what_it_uses(more: tuple[str, ...]) -> None:
+    run = ("run", "-q", "demo.pcap", *INTERNAL, "--out", "logs")
+    assert run_main(*run) == 0
+    check("report", modules_of("report", start("report", ("report", "logs", *more))), TABLES)
+
+
+def test_an_audit_imports_what_it_uses() -> None:
+    run = ("run", "-q", "demo.pcap", *INTERNAL, "--format", "csv", "--out", "logs")
+    assert start("run", run).wait() == 0
+    audit = start("audit", ("audit", "logs", "--for", "internal"))
+    check("audit", modules_of("audit", audit), AUDIT)
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("table", "--help"), ()])

@@ -207,7 +207,12 @@ def message(desk: Desk, probe: int, sequence: int, second: float) -> bytes:
     """Of a number that took the place of another one."""
     is_first = sequence == 1
     writer = VoteWriter(
-        probe, 0, desk.settings.number, sequence=sequence, renewed=is_first, marks_missing=is_first
+        probe,
+        0,
+        desk.settings.number,
+        sequence=sequence,
+        new_session=is_first,
+        marks_missing=is_first,
     )
     return bytes(writer.finish(START + int(second * SECOND) if second != ENDED else ENDED))
 
@@ -415,8 +420,8 @@ def test_probes_that_ended_are_there_for_a_counter_without_state(others: int) ->
     desk = Desk(expect_probes=1 + others)
     for probe in range(others):
         desk.send(10 + probe, {}, ENDED)
-    renewed = VoteWriter(1, 0, desk.settings.number, renewed=True, marks_missing=True)
-    desk.put(bytes(renewed.finish(START)))
+    new_session = VoteWriter(1, 0, desk.settings.number, new_session=True, marks_missing=True)
+    desk.put(bytes(new_session.finish(START)))
     last = VoteWriter(1, 0, desk.settings.number, sequence=2)
     assert desk.answers == {}
     if not others:

@@ -436,8 +436,8 @@ def test_a_number_that_takes_the_place_of_another_is_no_other_probe() -> None:
 
     first = VoteWriter(1, 0, settings.number)
     assert put(first, START + 60 * MINUTE) == 0
-    last = VoteWriter(1, 0, settings.number, sequence=2, renewed=True)
-    second = VoteWriter(2, 0, settings.number, renewed=True, marks_missing=True)
+    last = VoteWriter(1, 0, settings.number, sequence=2, new_session=True)
+    second = VoteWriter(2, 0, settings.number, new_session=True, marks_missing=True)
     assert put(second, START) == put(last, ENDED) == 0
     assert counter.probes_missing == 1
     put(VoteWriter(2, 0, settings.number, sequence=2), ENDED)
@@ -451,8 +451,8 @@ def test_a_number_that_takes_the_place_of_another_is_no_other_probe() -> None:
 def test_a_counter_that_first_hears_the_end_of_a_number_counts_its_probe_once() -> None:
     settings = CounterSettings(z=2, window_ns=MINUTE, rotate_ns=MINUTE, expect_probes=1)
     counter = Counter(settings)
-    last = VoteWriter(1, 0, settings.number, sequence=9, renewed=True)
-    following = VoteWriter(2, 0, settings.number, renewed=True, marks_missing=True)
+    last = VoteWriter(1, 0, settings.number, sequence=9, new_session=True)
+    following = VoteWriter(2, 0, settings.number, new_session=True, marks_missing=True)
     for writer, watermark_ns in ((last, ENDED), (following, START)):
         entry = Entry(COUNTED, bytes(writer.finish(watermark_ns)))
         counter.apply(Commit(counter.offset, [entry]))

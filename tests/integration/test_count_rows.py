@@ -114,7 +114,8 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def canaries_in(parts: Iterable[bytes]) -> set[bytes]:
-    return {name for part in parts for name in CANARY.findall(part)}
+    # Most regions of a process hold no canary, and `in` searches far faster than an expression.
+    return {name for part in parts if b"canary-" in part for name in CANARY.findall(part)}
 
 
 def test_a_counter_of_sealed_rows_knows_no_name(votes: Votes, seal: Attach, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_what_comes_at_once_is_told_apart_in_all_shards(tmp_path: Path) -> None:
     for shard in range(4):
         for probe, rules in probes.items():
             put_file(tmp_path, probe, message(probe, shard, rules, probe))
-    done = ("--expect-probes", 1, "--until-done", "--json")
+    done = ("--expect-probes", 1, "--until-done", "--probe-timeout", "1s", "--json")
     with counter(f"file:{tmp_path}", *OPTIONS, *done) as process:
         counts = counts_of(process)
     assert (counts["votes"], counts["refused_settings"], counts["probes"]) == (4, 4, 1)

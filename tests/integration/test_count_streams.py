@@ -7,6 +7,7 @@ import gc
 import logging
 import random
 import resource
+import signal
 import socket
 import ssl
 import threading
@@ -345,6 +346,27 @@ def count(listener: Listener, probe: int, sequence: int) -> None:
 def leave(client: CountClient, listener: Listener) -> None:
     client.close()
     wait_until(lambda: client.hello.probe not in listener._connections)
+
+
+@pytest.mark.parametrize("side", ["counter", "probe"])
+def test_a_signal_at_the_end_of_a_wait_does_not_prolong_it(
+    of_one_certificate: Listener, side: str
+) -> None:
+    """A wait ends although the handler of a signal ran until after the end of the wait."""
+    counter_url = f"tcp://127.0.0.1:{of_one_certificate.port}"
+    client = connect(counter_url, probe=1, settings=7)
+    former = signal.signal(signal.SIGUSR1, lambda *_frame: time.sleep(0.2))
+    main = threading.main_thread().ident
+    sender = threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGUSR1))
+    try:
+        assert client.welcome(30) is not None
+        sender.start()
+        took = client.receive(0.1) if side == "probe" else of_one_certificate.take(0.1)
+        assert took == []
+    finally:
+        sender.join()
+        signal.signal(signal.SIGUSR1, former)
+        client.close()
 
 
 def test_a_probe_is_not_its_own_former_number(of_one_certificate: Listener) -> None:

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from support.capture_bytes import (
 )
 from support.cli import ENVIRONMENT
 from support.engine import Outcome, Taker, make_engine
+from support.examples import examples
 from support.file_map import unmapped
 from support.packets import SECOND, START, visit
 from support.paths import TESTS
@@ -66,16 +68,16 @@ def same(path: Path, key_file: str) -> Outcome:
     return one
 
 
-def pcap_of(path: Path, packets: int) -> Path:
-    """A capture of visits, 60 ms apart."""
+@cache
+def pcap_of_visits() -> bytes:
+    """A capture of 60,000 packets of visits, 60 ms apart."""
     frames = []
     at = START
-    while len(frames) < packets:
+    while len(frames) < 60_000:
         frames += visit(f"10.0.{len(frames) % 200}.{len(frames) % 250}", b"a.example", at)
         at += 60 * SECOND // 1000
     records = (pcap_record("<", f.t_ns // SECOND, f.t_ns % SECOND // 1000, f.data) for f in frames)
-    path.write_bytes(pcap_header() + b"".join(records))
-    return path
+    return pcap_header() + b"".join(records)
 
 
 def pcapng_of(path: Path, dice: random.Random, blocks: int) -> Path:
@@ -94,7 +96,7 @@ def pcapng_of(path: Path, dice: random.Random, blocks: int) -> Path:
     return path
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.integers(0, 2**32))
 def test_records_of_any_size(
     tmp_path_factory: pytest.TempPathFactory, key_file: str, seed: int
@@ -106,9 +108,8 @@ def test_records_of_any_size(
 
 @pytest.mark.parametrize("extra", [-1, 0, 1])
 def test_files_that_end_where_a_part_does(tmp_path: Path, key_file: str, extra: int) -> None:
-    path = pcap_of(tmp_path / "x.pcap", 50_000)
-    data = path.read_bytes()
-    path.write_bytes(data[: 2 * PART + extra])
+    path = tmp_path / "x.pcap"
+    path.write_bytes(pcap_of_visits()[: 2 * PART + extra])
     outcome = same(path, key_file)
     assert outcome.stats["frames"] > 0
 
@@ -116,7 +117,9 @@ def test_files_that_end_where_a_part_does(tmp_path: Path, key_file: str, extra: 
 @pytest.fixture
 def long(tmp_path: Path) -> Path:
     """More frames than a call takes, in more parts than one."""
-    return pcap_of(tmp_path / "long.pcap", 60_000)
+    path = tmp_path / "long.pcap"
+    path.write_bytes(pcap_of_visits())
+    return path
 
 
 def test_a_file_that_becomes_shorter(long: Path, key_file: str) -> None:

@@ -261,6 +261,13 @@ def test_a_z_that_follows_the_stream_is_refused() -> None:
             Engine(config(**target))
 
 
+def test_a_counter_is_refused(key_file: str) -> None:
+    """An engine without a connection would suppress every name."""
+    probe = {"count_at": "tcp:localhost:1", "probe": "north", "key_file": key_file}
+    with pytest.raises(ConfigError, match=r"^count_at: only a whole run uses a counter; [^\n]+$"):
+        Engine(config(**probe))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -7,6 +7,7 @@ import ipaddress
 import pytest
 from support import wire
 from support.engine import ANYWHERE, after_another_user, nets, run
+from support.examples import each
 from support.packets import (
     ACK,
     CLIENT,
@@ -200,8 +201,8 @@ ONE_VOTE = {
 }
 
 
-@pytest.mark.parametrize("what", ONE_VOTE)
-@pytest.mark.parametrize("established", [True, False])
+@each("what", ONE_VOTE)
+@each("established", [True, False])
 def test_a_flow_exposes_a_name_once(what: str, established: bool) -> None:
     outcome = after_another_user(ONE_VOTE[what], established=established)
     assert outcome.seen().total() == 1
@@ -237,8 +238,8 @@ def test_addresses_of_one_ipv6_home_are_one_user() -> None:
     assert run(home("2001:db8:0:1", 1), z=29, user_prefix=(32, 128)).seen().total() == 1
 
 
-@pytest.mark.parametrize(
-    ("client", "server", "bit"),
+@each(
+    "client, server, bit",
     [
         *(("10.7.1.1", "198.51.100.7", bit) for bit in (8, 9, 15, 20, 23, 30, 31)),
         *(("fd00:7::1:1", "2001:db8:ff::1", bit) for bit in (8, 9, 31, 60, 63, 64, 101, 127)),

@@ -7,6 +7,7 @@ import random
 import pytest
 from support import wire
 from support.engine import after_another_user
+from support.examples import each
 from support.packets import ACK, CLIENT, PSH, SERVER, SYN, Tcp, hello, request
 
 NAME = wire.HOST
@@ -31,8 +32,8 @@ BLIND = {  # the forged payload, and the connection so far
 }
 
 
-@pytest.mark.parametrize("what", BLIND)
-@pytest.mark.parametrize("beyond", [MIB, 1 << 30, (1 << 31) - 2000, 1 << 31, (1 << 32) - MIB])
+@each("what", BLIND)
+@each("beyond", [MIB, 1 << 30, (1 << 31) - 2000, 1 << 31, (1 << 32) - MIB])
 def test_guessed_numbers_prove_nobody(what: str, beyond: int) -> None:
     dice = random.Random(beyond)
     payload, begin = BLIND[what]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support import quic_wire as quic
 from support import wire
 from support.engine import Outcome, after_another_user, nets, run
+from support.examples import each, examples
 from support.packets import (
     ACK,
     CLIENT,
@@ -105,7 +106,7 @@ def proves_nobody(outcome: Outcome) -> bool:
     return not outcome.seen() and NAME not in outcome.everything()
 
 
-@pytest.mark.parametrize("what", ECHOED)
+@each("what", ECHOED)
 def test_an_echo_proves_nobody(what: str) -> None:
     outcome = after_another_user(ECHOED[what])
     assert proves_nobody(outcome)
@@ -238,7 +239,7 @@ def anything_of_dtls(dice: random.Random) -> bytes:
     return dice.choice([begun + rest, begun + rest, begun, rest, asked, asked[:-1], bytes(20)])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 2**64), st.sampled_from([anything, anything_of_dtls]))
 def test_no_datagrams_make_an_echo_prove_anybody(
     seed: int, make: Callable[[random.Random], bytes]
@@ -273,7 +274,7 @@ def any_segment(dice: random.Random) -> tuple[int, bytes, int, int]:
             return dice.choice([RST, RST | ACK, FIN | ACK, SYN | FIN]), b"", 1000, 7000
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 2**64), st.sampled_from([(40000, 443), (40000, 8443), (300, 443)]))
 def test_no_segments_make_a_mirror_prove_anybody(seed: int, ports: tuple[int, int]) -> None:
     dice = random.Random(seed)

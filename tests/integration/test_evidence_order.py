@@ -5,6 +5,7 @@
 import pytest
 from support import wire
 from support.engine import TCP_COMPLETE, TCP_NOCOMPLETE, after_another_user, nets, run
+from support.examples import each
 from support.packets import (
     ACK,
     CLIENT,
@@ -50,8 +51,8 @@ def whole() -> Tcp:
 LATE_BY = [MS // 2, MS + 1, 2 * MS + 1, 3 * MS + 1, 5 * MS + 1, 40 * MS]
 
 
-@pytest.mark.parametrize("late_ns", LATE_BY)
-@pytest.mark.parametrize("side", [CLIENT, SERVER])
+@each("late_ns", LATE_BY)
+@each("side", [CLIENT, SERVER])
 def test_a_late_side_costs_neither_name_nor_record(side: int, late_ns: int) -> None:
     talk = whole()
     in_order = after_another_user(talk)
@@ -139,7 +140,7 @@ GUESSED = {
 }
 
 
-@pytest.mark.parametrize("what", GUESSED)
+@each("what", GUESSED)
 def test_a_sender_who_sees_no_answer_has_one_guess(what: str) -> None:
     """Whoever forges the client's address cannot know the server's number. The first number that
     the client acknowledges counts for one answer, so more segments are no more guesses."""
@@ -240,10 +241,8 @@ def fast_open(carried: int, accepted: int) -> Tcp:
 FAST = [(len(HELLO), len(HELLO)), (40, 40), (40, 0), (40, 17), (len(HELLO), 0), (1, 1)]
 
 
-@pytest.mark.parametrize(("carried", "accepted"), FAST)
-@pytest.mark.parametrize(
-    "late", [(CLIENT, 0), (CLIENT, MS + 1), (SERVER, MS + 1), (SERVER, 9 * MS)]
-)
+@each("carried, accepted", FAST)
+@each("late", [(CLIENT, 0), (CLIENT, MS + 1), (SERVER, MS + 1), (SERVER, 9 * MS)])
 def test_a_server_may_accept_bytes_of_the_syn(
     carried: int, accepted: int, late: tuple[int, int]
 ) -> None:

@@ -29,9 +29,10 @@ def test_help(capsys: Captured) -> None:
     assert run_main("--help-all") == 0
     said = capsys.readouterr()
     titles = re.findall(r"^(\w[\w ()]+):$", said.out, re.MULTILINE)
-    assert titles[:5] == [
+    assert titles[:6] == [
         "Anonymity",
         "Columns",
+        "Logs of other tools",
         "Generalization",
         "Pseudonyms",
         "Input and output",
@@ -44,7 +45,7 @@ def test_help(capsys: Captured) -> None:
 def test_every_setting_has_its_option() -> None:
     options = {parameter.name for parameter in filter_options()}
     settings = set(FilterConfig.__dataclass_fields__)
-    assert options == settings | {"source", "as_json", "quiet"}
+    assert options == settings | {"source", "config_file", "as_json", "quiet"}
 
 
 def test_rows_and_summary(capsys: Captured) -> None:
@@ -85,12 +86,13 @@ def test_json(capsys: Captured) -> None:
     assert manifest["complete"] is False
     assert manifest["interrupted"] is False
     assert manifest["sources"] == [
-        {"name": "rows.csv", "bytes": len(ROWS), "rows": 4},
-        {"name": "more.csv", "bytes": len(HEADER) + 17, "rows": 2},
+        {"name": "rows.csv", "compression": None, "bytes": len(ROWS), "rows": 4},
+        {"name": "more.csv", "compression": None, "bytes": len(HEADER) + 17, "rows": 2},
     ]
     assert manifest["rows"]["read"] == 6
     assert manifest["rows"]["written"] == 3
     assert manifest["rows"]["dropped"]["columns"] == 1
+    assert manifest["rows"]["hold_full"] == 0
     assert manifest["decisions"]["observations"] == 5
     assert manifest["decisions"]["released"] == 3
     assert manifest["decisions"]["suppressed"]["below_z"] == 2
@@ -172,6 +174,49 @@ def test_times_without_offset_are_warned_of(capsys: Captured) -> None:
     assert "times without an offset were taken for UTC: 1" in capsys.readouterr().err
 
 
+TIMES = {
+    "s": ("1.719616661e+09", "1.719616662E9", "17196166625e-1"),
+    "ns": ("1719616661123456789", "1.719616662e18", "1719616662123456789.9"),
+    "iso": ("2024-05-14 09:00:00 UTC", "2024-05-14 17:00:00.5 +0800", "2024-05-14T09:00:01+00"),
+}
+
+
+@pytest.mark.parametrize("unit", TIMES)
+@pytest.mark.parametrize("form", ["csv", "jsonl", "jsonl of texts"])
+def test_forms_of_times(unit: str, form: str, capsys: Captured) -> None:
+    lines = [f"{text},u{number},x" for number, text in enumerate(TIMES[unit])]
+    if form != "csv":
+        quote = '"' if unit == "iso" or "texts" in form else ""
+        lines = [
+            f'{{"time":{quote}{text}{quote},"user":"u{number}","attribute":"x"}}'
+            for number, text in enumerate(TIMES[unit])
+        ]
+    header = [HEADER.strip()] if form == "csv" else []
+    Path("t").write_text("\n".join([*header, *lines]))
+    assert run_main("--z", 2, "-q", "--no-user", "--time-unit", unit, "t") == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert said.out.count("\n") == 2 + len(header)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "shown"),
+    [
+        ("14/05/2024 09:00", "iso", "such as 2024-05-14T09:00:00Z"),
+        ("14/05/2024 09:00", "s", "not a time in s since 1970, such as 1715677200.5"),
+        ("2024-05-14T09:00:00Z", "ms", "not a time in ms since 1970, such as 1715677200500"),
+        ('"1715677200,5"', "s", "a decimal comma; write a point, such as 1715677200.5"),
+    ],
+)
+def test_a_time_that_is_not_read(text: str, unit: str, shown: str, capsys: Captured) -> None:
+    Path("t.csv").write_text(f"{HEADER}{text},a,x\n")
+    assert run_main("--z", 2, "-q", "--time-unit", unit, "t.csv") == 1
+    warning, end = capsys.readouterr().err.splitlines()
+    assert shown in warning
+    assert "chosen" not in warning
+    assert end == "zanon-net: not one row could be read"
+
+
 def test_empty_input(capsys: Captured) -> None:
     Path("empty.csv").touch()
     assert run_main(*usual("-q", "empty.csv")) == 0
@@ -193,7 +238,8 @@ USAGE = {
     "--suppressed mask rows.csv": "Invalid value for '--suppressed'",
     "--delimiter ab rows.csv": "--delimiter: must be one character",
     "--delimiter a rows.csv": "--delimiter: must be one character",
-    '--delimiter " rows.csv': "--delimiter: a quote cannot separate columns",
+    '--delimiter " rows.csv': "--delimiter: a quote or a backslash cannot separate columns",
+    "--delimiter \\ rows.csv": "--delimiter: a quote or a backslash cannot separate columns",
     "--quote double rows.csv": "Invalid value for '--quote'",
     "--max-tuples 0 rows.csv": "--max-tuples: must be from 1",
     "--header a,b --format jsonl rows.csv": "--header: JSON Lines name their columns",
@@ -202,6 +248,7 @@ USAGE = {
     "--attribute name rows.csv": "rows.csv: line 1: the header has no column 'name'",
     "--pass price rows.csv": "rows.csv: line 1: the header has no column 'price'",
     "--delimiter ; rows.csv": "the header is a single column; choose the --delimiter",
+    "exponent.csv": "line 2: the time is a plain number; say what it counts with --time-unit",
     "rows.csv": "rows.csv: line 2: the time is a plain number; say what it counts with --time-unit",
     "- -": "standard input only once",
     "--nonsense rows.csv": "No such option",
@@ -225,6 +272,7 @@ def inputs() -> None:
     Path("folder").mkdir()
     Path("bad.csv").write_text(HEADER + "1,ann,x\nhush\n")
     Path("all-bad.csv").write_text(HEADER + "soon,ann,x\nlater,bob,x\n")
+    Path("exponent.csv").write_text(HEADER + "1.7e9,ann,x\n")
     Path("array.json").write_text('[{"time": 1}]')
     Path("binary").write_bytes(bytes(range(256)) * 10)
 

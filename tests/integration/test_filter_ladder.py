@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.filter import run_filter
+from support.cli import run_here
 from support.ladders import ladder_of
 
 from zanon_net.cli import main
@@ -75,12 +75,26 @@ def test_blank_rows_pass_and_json(files: list[str], capsys: Captured) -> None:
     assert len(rows) == 6
 
 
+def test_names_of_columns_with_commas(tmp_path: Path, capsys: Captured) -> None:
+    for name, text in (("town", TOWNS), ("trade", TRADES)):
+        (tmp_path / name).write_text(text, "utf-8")
+    rows = tmp_path / "rows.csv"
+    rows.write_text(ROWS.replace("town,trade", '"town, now",trade'), "utf-8")
+    columns = ["--attribute", '"town, now",trade', "--hierarchy", f"town, now={tmp_path / 'town'}"]
+    columns += ["--hierarchy", f"trade={tmp_path / 'trade'}", "--time-unit", "s", "--z", "2"]
+    assert main(["filter", "--generalize", *columns, "--no-user", "-q", str(rows)]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ['time,"town, now",trade', "2,west,baker"]
+    columns[1] = '"town, now,trade'
+    assert main(["filter", "--generalize", *columns, str(rows)]) == 2
+    assert "--attribute: a name with a comma is in double quotes" in capsys.readouterr().err
+
+
 def test_the_summary_says_what_was_lost(files: list[str], capsys: Captured) -> None:
     assert main(["filter", *files]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()[1].split(",")[1]) == 32  # the pseudonym
     assert "released    4 of 6" in err
-    assert "loss        0.444 (0: as they came, 1: nothing left)" in err
+    assert "loss        0.444 (from 0, unchanged, to 1, nothing left)" in err
     assert "1  town 0, trade 2" in err
     assert "a row's combination may be rarer in the output than z users" in " ".join(err.split())
 
@@ -198,7 +212,7 @@ def test_the_clock_is_set_back_after_as_many_rows_as_without_a_ladder(tmp_path: 
     late = "".join(f"{second},u{second % 3},x\n" for second in range(300))
     data = f"time,user,attribute\n999999,u,x\n{late}".encode()
     found = [
-        run_filter("--time-unit", "s", "--z", "2", "--json", *more, stdin=data)
+        run_here("filter", "--time-unit", "s", "--z", "2", "--json", *more, stdin=data)
         for more in ((), hierarchy)
     ]
     for done in found:
@@ -214,8 +228,17 @@ def test_the_clock_is_set_back_after_as_many_rows_as_without_a_ladder(tmp_path: 
 def test_rows_without_a_ladder_are_as_ever() -> None:
     """The manifest has no word of it, and a name with a comma is one column."""
     data = b'time,user,"a,b"\n1,u,x\n2,v,x\n'
-    done = run_filter(
-        "--time-unit", "s", "--z", "2", "--attribute", "a,b", "--no-user", "--json", stdin=data
+    done = run_here(
+        "filter",
+        "--time-unit",
+        "s",
+        "--z",
+        "2",
+        "--attribute",
+        "a,b",
+        "--no-user",
+        "--json",
+        stdin=data,
     )
     assert done.stdout == b'time,"a,b"\n2,x\n'
     text = done.stderr.decode()

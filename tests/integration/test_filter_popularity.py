@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.filter import S, open_row_filter, run_filter, sift
+from support.cli import run_here
+from support.filter import S, open_row_filter, sift
 
 from zanon_net._core import ClosedWindow, RowFilter
 from zanon_net.cli import main
@@ -132,7 +133,7 @@ def stream(windows: int) -> bytes:
 def test_the_file(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     options = ("--time-unit", "s", "--window", f"{WINDOW}s", "--z", 2, "--popularity", path)
-    done = run_filter(*options, "--json", stdin=stream(7))
+    done = run_here("filter", *options, "--json", stdin=stream(7))
     assert done.returncode == 0
     manifest = json.loads(done.stderr)
     assert manifest["configuration"]["popularity"] is True
@@ -150,7 +151,7 @@ def test_the_file(tmp_path: Path) -> None:
 def test_the_file_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text("mine")
-    done = run_filter("--time-unit", "s", "--popularity", path, stdin=stream(2))
+    done = run_here("filter", "--time-unit", "s", "--popularity", path, stdin=stream(2))
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"p.json exists, and nothing is ever overwritten" in done.stderr
     assert done.stderr.count(b"\n") == 1
@@ -167,7 +168,7 @@ def test_the_file_is_never_overwritten(tmp_path: Path) -> None:
 )
 def test_nothing_is_left_after_an_error(tmp_path: Path, data: bytes, more: tuple[str]) -> None:
     path = tmp_path / "p.json"
-    done = run_filter("--time-unit", "s", "--popularity", path, *more, stdin=data)
+    done = run_here("filter", "--time-unit", "s", "--popularity", path, *more, stdin=data)
     assert done.returncode != 0
     assert list(tmp_path.iterdir()) == []
 

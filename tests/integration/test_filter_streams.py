@@ -5,17 +5,16 @@
 import json
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from support.cli import limited
 from support.filter import COMMAND, ENVIRONMENT, run_filter
+from support.filter_live import hear, live, say
 from support.filter_run import HEADER, ROWS, usual
 from support.waiting import running, wait_until
 
@@ -73,38 +72,6 @@ def test_a_file_that_takes_the_output_is_no_input(named: bool) -> None:
         b"zanon-net: %s is also where standard output goes; choose another file\n" % name
     )
     assert Path("rows.csv").read_text() == ROWS
-
-
-Live = subprocess.Popen[bytes]
-
-
-@contextmanager
-def live(*arguments: object) -> Iterator[Live]:
-    """The command with pipes at both ends; stopped afterwards, whatever happens."""
-    with running(
-        [*COMMAND, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
-    ) as process:
-        yield process
-
-
-def say(process: Live, data: bytes) -> None:
-    assert process.stdin is not None
-    process.stdin.write(data)
-    process.stdin.flush()
-
-
-def hear(process: Live) -> bytes:
-    """What comes out next; the test fails when nothing ever does."""
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], 120)
-    assert ready, "nothing came out"
-    out = os.read(process.stdout.fileno(), 1 << 16)
-    assert out, "it ended"
-    return out
 
 
 def test_a_row_comes_out_before_the_next_goes_in() -> None:

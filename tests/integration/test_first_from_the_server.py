@@ -9,6 +9,7 @@ import pytest
 from support import quic_wire as quic
 from support import wire
 from support.engine import Outcome, nets, run
+from support.examples import each
 from support.packet_run import emitted
 from support.packets import (
     ACK,
@@ -66,8 +67,8 @@ def check_servers(outcome: Outcome) -> None:
     assert servers.count(SERVER_ADDRESS) == 3, servers
 
 
-@pytest.mark.parametrize("what", STRAYS)
-@pytest.mark.parametrize("internal", [None, nets("10.0.0.0/8")])
+@each("what", STRAYS)
+@each("internal", [None, nets("10.0.0.0/8")])
 def test_a_packet_of_a_server_makes_it_no_client(
     what: str, internal: list[tuple[bytes, int]] | None
 ) -> None:

@@ -22,6 +22,7 @@ from zanon_net._core import PacketEngine, RowBatch, TableRows
 from zanon_net.keys import new_key
 from zanon_net.output.schema import described
 
+LOGS: tuple[Any, ...] = ("tcp_complete", "tcp_nocomplete", "udp_complete")
 SETTINGS: dict[str, Any] = {"z": 5, "columns": ("core", "layer7", "e2e", "options", "p2p")}
 
 
@@ -61,8 +62,13 @@ def test_batches_hold_what_parquet_has(
         table.validate(full=True)
     (path,) = [file for file in report.files if file.name == f"{protocol}.parquet"]
     written = pq.read_table(path)
-    assert pa.concat_tables(tables).schema.equals(written.schema.remove_metadata())
-    assert [row for table in tables for row in plain(table)] == plain(written)
+    batch, every = pa.concat_tables(tables), written
+    written = every.select(batch.column_names)
+    assert [field.type for field in batch.schema] == [field.type for field in written.schema]
+    assert plain(batch) == plain(written)
+    absent = every.drop_columns(batch.column_names)
+    assert absent.num_columns > 10
+    assert {column.null_count for column in absent.columns} == {len(every)}
     for mine, field in zip(tables[0].schema, written.schema, strict=True):
         said = {key: text for key, text in field.metadata.items() if b":" not in key}
         assert mine.metadata == said
@@ -180,11 +186,13 @@ def test_rows_outlive_their_engine_and_its_next_rows() -> None:
         list(pool.map(list.clear, held))
 
 
-def test_settings_without_a_meaning_are_refused(demo_pcap: Path) -> None:
+def test_settings_without_a_meaning_are_refused(demo_pcap: Path, key_file: str) -> None:
     with pytest.raises(ConfigError, match="drop_to and popularity"):
         next(zanon_net.flows(demo_pcap, popularity="p.json"))
     with pytest.raises(ConfigError, match=r"^z:"):
         next(zanon_net.flows(demo_pcap, z=0))
+    with pytest.raises(ConfigError, match=r"^count_at: only a whole run uses a counter; [^\n]+$"):
+        next(zanon_net.flows(demo_pcap, count_at="tcp:localhost:1", probe="a", key_file=key_file))
 
 
 def test_an_end_in_the_middle_closes_everything(demo_pcap: Path) -> None:
@@ -242,13 +250,20 @@ def test_a_report_reads_what_was_written(report: Report, demo_pcap: Path, tmp_pa
     assert report.read("udp_complete", into="arrow").num_rows == 704
     tstat = zanon_net.run(demo_pcap, Config(), z=5, out=tmp_path / "tstat")
     assert tstat.manifest["configuration"]["anonymity"]["z"] == 5
-    flows = len(tstat.read(into="arrow")) + len(tstat.read("tcp_nocomplete", into="arrow"))
-    assert flows == len(report.read(into="arrow"))
-    lines = zanon_net.run(demo_pcap, z=5, format="jsonl", out=tmp_path / "jsonl")
+    assert len(tstat.read()) == len(report.read()) == report.counters["records"]
+    logs = [len(tstat.read(log, into="arrow")) for log in LOGS]
+    assert sum(logs) == len(tstat.read())
+    assert min(logs) > 10
+    both = zanon_net.run(demo_pcap, z=5, format=["jsonl", "observations"], out=tmp_path / "jsonl")
+    assert len(both.read(into="polars")) == len(report.read())
+    names = both.read("observations")["name"]
+    assert 0 < len(names) == both.manifest["decisions"]["released"] + both.counters["dns_released"]
     with pytest.raises(ConfigError, match="nothing to read"):
-        lines.read()
+        report.read("observations")
 
 
 def test_a_report_in_a_notebook(report: Report) -> None:
     html = report._repr_html_()
-    assert html.startswith("<table><tr><th>packets</th><td>15,629</td></tr>")
+    assert html.startswith('<main class="zanon-report">')
+    assert "<b>15.6 k</b>" in html
+    assert "<h2>Top released names</h2>" in html

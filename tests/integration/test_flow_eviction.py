@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.engine import TCP_COMPLETE, TCP_NOCOMPLETE, feed, make_engine, run
+from support.examples import examples
 from support.packets import (
     ACK,
     CLIENT,
@@ -116,7 +117,7 @@ def test_any_cap_works(cap: int) -> None:
     assert sum(flow["c_pkts"] for flow in outcome.flows) == 300
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 150), st.integers(0, 3), st.integers(0, 40)), max_size=400),
     st.integers(1, 80),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from support import wire
 from support.demo import read_truth
 from support.engine import feed, make_engine, run
+from support.examples import examples
 from support.formats import LOGS, Row, check_csv, check_parquet, check_tstat, csv_rows
 from support.packets import ACK, CLIENT, PSH, SECOND, SERVER, START, Tcp, Udp, hello, request, user
 
@@ -54,13 +55,14 @@ def test_parquet_says_what_json_says(
 ) -> None:
     rows = [row for row in objects if row["proto"] == proto]
     assert len(rows) > 500
-    table = pq.read_table(folder / f"{name}.parquet")
-    assert table.column_names == list(rows[0])
+    table = pq.read_table(folder / "flows" / f"{name}.parquet")
+    header, *_lines = (folder / "flows.csv").read_text().splitlines()
+    assert table.column_names == header.split(",")
     check_parquet(table, rows)
 
 
 def test_the_types_of_parquet_are_real(folder: Path) -> None:
-    schema = pq.read_schema(folder / "tcp.parquet")
+    schema = pq.read_schema(folder / "flows" / "tcp.parquet")
     assert str(schema.field("t_start_ns").type) == "timestamp[ns, tz=UTC]"
     assert str(schema.field("first").type) == "timestamp[ns, tz=UTC]"
     assert str(schema.field("complete").type) == "bool"
@@ -69,7 +71,7 @@ def test_the_types_of_parquet_are_real(folder: Path) -> None:
         assert str(schema.field(name).type).startswith("dictionary<values=string"), name
     assert schema.field("name").nullable
     assert not schema.field("c_bytes_all").nullable
-    for field in (*schema, *pq.read_schema(folder / "udp.parquet")):
+    for field in (*schema, *pq.read_schema(folder / "flows" / "udp.parquet")):
         assert field.metadata[b"description"], field.name
     assert schema.field("c_rtt_avg").metadata[b"unit"] == b"ms"
     assert schema.field("c_bytes_all").metadata[b"unit"] == b"bytes"
@@ -84,13 +86,15 @@ def test_parquet_is_compressed_as_asked(
 ) -> None:
     config = Config().replace(z=5, format="parquet", columns=SETS, compress=compress)
     zanon_net.run(demo_pcap, config, out=tmp_path / "out")
-    group = pq.ParquetFile(tmp_path / "out" / "tcp.parquet").metadata.row_group(0)
+    group = pq.ParquetFile(tmp_path / "out" / "flows" / "tcp.parquet").metadata.row_group(0)
     columns = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
     assert columns["c_pkts_all"].compression == codec
     assert columns["t_start_ns"].compression == "UNCOMPRESSED"
     assert "DELTA_BINARY_PACKED" in columns["t_start_ns"].encodings
-    told = pq.read_table(tmp_path / "out" / "tcp.parquet").column("c_bytes_all").to_pylist()
-    other = pq.read_table(folder / "tcp.parquet").column("c_bytes_all").to_pylist()
+    told = (
+        pq.read_table(tmp_path / "out" / "flows" / "tcp.parquet").column("c_bytes_all").to_pylist()
+    )
+    other = pq.read_table(folder / "flows" / "tcp.parquet").column("c_bytes_all").to_pylist()
     assert sorted(told) == sorted(other)  # under another key, coarse records have another order
 
 
@@ -105,10 +109,10 @@ def test_parts_of_parquet_hold_what_the_whole_has(
     zanon_net.run(demo_pcap, config, out=tmp_path / "whole")
     zanon_net.run(demo_pcap, config.replace(split="10m"), out=tmp_path / "parts")
     for log in ("tcp", "udp"):
-        parts = sorted((tmp_path / "parts").glob(f"{log}-*.parquet"))
+        parts = sorted((tmp_path / "parts" / "flows").glob(f"{log}-*.parquet"))
         assert len(parts) > 10
         rows = [row for part in parts for row in plain_rows(part)]
-        assert rows == plain_rows(tmp_path / "whole" / f"{log}.parquet")
+        assert rows == plain_rows(tmp_path / "whole" / "flows" / f"{log}.parquet")
         for part in parts:
             names = pq.read_table(part).column("name").combine_chunks()
             assert set(names.dictionary.to_pylist()) == set(names.to_pylist()) - {None}, part
@@ -124,13 +128,13 @@ def test_row_groups_of_parts_are_full(
     zanon_net.run(demo_pcap, config.replace(split="1h"), out=tmp_path / "parts")
     for log in ("tcp", "udp"):
         rows = []
-        for part in sorted((tmp_path / "parts").glob(f"{log}-*.parquet")):
+        for part in sorted((tmp_path / "parts" / "flows").glob(f"{log}-*.parquet")):
             told = pq.ParquetFile(part).metadata
             sizes = [told.row_group(i).num_rows for i in range(told.num_row_groups)]
             assert set(sizes[:-1]) <= {40}
             assert 0 < sizes[-1] <= 40
             rows += plain_rows(part)
-        assert rows == plain_rows(tmp_path / "whole" / f"{log}.parquet")
+        assert rows == plain_rows(tmp_path / "whole" / "flows" / f"{log}.parquet")
         assert len(rows) > 400
 
 
@@ -211,7 +215,7 @@ def test_the_records_are_counted(folder: Path, objects: list[Row]) -> None:
     counts = {file["file"]: file["records"] for file in manifest["outputs"]}
     n = len(objects)
     assert counts["flows.csv"] == counts["flows.jsonl"] == n
-    assert counts["tcp.parquet"] + counts["udp.parquet"] == n
+    assert counts["flows/tcp.parquet"] + counts["flows/udp.parquet"] == n
     assert sum(counts[name] for name in counts if ".out/" in name) == n
     accounts = manifest["records"]
     assert accounts["closed"] == accounts["records"] == n
@@ -267,7 +271,7 @@ AWKWARD = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(AWKWARD, min_size=1, max_size=4))
 def test_whatever_traffic_holds_the_columns_stay(texts: list[bytes]) -> None:
     frames = []
@@ -292,7 +296,7 @@ def test_whatever_traffic_holds_the_columns_stay(texts: list[bytes]) -> None:
 
 def test_truth_is_in_every_format(folder: Path, demo_truth: Path) -> None:
     names = {line["name"] for line in read_truth(demo_truth)}
-    tables = [pq.read_table(folder / f"{log}.parquet") for log in ("tcp", "udp")]
+    tables = [pq.read_table(folder / "flows" / f"{log}.parquet") for log in ("tcp", "udp")]
     told = {name for table in tables for name in table["name"].to_pylist() if name}
     assert told
     assert told <= names

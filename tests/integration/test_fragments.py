@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
 from support.engine import Outcome, run
+from support.examples import each
 from support.fragments import framed, packet_of, piece, pieces
 from support.packets import MS, SECOND, START, Frame, Tcp, Udp, dns, hello
 
@@ -45,8 +46,8 @@ def run_any(packets: Sequence[bytes], step_ns: int = MS) -> Outcome:
     return run(framed(packets, START, step_ns), z=1, established=False)
 
 
-@pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@each("ends", ENDS)
+@each("order", list(itertools.permutations(range(3))))
 def test_fragments_in_any_order(ends: dict[str, str], order: tuple[int, ...]) -> None:
     parts = pieces(query(**ends), [24, 160])
     outcome = run_any([parts[i] for i in order])
@@ -90,8 +91,8 @@ def other_name(packet: bytes) -> bytes:
     return packet.replace(b"example", b"elpmaxe")
 
 
-@pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
-@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+@each("ends", ENDS)
+@each("order", list(itertools.permutations(range(4))))
 def test_fragments_that_contradict_each_other(ends: dict[str, str], order: tuple[int, ...]) -> None:
     """Which of two copies the receiver took cannot be known: neither name counts."""
     parts = pieces(query(**ends), [16, 160])

@@ -350,6 +350,30 @@ def test_places_near_the_end_are_enough(monkeypatch: pytest.MonkeyPatch) -> None
     assert places.before(11) == (10, 0)
 
 
+@pytest.mark.parametrize("split", [None, "2m"])
+def test_partitions_outlive_a_full_disk(
+    split: str | None, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The capture begins in one hour and ends in the next."""
+    small = tmp_path / "small"
+    small.mkdir()
+    config = Config(z=1, evidence="any", format="parquet", partition="day,hour", split=split)
+    monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", 1000)
+    monkeypatch.setattr(runner, "FULL_ROWS", 1000)
+    if not can_mount(small, "700k"):
+        pytest.skip("mounting a tmpfs takes privileges")
+    try:
+        with pytest.raises(OutputError, match="No space left on device"):
+            run(many, config, out=small / "out")
+        manifest = check_accounts(small / "out")
+        assert manifest["records"]["parquet"]["lost"] > 0
+        assert manifest["records"]["parquet"]["written"] > 0
+        rows = [pq.read_table(path) for path in (small / "out" / "flows").rglob("*.parquet")]
+        assert sum(map(len, rows)) == manifest["records"]["parquet"]["written"]
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
 @pytest.mark.parametrize("compress", ["none", "zstd"])
 @pytest.mark.parametrize("split", [None, "1d"])
 def test_whole_row_groups_of_the_open_part_outlive_a_full_disk(
@@ -372,8 +396,8 @@ def test_whole_row_groups_of_the_open_part_outlive_a_full_disk(
         assert not manifest["complete"]
         assert manifest["notes"][-1] == CUT
         assert manifest["records"]["parquet"]["lost"] > 0
-        last = max(path.name for path in (small / "out").glob("*.parquet"))
-        found, expected = (pq.read_table(out / last) for out in (small / "out", whole))
+        last = max(path.name for path in (small / "out" / "flows").glob("*.parquet"))
+        found, expected = (pq.read_table(out / "flows" / last) for out in (small / "out", whole))
         assert 0 < found.num_rows <= expected.num_rows
         assert found.num_rows % 1000 == 0
         assert found.equals(expected.slice(0, found.num_rows))

@@ -3,6 +3,7 @@
 """Requests whose method IANA does not list: any token is a method where a request surely begins."""
 
 import pytest
+from support.examples import each
 from support.packets import ACK, CLIENT, PSH, SERVER, SYN, Tcp, request
 from support.stream import NAME, OTHER, names, one_user, segments, talk_of
 
@@ -20,7 +21,7 @@ def asking(method: str, host: bytes = NAME, *fields: bytes) -> bytes:
     return b"\r\n".join(lines)
 
 
-@pytest.mark.parametrize("method", METHODS.split())
+@each("method", METHODS.split())
 def test_any_token_is_a_method_at_a_connections_first_byte(method: str) -> None:
     outcome = one_user(talk_of(asking(method), ports=WEB))
     assert outcome.released() == {NAME.decode()}
@@ -61,8 +62,8 @@ def test_rpc_over_http_announces_a_gigabyte() -> None:
     assert outcome.stats["bodies_lost"] == 0
 
 
-@pytest.mark.parametrize("method", ["BITS_POST", "M-SEARCH", "SUBSCRIBE", "GET"])
-@pytest.mark.parametrize("size", [1, 3, 7, 20, 60])
+@each("method", ["BITS_POST", "M-SEARCH", "SUBSCRIBE", "GET"])
+@each("size", [1, 3, 7, 20, 60])
 def test_such_a_request_in_small_segments(method: str, size: int) -> None:
     said = asking(method) + asking(method, OTHER)
     assert names(talk_of(*segments(said, size), ports=WEB)) == [OTHER.decode(), NAME.decode()]
@@ -96,8 +97,8 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("what", OTHERS)
-@pytest.mark.parametrize("size", [20, 200])
+@each("what", OTHERS)
+@each("size", [20, 200])
 def test_other_request_lines_name_no_host(what: str, size: int) -> None:
     talk = talk_of(*segments(OTHERS[what], size), ports=WEB)
     assert names(talk) == []

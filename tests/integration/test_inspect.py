@@ -15,6 +15,7 @@ from frames.tunnel import TUNNELS
 from support import wire
 from support.capture_bytes import block, enhanced, interface, option, section, write_capture
 from support.engine import run
+from support.examples import each
 from support.fragments import packet_of, pieces
 from support.packets import (
     ACK,
@@ -99,8 +100,8 @@ FLOWS: dict[str, tuple[str, Sequence[Frame]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FLOWS)
-@pytest.mark.parametrize("z", [1, 20])
+@each("name", FLOWS)
+@each("z", [1, 20])
 def test_status_of_a_flow(name: str, z: int) -> None:
     """Whatever is released: what could be read does not depend on z."""
     expected, frames = FLOWS[name]

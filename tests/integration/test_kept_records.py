@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from scenario.quic import quic_visit
 from scenario.visits import Visit
 from support import wire
+from support.examples import each
 from support.handshake import KEY, named
 from support.packet_run import emitted
 from support.packets import (
@@ -100,7 +101,7 @@ def test_application_data_stays(side: int, suite: int, extensions: tuple[bytes, 
     assert shown == sent
 
 
-@pytest.mark.parametrize("suite", [NULL, 0x0000, 0x0001, 0x0002, 0x002C, 0x00B0, 0xC001, 0xC010,
+@each("suite", [NULL, 0x0000, 0x0001, 0x0002, 0x002C, 0x00B0, 0xC001, 0xC010,
                                    0xC03A, NULL_1_3, 0xC0B5, UNKNOWN, 0x00FF])  # fmt: skip
 def test_without_encryption_nothing_stays(suite: int) -> None:
     talk = Session(user(1), t_ns=START).greet(suite).say(wire.record(CLEAR, 0x0303, DATA))
@@ -128,9 +129,9 @@ def test_before_the_change_of_ciphers_data_are_clear() -> None:
     assert not any(shown_last(talk)[1][5:])
 
 
-@pytest.mark.parametrize("closing", [(CLIENT,), (SERVER,), (CLIENT, SERVER)])
-@pytest.mark.parametrize("speaks", [CLIENT, SERVER])
-@pytest.mark.parametrize("after", [CLEAR, data(), wire.record(CLEAR, 0x0303, DATA)])
+@each("closing", [(CLIENT,), (SERVER,), (CLIENT, SERVER)])
+@each("speaks", [CLIENT, SERVER])
+@each("after", [CLEAR, data(), wire.record(CLEAR, 0x0303, DATA)])
 def test_nothing_stays_behind_an_alert(closing: tuple[int, ...], speaks: int, after: bytes) -> None:
     """FTP goes back to clear text on the same connection (RFC 4217, 12)."""
     talk = Session(user(1), t_ns=START).greet().say(data()).say(data(), SERVER)

@@ -6,11 +6,11 @@ import math
 import re
 from collections.abc import Callable
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import wire
 from support.engine import TCP_COMPLETE, TCP_NOCOMPLETE, UDP_COMPLETE, rounded, run
+from support.examples import each, examples
 from support.packets import (
     ACK,
     CLIENT,
@@ -30,7 +30,7 @@ LATER = START + 37 * SECOND
 SECRET = b"rare-name.example.org"
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(st.one_of(st.integers(0, 400), st.integers(0, 60_000)), min_size=1, max_size=40))
 def test_volumes_are_rounded_up_to_powers_of_the_square_root_of_two(sizes: list[int]) -> None:
     frames = []
@@ -74,7 +74,7 @@ def exposures_of(host: bytes) -> list[Tcp | Udp]:
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(host=HOST_BYTES, z=st.sampled_from([1, 2]), established=st.booleans())
 def test_every_line_has_its_columns_whatever_the_name(
     host: bytes, z: int, established: bool
@@ -96,8 +96,8 @@ def test_every_line_has_its_columns_whatever_the_name(
         assert {flow["name"] for flow in outcome.flows} == {None}
 
 
-@pytest.mark.parametrize(
-    ("host", "name"),
+@each(
+    "host, name",
     [
         (b"WWW.Example.ORG", "www.example.org"),
         (b"www.example.org.", "www.example.org"),
@@ -106,7 +106,7 @@ def test_every_line_has_its_columns_whatever_the_name(
         (b"a" * 63 + b".example", "a" * 63 + ".example"),
     ],
 )
-@pytest.mark.parametrize("how", range(4))
+@each("how", range(4))
 def test_a_name_has_one_form(host: bytes, name: str, how: int) -> None:
     labels = host.rstrip(b".").split(b".")
     talk: Callable[[], Tcp | Udp]

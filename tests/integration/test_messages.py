@@ -6,6 +6,7 @@ import random
 
 import pytest
 from support.engine import TCP_COMPLETE, run
+from support.examples import each
 from support.packets import ACK, CLIENT, FIN, PSH, SERVER, SYN, Tcp
 
 Segment = tuple[int, int, int]  # flags, sequence number, bytes
@@ -61,7 +62,7 @@ def messages(segments: list[Segment]) -> int:
     return count
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_messages_are_counted_in_any_order_of_segments(seed: int) -> None:
     dice = random.Random(seed)
     sides = Sides()

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.canary import Canaries
-from support.cli import COMMAND, ENVIRONMENT
+from support.cli import ENVIRONMENT, run_here
 from support.demo import read_truth
 from support.metrics import HURRIED, PATIENCE_S, SERVING, samples, scrape, shapes, until
 
@@ -24,14 +25,8 @@ from zanon_net.pipeline.metrics import METRICS, rounded
 
 def call(*arguments: object, code: int, cwd: Path) -> str:
     """What the command says when it is not to come to anything, or to all of it."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        env=ENVIRONMENT,
-        capture_output=True,
-        cwd=cwd,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    with chdir(cwd):
+        done = run_here(*arguments)
     said = done.stderr.decode()
     assert done.returncode == code, said
     assert code == 0 or said.count("\n") == 1

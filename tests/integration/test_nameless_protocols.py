@@ -6,6 +6,7 @@ import re
 import struct
 
 import pytest
+from support.examples import each
 from support.packet_run import Emitted, emitted
 from support.packets import ACK, CLIENT, MS, PSH, SECOND, SERVER, START, Tcp, hello
 from support.paths import ROOT
@@ -105,17 +106,17 @@ def test_each_row_has_a_talk() -> None:
     assert TALKS.keys() == ROWS.keys()
 
 
-@pytest.mark.parametrize("row", TALKS)
+@each("row", TALKS)
 def test_packets_leave_once_no_name_can_come(row: str) -> None:
     assert passes_after(TALKS[row])
 
 
-@pytest.mark.parametrize("row", [row for row, word in ROWS.items() if word != "never"])
+@each("row", [row for row, word in ROWS.items() if word != "never"])
 def test_they_wait_for_the_word(row: str) -> None:
     assert not passes_after(TALKS[row][:-1])
 
 
-@pytest.mark.parametrize("row", TALKS)
+@each("row", TALKS)
 def test_a_prefix_is_not_enough(row: str) -> None:
     side, word = TALKS[row][-1]
     for n in range(min(len(word), 4)):

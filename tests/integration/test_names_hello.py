@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import wire
 from support.engine import run
+from support.examples import each, examples
 from support.h2 import (
     PREFACE,
     SETTINGS,
@@ -45,8 +46,8 @@ from support.stream import (
 # ---- before the hello ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("payload", [HELLO, request(NAME)], ids=["TLS", "HTTP"])
-@pytest.mark.parametrize("what", [name for name in PREFIXES if name[:5] in ("PROXY", "SOCKS")])
+@each("payload", [HELLO, request(NAME)])
+@each("what", [name for name in PREFIXES if name[:5] in ("PROXY", "SOCKS")])
 def test_a_proxy_prefix(what: str, payload: bytes) -> None:
     before = PREFIXES[what]
     for talk in (
@@ -57,7 +58,7 @@ def test_a_proxy_prefix(what: str, payload: bytes) -> None:
         assert one_user(talk).released() == {NAME.decode()}
 
 
-@pytest.mark.parametrize("before", PREFIXES.values(), ids=PREFIXES)
+@each("before", PREFIXES.values())
 def test_a_request_for_tls(before: bytes) -> None:
     for talk in (
         talk_of(before + HELLO),
@@ -146,7 +147,7 @@ def test_a_hello_over_records_and_segments(size: int) -> None:
     assert names(talk_of(*pieces)) == ([NAME.decode()] if whole else [])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 12))
 def test_a_hello_over_records_in_any_order_and_again(seed: int, count: int) -> None:
     dice = random.Random(seed)

@@ -7,6 +7,7 @@ import random
 import pytest
 from support import wire
 from support.engine import after_another_user, run
+from support.examples import each
 from support.packets import ACK, CLIENT, SECOND, START, Frame, Tcp, hello, merged, request, user
 from support.stream import names
 
@@ -34,7 +35,7 @@ def test_the_same_bytes_said_differently_suppress_a_name(order: tuple[int, ...])
     assert outcome.stats["suppressed_conflict"] == 1
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_a_hello_in_pieces_in_any_order(seed: int) -> None:
     dice = random.Random(seed)
     long_hello = hello(NAME, wire.extension(wire.KEY_SHARE, bytes(1500)))
@@ -55,7 +56,7 @@ def test_a_hello_in_pieces_in_any_order(seed: int) -> None:
     assert outcome.stats["suppressed_incomplete"] == 1
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_a_later_request_in_pieces_in_any_order(seed: int) -> None:
     dice = random.Random(seed)
     first, later = request(b"first.example"), request(b"later.example")

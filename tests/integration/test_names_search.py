@@ -3,6 +3,7 @@
 """Hellos and requests in the middle of a connection, behind segments that begin nothing."""
 
 import pytest
+from support.examples import each
 from support.h2 import opening
 from support.packets import ACK, CLIENT, PSH, SERVER, Tcp, request
 from support.proxy_starttls_prefix import PREFIXES
@@ -24,8 +25,8 @@ def behind(count: int, nothing: bytes, payload: bytes) -> list[str]:
     return names(talk.say(payload))
 
 
-@pytest.mark.parametrize("payload", BEGINNINGS.values(), ids=BEGINNINGS)
-@pytest.mark.parametrize("nothing", [NOTHING, TEXT], ids=["bytes", "text"])
+@each("payload", BEGINNINGS.values())
+@each("nothing", [NOTHING, TEXT])
 def test_a_name_behind_segments_that_begin_nothing(payload: bytes, nothing: bytes) -> None:
     for count in (1, 7, LAST - 1):
         assert behind(count, nothing, payload) == [NAME.decode()]

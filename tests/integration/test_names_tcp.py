@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 from support.engine import NO, run
+from support.examples import each
 from support.h2 import (
     DATA,
     END_STREAM,
@@ -341,8 +342,8 @@ def test_a_sender_of_single_bytes_is_not_followed_for_ever() -> None:
 AGAIN = PREFIXES["TLS 1.3, before the second hello"] + HELLO
 
 
-@pytest.mark.parametrize("payload", [HELLO, AGAIN, request(NAME), opening(NAME)])
-@pytest.mark.parametrize("ports", [(40000, 443), (443, 40000), (40000, 50000)])
+@each("payload", [HELLO, AGAIN, request(NAME), opening(NAME)])
+@each("ports", [(40000, 443), (443, 40000), (40000, 50000)])
 def test_joined_in_the_middle(payload: bytes, ports: tuple[int, int]) -> None:
     talk = Tcp(ports=ports).segment(SERVER, ACK, b"x" * 5).segment(CLIENT, PSH | ACK, b"y" * 5)
     talk.say(payload)

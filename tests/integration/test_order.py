@@ -19,6 +19,7 @@ from oracle.order import MINUTE, Ends, rank
 from support import wire
 from support.capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
 from support.engine import Outcome, Taker, feed, make_engine, run, run_capture
+from support.examples import examples
 from support.packets import HOUR, MS, SECOND, SERVER_ADDRESS, Frame, Udp, dns, merged, user, visit
 from support.packets import START as TALKS_START
 from support.paths import ROOT
@@ -98,7 +99,7 @@ def jsonl(outcome: Outcome) -> list[bytes]:
     return outcome.text["jsonl"].splitlines()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(VISITS, st.integers(1, 50))
 def test_coarse_records_leave_when_their_minute_is_over(
     key_file: str, drawn: list[tuple[int, bool]], batch: int
@@ -116,7 +117,7 @@ def test_coarse_records_leave_when_their_minute_is_over(
         assert sorted(text.splitlines()) == sorted(minute.text[name].splitlines())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(VISITS, st.lists(st.integers(1, 60), min_size=2, max_size=4))
 def test_the_order_does_not_depend_on_batches(
     key_file: str, drawn: list[tuple[int, bool]], batches: list[int]

@@ -16,8 +16,8 @@ import zanon_net
 from zanon_net import Config, FormatError
 from zanon_net.bench.trace import Scale, generate
 from zanon_net.keys import new_key
-from zanon_net.pipeline import decompress
-from zanon_net.pipeline.decompress import Unpacker
+from zanon_net.system import decompress
+from zanon_net.system.decompress import Unpacker
 
 
 def records_of(path: Path, out: Path, config: Config) -> dict[str, bytes]:

@@ -17,6 +17,7 @@ import pytest
 from oracle.packet_addresses import Address, answers, block_of, closure, held
 from scenario import packet_canary
 from support import wire
+from support.examples import EVERY_CASE, each
 from support.packet_output import packets
 from support.packet_run import write_pcap
 from support.packets import SECOND, SERVER_ADDRESS, START, Frame, Tcp, crowd, dns, merged
@@ -30,7 +31,9 @@ KINDS = (
     {"exact": True, "evidence": "any", "encapsulation": "keep"},
     {"suppressed": "coarse"},
 )
-EVERY = 6  # of the corpus, one capture of so many; the largest are left to bench/packets.py
+EVERY = (
+    2 if EVERY_CASE else 12
+)  # of the corpus, one capture of so many; the largest are left to bench/packets.py
 MOST_BYTES = 100_000
 
 
@@ -59,8 +62,8 @@ def test_the_reader_finds_every_address() -> None:
         list(held(frame_of(datagram, 0x0806)))
 
 
-@pytest.mark.parametrize(
-    ("text", "block"),
+@each(
+    "text, block",
     [
         ("10.255.1.1", "client"),
         ("172.32.0.1", None),

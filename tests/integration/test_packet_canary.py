@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from scenario import packet_canary
 from scenario.packet_canary import Sample, found_in, unsealed
-from support.canary import Leftovers, zanon_net
+from support.canary import Leftovers, zanon_net, zanon_net_here
 from support.capture_bytes import write_capture
 from support.packet_output import packets
 from support.packet_run import write_pcap
@@ -86,7 +86,7 @@ def test_nothing_escapes(
     more: list[str], name: str, capture: Path, key_file: str, tmp_path: Path
 ) -> None:
     given = ["--internal", NETWORKS, "--key-file", key_file, "-v", *more]
-    left = zanon_net(tmp_path, "packets", capture, name, *given)
+    left = zanon_net_here(tmp_path, "packets", capture, name, *given)
     assert left.code == 0, left.stderr
     kinds = AT_ONE if "1" in more else ()
     assert found_in(searched(left), kinds) == set()

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from support.examples import each
 from support.packet_run import Emitted, emitted
 from support.packets import (
     ACK,
@@ -39,9 +40,9 @@ def left_of(frames: list[Frame], key_file: str, **more: Any) -> Emitted:
     return runs[0]
 
 
-@pytest.mark.parametrize("quiet_ns", [500 * MS, 999 * MS, 1100 * MS, 3 * SECOND])
-@pytest.mark.parametrize("end", [(0, RST | ACK), (1, RST | ACK), (0, FIN | ACK), (0, SYN)])
-@pytest.mark.parametrize("exact", [False, True])
+@each("quiet_ns", [500 * MS, 999 * MS, 1100 * MS, 3 * SECOND])
+@each("end", [(0, RST | ACK), (1, RST | ACK), (0, FIN | ACK), (0, SYN)])
+@each("exact", [False, True])
 def test_a_hello_that_ends_in_its_middle_withholds_its_flow(
     key_file: str, end: tuple[int, int], quiet_ns: int, exact: bool
 ) -> None:

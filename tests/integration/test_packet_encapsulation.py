@@ -20,6 +20,7 @@ from scenario.crowd import CLIENTS, SERVERS, SERVERS6
 from scenario.routes import ROUTES, Route, routed
 from support import wire
 from support.engine import nets
+from support.examples import each
 from support.fragments import pieces
 from support.packet_run import Emitted, emitted, write_pcap
 from support.packets import HOUR, SECOND, START, Frame, Tcp, Udp, merged, user, visit
@@ -91,7 +92,7 @@ def test_each_frame_leaves(left: dict[str, Any]) -> None:
     assert left.keys() == CASES.keys()
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_the_packet_is_that_which_leaves_alone(
     left: dict[str, tuple[Found, Frame, Frame]], name: str
 ) -> None:

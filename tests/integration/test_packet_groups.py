@@ -11,6 +11,7 @@ import pytest
 from oracle.packet_addresses import NETWORKS, held
 from support import wire
 from support.engine import nets, run
+from support.examples import each
 from support.packet_run import emitted
 from support.packets import SECOND, SERVER_ADDRESS, START, Frame, Udp, merged, to_ip, user
 from support.tunnel import tunnelled, vxlan
@@ -67,8 +68,8 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
-@pytest.mark.parametrize("group", [*RARE, *RARE6])
+@each("settings", SETTINGS)
+@each("group", [*RARE, *RARE6])
 def test_a_group_of_one_user_is_replaced(group: str, settings: dict[str, Any]) -> None:
     out = emitted(stream(group), **({"z": 20, "internal": INTERNAL} | settings))
     assert len(out.frames) == 2

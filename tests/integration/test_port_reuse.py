@@ -5,6 +5,7 @@
 import pytest
 from support import wire
 from support.engine import TCP_COMPLETE, TCP_NOCOMPLETE, after_another_user, run
+from support.examples import each
 from support.packets import (
     ACK,
     CLIENT,
@@ -50,8 +51,8 @@ STRAYS = {
 }
 
 
-@pytest.mark.parametrize("ports", [(40000, 443), (443, 40000), (40000, 50000)])
-@pytest.mark.parametrize("what", STRAYS)
+@each("ports", [(40000, 443), (443, 40000), (40000, 50000)])
+@each("what", STRAYS)
 def test_strays_of_an_older_connection_do_not_hide_the_next(
     what: str, ports: tuple[int, int]
 ) -> None:
@@ -124,8 +125,8 @@ def test_a_syn_sent_again_with_another_number_is_of_the_same_flow() -> None:
     assert (line["c_syn_cnt"], line["c_tls_SNI"]) == ("2", NAME.decode())
 
 
-@pytest.mark.parametrize("isn", [ISN, 2**32 - 1, 2**32 - 40])
-@pytest.mark.parametrize("order", [(1, 0, 2, 3), (1, 2, 0, 3), (2, 0, 1, 3), (3, 2, 0, 1)])
+@each("isn", [ISN, 2**32 - 1, 2**32 - 40])
+@each("order", [(1, 0, 2, 3), (1, 2, 0, 3), (2, 0, 1, 3), (3, 2, 0, 1)])
 def test_a_late_syn_is_of_the_same_flow(order: tuple[int, ...], isn: int) -> None:
     talk = Tcp(next=[isn, 500_000]).handshake().segment(CLIENT, PSH | ACK, hello(NAME))
     outcome = run([talk.frames[i] for i in order], z=1, established=False)

@@ -171,7 +171,7 @@ def test_the_formats_agree(written: tuple[str, Path]) -> None:
     rows = lines_of(out)
     check_csv((out / "flows.csv").read_bytes(), lines)
     for stem, proto in (("tcp", 6), ("udp", 17)):
-        table = pq.read_table(out / f"{stem}.parquet")
+        table = pq.read_table(out / "flows" / f"{stem}.parquet")
         check_parquet(table, [row for row in rows if row["proto"] == proto])
     (folder,) = out.glob("*.out")
     check_tstat({log: (folder / log).read_bytes() for log in LOGS}, rows)

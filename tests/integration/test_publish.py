@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cli import run_here
 from support.filter import ENVIRONMENT
 from support.publish import (
     COMMAND,
@@ -18,7 +19,6 @@ from support.publish import (
     jsonl_bytes,
     open_publisher,
     publish,
-    run_publish,
     write_city,
 )
 
@@ -67,7 +67,7 @@ def run(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
 
 
 def test_rows_leave_in_classes(options: list[str]) -> None:
-    done = run_publish(*options, "--rows", 4, stdin=csv_bytes(ROWS))
+    done = run_here("publish", *options, "--rows", 4, stdin=csv_bytes(ROWS))
     assert done.returncode == 0
     assert done.stdout.decode().splitlines() == [
         "time,city,age,product",
@@ -82,7 +82,7 @@ def test_rows_leave_in_classes(options: list[str]) -> None:
 
 def test_json_lines(options: list[str]) -> None:
     rows = [*ROWS, (14, "eve", None, None, None, "x"), (14, "fay", None, None, "tea", "x")]
-    done = run_publish(*options, "--rows", 6, stdin=jsonl_bytes(rows))
+    done = run_here("publish", *options, "--rows", 6, stdin=jsonl_bytes(rows))
     released = [json.loads(line) for line in done.stdout.splitlines()]
     assert list(released[0]) == ["time", "city", "age", "product"]
     assert {"time": 14, "city": None, "age": None, "product": None} in released
@@ -92,7 +92,7 @@ def test_json_lines(options: list[str]) -> None:
 def test_the_manifest_has_numbers_alone(options: list[str]) -> None:
     rows = [*ROWS, (13, "ann", "atlantis", 17, "hush", "hush5")]
     more = ("--rows", 4, "--unknown", "suppress", "--json", "--pass", "secret")
-    done = run_publish(*options, *more, stdin=csv_bytes(rows))
+    done = run_here("publish", *options, *more, stdin=csv_bytes(rows))
     assert done.returncode == 0
     text = done.stderr[done.stderr.index(b"{") :]
     manifest = json.loads(text)
@@ -114,11 +114,11 @@ def test_settings_out_of_a_file(options: list[str], tmp_path: Path) -> None:
         'hierarchy = { city = "city.csv" }\nround = { age = 10 }\nclip = { age = "0..39" }\n'
         'time_unit = "s"\nk = 3\nrows = 4\ndelay = "60s"\nlambda = 0.5\n'
     )
-    done = run_publish("--config", config, "--k", 2, "-q", stdin=csv_bytes(ROWS))
+    done = run_here("publish", "--config", config, "--k", 2, "-q", stdin=csv_bytes(ROWS))
     assert done.stderr == b""
-    assert done.stdout == run_publish(*options, "--rows", 4, stdin=csv_bytes(ROWS)).stdout
+    assert done.stdout == run_here("publish", *options, "--rows", 4, stdin=csv_bytes(ROWS)).stdout
     config.write_text("[publish]\nq = 1\n")
-    done = run_publish("--config", config)
+    done = run_here("publish", "--config", config)
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
 
 

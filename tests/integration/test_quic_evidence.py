@@ -5,6 +5,7 @@
 import pytest
 from support import quic_wire as quic
 from support.engine import run
+from support.examples import each
 from support.packets import MS, SECOND, SERVER, START, Udp, merged, user, visit
 from support.quic_flow import (
     ANSWER,
@@ -147,7 +148,7 @@ UNPROVEN = {
 }
 
 
-@pytest.mark.parametrize("what", UNPROVEN)
+@each("what", UNPROVEN)
 def test_without_evidence_a_name_is_unconfirmed(what: str) -> None:
     outcome = one_user(UNPROVEN[what])
     assert not outcome.seen()
@@ -156,7 +157,7 @@ def test_without_evidence_a_name_is_unconfirmed(what: str) -> None:
     assert status(outcome) == ("quic", "unconfirmed")
 
 
-@pytest.mark.parametrize("what", UNPROVEN)
+@each("what", UNPROVEN)
 def test_evidence_any_counts_a_name_when_seen(what: str) -> None:
     outcome = one_user(UNPROVEN[what], established=False)
     assert (START, NAME.decode(), "quic") in outcome.seen()

@@ -6,6 +6,7 @@ import pytest
 from support import quic_wire as quic
 from support import wire
 from support.engine import UDP_COMPLETE, run
+from support.examples import each
 from support.packets import CLIENT, MS, SERVER, START, Frame, Udp, merged, user
 from support.quic_flow import (
     ANSWER,
@@ -26,8 +27,8 @@ from support.quic_wire import DCID, SCID, SERVER_ID, V1, V2, Initial, crypto
 # ---- names --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", quic.VERSIONS)
-@pytest.mark.parametrize("message", [HELLO, quic.post_quantum(NAME)], ids=["one", "two"])
+@each("version", quic.VERSIONS)
+@each("message", [HELLO, quic.post_quantum(NAME)])
 def test_a_name_in_every_version(version: int, message: bytes) -> None:
     datagrams = quic.first_flight(message, version=version)
     outcome = seen_at_once(*datagrams)

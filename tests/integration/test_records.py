@@ -8,6 +8,7 @@ from support.engine import (
     rounded,
     run,
 )
+from support.examples import each
 from support.packets import (
     MINUTE,
     MS,
@@ -119,8 +120,8 @@ def test_exact_keeps_measurements_and_nothing_else(status: str) -> None:
     assert tstat_line(outcome)["s_ip"] == "-"
 
 
-@pytest.mark.parametrize("status", WITHHELD)
-@pytest.mark.parametrize("rotate_ns", [SECOND, 61 * SECOND, MINUTE, 3 * MINUTE])
+@each("status", WITHHELD)
+@each("rotate_ns", [SECOND, 61 * SECOND, MINUTE, 3 * MINUTE])
 def test_an_epoch_tells_no_time_that_is_withheld(rotate_ns: int, status: str) -> None:
     epoch = LATER // rotate_ns
     coarse = record(outcome_with(status, "tls", rotate_ns=rotate_ns))

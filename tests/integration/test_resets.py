@@ -5,6 +5,7 @@
 import pytest
 from support import handshake, wire
 from support.engine import TCP_COMPLETE, run
+from support.examples import each
 from support.packets import ACK, CLIENT, RST, SERVER, SYN, Tcp, hello, request
 from support.stream import names
 
@@ -22,10 +23,10 @@ def reset(side: int, seq: int, payload: bytes = b"", flags: int = RST) -> Tcp:
     return talk.say(LATER).close()
 
 
-@pytest.mark.parametrize("side", [CLIENT, SERVER])
-@pytest.mark.parametrize("flags", [RST, RST | ACK, RST | SYN, RST | SYN | ACK])
-@pytest.mark.parametrize("beyond", [-(1 << 31) + LOST, -LOST - 1, LOST + 200, 1 << 30])
-@pytest.mark.parametrize("payload", [b"", b"no such connection"])
+@each("side", [CLIENT, SERVER])
+@each("flags", [RST, RST | ACK, RST | SYN, RST | SYN | ACK])
+@each("beyond", [-(1 << 31) + LOST, -LOST - 1, LOST + 200, 1 << 30])
+@each("payload", [b"", b"no such connection"])
 def test_one_with_an_impossible_number_ends_no_flow(
     side: int, flags: int, beyond: int, payload: bytes
 ) -> None:

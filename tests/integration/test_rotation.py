@@ -229,7 +229,7 @@ def test_hangup_rotates_under_load(running: Callable[..., Running], many: Path, 
     assert manifest["complete"]
     for name in ("csv", "parquet"):
         assert manifest["records"][name] == {"written": 20_000, "left_out": 0, "lost": 0}
-    assert len(list(out.glob("flows-*.csv"))) == len(list(out.glob("udp-*.parquet"))) == 5
+    assert len(list(out.glob("flows-*.csv"))) == len(list(out.glob("flows/udp-*.parquet"))) == 5
 
 
 def test_a_hangup_between_two_batches_does_not_wait_for_packets() -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from support import quic_wire as quic
 from support import wire
 from support.engine import TCP_COMPLETE, UDP_COMPLETE, Outcome, run
+from support.examples import each, examples
 from support.handshake import (
     AGENT,
     COMMON_NAME,
@@ -133,13 +134,13 @@ def agent_of(*extensions: bytes, version: int = V1) -> str:
     return line["quic_UA"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), min_size=1, max_size=84))
 def test_an_agent_is_percent_encoded(text: str) -> None:
     assert agent_of(telling(text.encode())) == quote(text, safe="")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.binary(max_size=90))
 def test_whatever_an_agent_is_the_columns_stay(text: bytes) -> None:
     outcome = run(browser(1, telling(text)), z=1)
@@ -191,7 +192,7 @@ def columns(talk: Udp | list[Frame], **more: object) -> tuple[str, ...]:
     return tuple(line[name] for name in COLUMNS)
 
 
-@pytest.mark.parametrize("version", quic.VERSIONS)
+@each("version", quic.VERSIONS)
 def test_versions(version: int) -> None:
     assert columns(browser(1, version=version)) == ("27", "27", *[f"0x{version:08x}"] * 2, "0", "0")
 

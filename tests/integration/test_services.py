@@ -7,6 +7,7 @@ import struct
 import pytest
 from support import wire
 from support.engine import TCP_COMPLETE, TCP_NOCOMPLETE, UDP_COMPLETE, run
+from support.examples import each
 from support.packets import (
     ACK,
     CLIENT,
@@ -125,8 +126,8 @@ MPEG_TS = (b"\x47" + bytes(187)) * 7
 STUN = b"\0\1\0\0" + bytes(16)
 
 
-@pytest.mark.parametrize(
-    ("datagrams", "ports", "expected"),
+@each(
+    "datagrams, ports, expected",
     [
         ([(C, dns(NAME)), (S, dns(NAME, response=True))], (40000, 53), (19, 19)),
         ([(C, dns(NAME))], (40000, 5355), (19, 0)),

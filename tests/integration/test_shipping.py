@@ -14,16 +14,16 @@ def mover(out: Path, away: Path) -> Callable[[int, int, int], None]:
     """Moves what is finished, whole folders of Tstat's too, each time it is called."""
 
     def move(_done: int, _total: int, _packets: int) -> None:
-        for path in out.iterdir():
-            if not path.name.endswith(".partial"):
-                path.rename(away / path.name)
+        for path in (*out.iterdir(), *out.glob("flows/*")):
+            if not path.name.endswith(".partial") and path.name != "flows":
+                path.rename(away / path.relative_to(out))
 
     return move
 
 
 def test_parts_that_were_moved_away_are_whole_and_listed(many: Path, tmp_path: Path) -> None:
     out, away = tmp_path / "out", tmp_path / "away"
-    away.mkdir()
+    (away / "flows").mkdir(parents=True)
     formats = ("tstat", "jsonl", "parquet")
     config = Config().replace(z=1, split_size=1, format=formats)
     run(many, config, out=out, progress=mover(out, away))

@@ -168,8 +168,35 @@ def test_risk_before_and_after(capsys: Captured) -> None:
 
 def test_risk_says_what_it_cannot_explain(capsys: Captured) -> None:
     found = manifest(capsys, "risk", "shared.csv", "--original", "data.csv", *QUASI)
-    assert found["attack"]["release"]["targets"] == 0
-    assert found["notes"][0].startswith("5 released rows have a value of 'age' that contains no")
+    assert found["attack"]["release"]["targets"] == 2
+    assert found["notes"][0].startswith("3 released rows have a value of 'zip' that contains no")
+
+
+def test_the_risk_of_an_attacker_who_does_not_know_who_is_in_the_table(
+    capsys: Captured, folder: Path
+) -> None:
+    people = [f"{20 + i % 30},{'fm'[i % 2]}" for i in range(300)]
+    (folder / "all.csv").write_text("\n".join(["age,sex", *people, ""]))
+    (folder / "some.csv").write_text("\n".join(["age,sex", *people[:60], ""]))
+    (folder / "other.csv").write_text("\n".join(["age,sex", *people[:60], "99,f", ""]))
+    risk = ("risk", "some.csv", "--quasi", "age,sex")
+    found = manifest(capsys, *risk, "--population", "all.csv")
+    assert found["configuration"]["population"] == "all.csv"
+    assert (found["k"], found["journalist"]["k_map"]) == (2, 10)
+    assert found["journalist"]["max"] == pytest.approx(1 / 10)
+    assert found["journalist"]["mean"] == pytest.approx(1 / 10)
+    found = manifest(capsys, *risk, "--sampling", "20%")["journalist"]
+    assert (found["population"], found["k_map"], found["unique_rows"]) == (300, 10, 0)
+    assert 1 / 10 < found["max"] < 1 / 5
+    assert table(*risk, "--sampling", "0.2", "--original", "some.csv") == 0
+    said = capsys.readouterr().out
+    assert "journalist  at most" in said
+    assert "re-ID" in said
+    assert table(*risk, "--population", "other.csv") == 0
+    assert table("risk", "other.csv", "--quasi", "age,sex", "--population", "all.csv") == 0
+    assert "1 of 61 (1.6%) released rows have no person" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_the_window_of_a_target(capsys: Captured, folder: Path) -> None:
@@ -247,8 +274,43 @@ def test_a_wrong_configuration_file(
     assert capsys.readouterr().err == f"zanon-net: {problem}\n"
 
 
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+def test_columns_whose_names_contain_commas(separator: str, capsys: Captured, folder: Path) -> None:
+    name = "delimiter", "tab" if separator == "\t" else separator
+    rows = ['"income, net"', "age", '"a ""b"", c"'], ["10", "1", "x"], ["10", "1", "y"]
+    (folder / "c.csv").write_text("".join(separator.join(row) + "\n" for row in rows))
+    (folder / "c.toml").write_text(
+        '[table]\nquote = "csv"\nquasi = ["income, net", "age"]\nsensitive = [\'a "b", c\']\n'
+    )
+    delimiter = (f"--{name[0]}", name[1])
+    found = manifest(capsys, "check", "c.csv", *delimiter, "--config", "c.toml")
+    assert (found["k"], found["sensitive"]['a "b", c']["values"]) == (2, 2)
+    options = ("--quote", "csv", "--quasi", '"income, net",age', "--sensitive", '"a ""b"", c"')
+    assert manifest(capsys, "check", "c.csv", *delimiter, *options)["k"] == 2
+    rounded = (*options, "--round", "income, net=10", "--k", "2")
+    assert table("anonymize", "c.csv", *delimiter, *rounded, "-q") == 0
+    assert "income, net" in capsys.readouterr().out
+
+
+def test_a_table_without_rows_meets_no_requirement(capsys: Captured, folder: Path) -> None:
+    (folder / "e.csv").write_text("age,sex\n")
+    assert table("check", "e.csv", "--quasi", "age,sex", "--k", 5) == 3
+    said = capsys.readouterr().out
+    assert "the table has no row" in said
+    assert "does not hold" in said
+    assert table("check", "e.csv", "--quasi", "age,sex") == 0
+
+
 # ---- errors -------------------------------------------------------------------------------------
 
+INPUTS = {
+    "array.json": b'\n [{"age":1},{"age":2}]\n',
+    "in.csv": b"t,q\n1,a\n",
+    "comma.csv": b'"a, b",c\n1,2\n',
+    "utf16.csv": "age,zip\n1,2\n".encode("utf-16"),
+    "bare16.csv": "age,zip\n1,2\n".encode("utf-16-be"),
+    "book.xlsx": b"PK\x03\x04" + bytes(100),
+}
 CHECK = ("check", "shared.csv")
 RISK = ("risk", "shared.csv", "--original", "data.csv")
 
@@ -275,8 +337,23 @@ RISK = ("risk", "shared.csv", "--original", "data.csv")
         ((*CHECK, *QUASI, "--config", "no.toml"), 1, "cannot read no.toml"),
         (("check", "no.csv", *QUASI), 1, "no.csv cannot be read: No such file or directory"),
         (("check", ".", *QUASI), 1, ". is a folder; name a file"),
-        (("check", "zip.csv", *QUASI), 2, "zip.csv: there is no column 'age'"),
+        (("check", "zip.csv", *QUASI), 2, "zip.csv: the header is a single column; choose the"),
+        ((*CHECK, "--quasi", '"a'), 2, "--quasi: a name with a comma is in double quotes"),
+        (("check", "comma.csv", "--quasi", "a, b"), 2, "comma.csv: there is no column 'a'; "),
+        (("check", "array.json", *QUASI), 1, "array.json: a JSON array is not JSON Lines"),
+        (("check", "utf16.csv", *QUASI), 1, "utf16.csv: its text is UTF-16 or UTF-32; save it"),
+        (("check", "bare16.csv", *QUASI), 1, "bare16.csv: its text is UTF-16 or UTF-32"),
+        (("check", "book.xlsx", *QUASI), 1, "book.xlsx: it is a ZIP archive or a workbook"),
         (("risk", "shared.csv", *QUASI), 2, "--original: name the table before"),
+        (("risk", "shared.csv", *QUASI, "--sampling", 0), 2, "--sampling: must be a share above"),
+        (("risk", "shared.csv", *QUASI, "--sampling", "x"), 2, "--sampling: must be a share such"),
+        (
+            ("risk", "in.csv", "--quasi", "q", "--sampling", "5%", "--time", "t", "--delay", "1s"),
+            2,
+            "--time: is for the attack with the original",
+        ),
+        ((*RISK, *QUASI, "--sampling", "5%", "--population", "data.csv"), 2, "--sampling: give it"),
+        ((*RISK, "--quasi", "age", "--population", "zip.csv"), 2, "zip.csv: the header is a si"),
         ((*RISK, *QUASI, "--time", "t"), 2, "--delay: give --time and --delay together"),
         ((*RISK, *QUASI, "--round", "zip=10", "--hierarchy", "zip=zip.csv"), 2, "--round: 'zip'"),
         ((*RISK, "--quasi", "sex"), 2, "shared.csv: there is no column 'sex'"),
@@ -284,8 +361,10 @@ RISK = ("risk", "shared.csv", "--original", "data.csv")
     ],
 )
 def test_errors_are_one_line(
-    capsys: Captured, arguments: tuple[object, ...], code: int, problem: str
+    capsys: Captured, folder: Path, arguments: tuple[object, ...], code: int, problem: str
 ) -> None:
+    for name, content in INPUTS.items():
+        (folder / name).write_bytes(content)
     assert table(*arguments) == code
     said = capsys.readouterr()
     assert said.err.startswith(f"zanon-net: {problem}")

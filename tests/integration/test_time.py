@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle.ztable import ZOracle
 from support.engine import ALL, run
+from support.examples import examples
 from support.packets import (
     ACK,
     CLIENT,
@@ -98,7 +99,7 @@ def one_packet(n: int, t_ns: int, client: int, host: bytes, kind: str) -> Frame:
     return Tcp(user(client), ports=ports, t_ns=t_ns).segment(CLIENT, PSH | ACK, payload).frames[0]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(visits=VISITS, z=st.integers(2, 4), batch=st.integers(1, 30))
 @example(visits=[(0, 1, b"a.example", "t"), (100 * YEAR, 2, b"a.example", "t")], z=2, batch=1)
 def test_no_order_of_time_releases_what_brute_force_suppresses(
@@ -128,7 +129,7 @@ def test_no_order_of_time_releases_what_brute_force_suppresses(
         assert not any(allowed.values())
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(data=st.data(), z=st.integers(2, 3))
 def test_connections_with_wrong_times_never_release_too_much(data: st.DataObject, z: int) -> None:
     """Whole connections, interleaved at random, some frames with a time far off.

@@ -12,10 +12,11 @@ import pytest
 from support.cli import Captured, run_main
 from support.paths import TESTS
 
+from zanon_net._text import short
 from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.top import app as screen
 from zanon_net.top.app import Panel, Top
-from zanon_net.top.figures import panels, short
+from zanon_net.top.figures import panels
 from zanon_net.top.released_names import ReleasedNames
 from zanon_net.top.scrape import Endpoint, Scrape
 

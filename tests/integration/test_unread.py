@@ -9,6 +9,7 @@ import pytest
 from support import h2
 from support import quic_wire as quic
 from support.engine import nets, run
+from support.examples import each
 from support.packet_run import emitted
 from support.packets import (
     ACK,
@@ -180,7 +181,7 @@ NAMELESS = {
 }
 
 
-@pytest.mark.parametrize("case", UNREAD)
+@each("case", UNREAD)
 def test_an_unread_flow_is_coarse(case: str) -> None:
     outcome = run(UNREAD[case], z=2, internal=None)
     flow = outcome.flows[-1]
@@ -190,7 +191,7 @@ def test_an_unread_flow_is_coarse(case: str) -> None:
     assert outcome.stats["suppressed_unread"] == outcome.stats["status_unread"] == 1
 
 
-@pytest.mark.parametrize("case", UNREAD)
+@each("case", UNREAD)
 def test_packets_of_an_unread_flow_do_not_leave(case: str) -> None:
     before = crowd(b"popular.example", 3)
     for hold_ns in (0, 5 * SECOND):
@@ -199,7 +200,7 @@ def test_packets_of_an_unread_flow_do_not_leave(case: str) -> None:
         assert all(frame.t_ns < START + SECOND for frame in outcome.frames)
 
 
-@pytest.mark.parametrize("case", NAMELESS)
+@each("case", NAMELESS)
 def test_a_flow_that_is_known_to_have_no_name_is_exact(case: str) -> None:
     outcome = run(NAMELESS[case], z=2, internal=None)
     flow = outcome.flow
@@ -211,14 +212,14 @@ def test_a_flow_that_is_known_to_have_no_name_is_exact(case: str) -> None:
     assert outcome.stats["suppressed_unread"] == 0
 
 
-@pytest.mark.parametrize("case", NAMELESS)
+@each("case", NAMELESS)
 def test_packets_of_a_flow_without_a_name_leave(case: str) -> None:
     outcome = emitted(NAMELESS[case], z=2, hold_ns=10 * SECOND)
     assert len(outcome.frames) == len(NAMELESS[case])
 
 
-@pytest.mark.parametrize("more", [{"z": 1}, {"z": 2, "exact": True}], ids=["z 1", "exact"])
-@pytest.mark.parametrize("case", UNREAD)
+@each("more", [{"z": 1}, {"z": 2, "exact": True}])
+@each("case", UNREAD)
 def test_an_unread_flow_is_exact_where_all_are(case: str, more: dict[str, object]) -> None:
     frames = UNREAD[case]
     outcome = run(frames, internal=None, **more)

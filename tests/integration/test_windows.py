@@ -289,6 +289,22 @@ def test_batches_do_not_matter(demo_pcap: Path, key_file: str, batch: int) -> No
     ]
 
 
+@pytest.mark.parametrize("batch", [1, 97, 1 << 14])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_capture_is_over_when_its_last_frame_was_taken(
+    demo_pcap: Path, batch: int, workers: int
+) -> None:
+    with Capture(str(demo_pcap)) as capture:
+        frames = len(capture.read(1 << 20)[1])
+    engine = make_engine(popularity=True, window_ns=10 * MINUTE, workers=workers)
+    with Capture(str(demo_pcap)) as capture:
+        while not engine.is_over(capture):
+            engine.run(capture, batch)
+        assert engine.stats["frames"] == frames
+        assert engine.run(capture, batch) == 0
+        assert engine.stats["frames"] == frames
+
+
 @pytest.mark.parametrize(("z", "later"), [([2], [2]), ([3], []), ([2, 3], []), ([3, 2], [])])
 def test_a_vote_from_before_a_change_needs_the_highest_z(z: list[int], later: list[int]) -> None:
     """A head that never ends votes when its flow does, for a time when another z was in force."""

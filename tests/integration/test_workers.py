@@ -22,6 +22,7 @@ from support.c_build import CSRC
 from support.c_build import run as run_command
 from support.capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
 from support.engine import LOGS, Outcome, Taker, make_engine
+from support.examples import EVERY_CASE, examples
 from support.fragments import framed, packet_of, pieces
 from support.packets import DAY, HOUR, MINUTE, MS, SECOND, START, Frame, crowd, merged, user, visit
 from support.paths import ROOT
@@ -107,9 +108,10 @@ def written(path: Path, out: Path, config: Config) -> dict[str, bytes]:
         {"popularity": "counts.json", "window": "10m", "filter": "tcp or udp port 53"},
         {"target_p": 0.9, "window": "10m", "z": 2, "z_max": 40},
         {"target_p": 0.9, "window": "10m", "z": 2, "split": "1h", "format": ("parquet", "csv")},
+        {"split": "30m", "format": "parquet", "partition": "day,hour"},
         {"max_flows": 50, "dn_hunter": True, "exact": True, "internal": "any"},
     ],
-    ids=["formats", "split", "popularity", "target", "parts", "limits"],
+    ids=["formats", "split", "popularity", "target", "parts", "partitions", "limits"],
 )
 def test_every_file_of_the_demo(
     demo_pcap: Path, key: Path, tmp_path: Path, more: dict[str, Any]
@@ -150,8 +152,9 @@ def test_generated_traffic(
 
 @pytest.mark.slow
 def test_the_corpus(corpus: Path, key: Path) -> None:
+    """`make test` reads every third capture."""
     seen = 0
-    for path in sorted(corpus.rglob("*cap*")):
+    for path in sorted(corpus.rglob("*cap*"))[:: 1 if EVERY_CASE else 3]:
         if not path.is_file():
             continue
         try:
@@ -184,7 +187,7 @@ def mixture(dice: random.Random) -> list[Frame]:
     return [*frames[:at], *past, *frames[at:]]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.integers(0, 2**32), st.lists(st.integers(1, 5000), min_size=1, max_size=6))
 def test_wherever_the_calls_are_cut(
     tmp_path_factory: pytest.TempPathFactory, key: Path, seed: int, calls: list[int]

@@ -452,7 +452,8 @@ def test_loss_is_told_everywhere(net: Namespace, live: Any) -> None:
     assert source["drops"] == manifest["capture_drops"] == {"ring": lost, "interface": 0, "us": 0}
     assert f"{lost:,} by the ring" in run.said.rpartition("lost packets")[2]
     assert STATUS.findall(run.said)[-1][1] == f"{lost:,}"
-    (note,) = manifest["notes"]
+    note, hint = manifest["notes"]
+    assert hint == "this traffic has 1 user; no name can reach z = 2"
     share = 100 * lost / (len(sent) + 10)
     assert note == (
         f"{lost:,} of {len(sent) + 10:,} packets were lost ({share:.1f} %): {lost:,} by the ring,"

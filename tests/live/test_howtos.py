@@ -49,6 +49,9 @@ class Step:
 
 PAGES = {
     "choosing-z.md": [Step(after="grep -q '<svg' model.html")],
+    "clickhouse.md": [Step(left_out="tests/docs/test_data_howtos.py follows it")],
+    "dataframes.md": [Step(left_out="tests/docs/test_data_howtos.py follows it")],
+    "duckdb.md": [Step(left_out="tests/docs/test_data_howtos.py follows it")],
     "embedding.md": [Step(left_out="tests/unit/test_build.py builds the library and the program")],
     "feed-a-monitor.md": [
         Step(),
@@ -60,6 +63,7 @@ PAGES = {
         Step(after="follow_unit 'arrives mon1'"),
     ],
     "filter.md": [Step(left_out="a form; tests/docs/test_filter_docs.py follows the examples")],
+    "filter-logs.md": [],
     "flink.md": [
         Step(left_out="installs packages, as make .venv-flink/.built does"),
         *[Step(left_out="needs a cluster; tests/flink/test_howto.py has one")] * 5,
@@ -116,6 +120,14 @@ PAGES = {
         Step(after="ls logs/packets.pcapng logs/*/log_tcp_complete"),
         Step(before="rm shared*"),
         Step(left_out="tests/docs/test_howto_commands.py follows it; two commands need a link"),
+    ],
+    "shards.md": [
+        Step(left_out="needs 16 processors; tests/live/test_shards.py reads an interface"),
+        Step(
+            before="zanon-net key new zanon.key; for n in 0 1 2 3; do mkdir -p queues/$n;"
+            " cp capture.pcap queue-$n.pcap; cp capture.pcap queues/$n; done",
+            after="ls logs/shard-3/manifest.json logs-of-queues/manifest.json",
+        ),
     ],
     "tune-a-tap.md": [
         *[Step(left_out="the machine of the test has no card with offloads, rings and queues")] * 5,

@@ -21,6 +21,7 @@ from support.live import (
     USUAL,
     data_of,
     datagrams,
+    let_anybody_pass,
     only,
 )
 from support.netns import Namespace
@@ -121,12 +122,6 @@ def fields(path: Path) -> dict[str, str]:
     """The lines of a file in /proc/PID, by their first word."""
     pairs = (line.partition(":") for line in path.read_text().splitlines())
     return {name: " ".join(value.split()) for name, _colon, value in pairs}
-
-
-def let_anybody_pass(folder: Path) -> None:
-    for parent in (folder, *folder.parents[:-1]):
-        if not parent.stat().st_mode & 1:
-            parent.chmod(parent.stat().st_mode | 0o11)
 
 
 def test_privileges_are_dropped(

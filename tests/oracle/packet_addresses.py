@@ -12,6 +12,7 @@ import ipaddress
 import struct
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from oracle import packet_layers
@@ -153,6 +154,7 @@ def is_open(address: Address) -> bool:
     return address == BROADCAST or is_known_group(address)
 
 
+@lru_cache(1 << 16)
 def block_of(address: Address) -> str | None:
     """The block in which an address lies."""
     if is_open(address):

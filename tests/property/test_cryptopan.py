@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.cryptopan import OracleCryptoPan
+from support.examples import examples
 
 from zanon_net import _core
 
@@ -34,7 +35,7 @@ def pseudonyms_v6(pan: _core.CryptoPan, addresses: list[bytes]) -> list[bytes]:
 
 
 @given(key=keys, four=st.lists(v4, min_size=1, max_size=3), sixteen=v6)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_equals_the_oracle_under_any_key(key: bytes, four: list[bytes], sixteen: bytes) -> None:
     pan, oracle = _core.CryptoPan(key), OracleCryptoPan(key)
     assert pseudonyms_v4(pan, four) == [oracle.pseudonym(a) for a in four]

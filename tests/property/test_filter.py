@@ -241,6 +241,12 @@ def end_of(data: bytes, begin: int) -> int | None:
         at += 1
 
 
+def _has_needed(fields: list[bytes]) -> bool:
+    """True if a row has a time, and a user if it has an attribute."""
+    time, user, attribute = fields
+    return bool(time and (user or not attribute))
+
+
 def rows_of(data: bytes) -> Iterator[list[bytes] | None]:
     """The fields of each row; None: a row that is dropped.
 
@@ -259,7 +265,7 @@ def rows_of(data: bytes) -> Iterator[list[bytes] | None]:
         else:
             begin = end or len(data)
             if text:
-                yield fields if fields is not None and len(fields) == 3 and all(fields) else None
+                yield fields if fields and len(fields) == 3 and _has_needed(fields) else None
 
 
 @given(
@@ -274,8 +280,9 @@ def test_a_quote_in_a_wrong_place_costs_its_line(data: bytes, places: list[int])
     assume(not any(row and len(row[0]) > 9 for row in rows))
     out, row_filter = sift([b"time,user,attribute\n", *cut(data, places)], no_user=True, to="jsonl")
     assert [json.loads(line)["attribute"].encode() for line in out.splitlines()] == [
-        row[2] for row in good
+        row[2] for row in good if row[2]
     ]
+    assert row_filter.reasons["no_attribute"] == sum(not row[2] for row in good)
     assert row_filter.stats["rows"] == len(rows)
     assert sum(faults(row_filter).values()) == len(rows) - len(good)
 

@@ -8,6 +8,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.stream import RANGES_MAX, STREAM_MAX, StreamOracle
+from support.examples import examples
 
 from zanon_net._core import Stream
 
@@ -63,7 +64,7 @@ def test_more_holes_than_there_is_room_for(base: int, starts: list[int], length:
     assert oracle.ranges(set(oracle.byte)) <= RANGES_MAX
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(base=BASES, cuts=st.sets(st.integers(1, 2999), max_size=14), order=st.randoms())
 def test_any_cut_in_any_order_gives_the_whole(
     base: int, cuts: set[int], order: random.Random

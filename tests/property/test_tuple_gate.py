@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from zanon_net import _core
 from zanon_net.errors import CapacityError
@@ -112,7 +113,7 @@ def tables(draw: st.DrawFn) -> list[Row]:
     return draw(st.lists(row, min_size=1, max_size=40))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(RULES, tables(), st.booleans())
 def test_a_class_may_be_written_when_the_definitions_hold(
     rule: dict[str, Any], rows: list[Row], users: bool
@@ -122,7 +123,7 @@ def test_a_class_may_be_written_when_the_definitions_hold(
     assert decide(gate, rows, users=users) == expected(rule, own)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(RULES, st.lists(tables(), min_size=1, max_size=4))
 def test_a_gate_forgets_what_it_decided(rule: dict[str, Any], batches: list[list[Row]]) -> None:
     rows = [[(quasi, sensitive[:1], user) for quasi, sensitive, user in b] for b in batches]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from oracle.ztable import ZOracle
 from support.c_build import LAYOUTS, SANITIZE, ZTABLE, compile_c, run
-from support.examples import EVERY_CASE
+from support.examples import EVERY_CASE, each
 
 pytestmark = pytest.mark.source
 
@@ -42,7 +42,7 @@ def numbers(printed: str) -> dict[str, str]:
 def test_millions_of_observations(
     program: Path, layout: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    n = 10_000_000 if EVERY_CASE else 2_500_000
+    n = 10_000_000 if EVERY_CASE else 1_500_000
     told = numbers(run([program, "-n", str(n), "-s", "1"]))
     with capsys.disabled():
         print(f"\n{layout} layout:", *(f"{name} {told[name]}" for name in ("observations", *WRONG)))
@@ -77,7 +77,7 @@ def test_the_same_seed_is_the_same_run(program: Path) -> None:
     assert first == again != other
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_its_oracle_is_brute_force(seed: int, program: Path) -> None:
     rng = random.Random(seed)
     window_ns = rng.choice([1, 2, 10, 100])

@@ -3,6 +3,7 @@
 """Searches all that a run leaves behind for every notation of an address, and for names."""
 
 import base64
+import contextlib
 import functools
 import gzip
 import io
@@ -19,9 +20,12 @@ import pyarrow.csv
 import pyarrow.parquet
 import zstandard
 
+from support.cli import run_here
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
+@functools.cache
 def notations(address: Address) -> set[bytes]:
     """The address as text: every usual way to write it, in lower case."""
     packed, number = address.packed, int(address)
@@ -43,6 +47,7 @@ def notations(address: Address) -> set[bytes]:
     return {form.encode().lower() for form in forms}
 
 
+@functools.cache
 def spellings(name: str) -> set[bytes]:
     """A name as text, and in encodings that a program is likely to use."""
     text = name.encode("utf-8", "surrogateescape")
@@ -161,4 +166,11 @@ def zanon_net(folder: Path, *arguments: object, stdin: bytes | None = None) -> L
     done = subprocess.run(
         command, cwd=folder, input=stdin, capture_output=True, check=False, timeout=120
     )
+    return Leftovers(done.returncode, done.stdout, done.stderr, folder)
+
+
+def zanon_net_here(folder: Path, *arguments: object) -> Leftovers:
+    """Runs the command in this process, with `folder` as its working folder."""
+    with contextlib.chdir(folder):
+        done = run_here(*arguments)
     return Leftovers(done.returncode, done.stdout, done.stderr, folder)

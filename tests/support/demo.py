@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ def read_truth(path: Path) -> list[Line]:
     return [line for line in lines if "meta" not in line]
 
 
+@cache
 def user_of(address: str, bits: tuple[int, int] = (32, 56)) -> str:
     """The network that makes a user."""
     parsed = ipaddress.ip_address(address)

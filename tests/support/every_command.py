@@ -17,6 +17,12 @@ USES = {
     " --popularity popularity.json --format parquet --format observations --compress zstd"
     " --metrics 127.0.0.1:0 --metrics-file run.prom --out logs"
     " && grep -q '^zanon_packets_total' run.prom",
+    "report": "zanon-net report logs > facts && grep -q '^Names released' facts"
+    " && zanon-net report logs --popularity popularity.json --html report.html"
+    " && grep -q '</html>' report.html",
+    # Packages of Debian have no DuckDB.
+    "audit": "{ zanon-net audit logs --for internal > risk 2> said && grep -q 'Three risks' risk; }"
+    " || grep -q 'the audit needs DuckDB' said",
     "packets": "zanon-net packets demo.pcap shared.pcapng --internal 10.0.0.0/8",
     "filter": "printf 'time,user,name\\n1,a,x\\n2,b,x\\n' > rows.csv"
     " && zanon-net filter rows.csv --user user --attribute name --z 2 --time-unit s > names.csv"
@@ -42,7 +48,7 @@ USES = {
     " && zanon-net unseal --reader-key reader.key released --out unsealed.jsonl"
     " && test -s unsealed.jsonl",
     "model": "zanon-net model --popularity popularity.json --z 5",
-    "tune": "zanon-net tune --popularity popularity.json --target 0.5",
+    "tune": "zanon-net tune --users 50 --attributes 20 --rate 0.3 --target 0.5",
     "bench": "zanon-net bench --traffic isp --bytes 1M --repeat 1",
     # These two end with one line, because no run serves metrics and no package has Flink.
     "top": "! zanon-net top 127.0.0.1:1 2> said && grep -q 'no answer: Connection refused' said",

@@ -41,7 +41,7 @@ def sift(data: bytes | Iterable[bytes], **options: Any) -> tuple[bytes, RowFilte
 
 def faults(row_filter: RowFilter) -> dict[str, int]:
     """The rows dropped, by reason, without zeros."""
-    known = ("rows", "observations", "written", "without_offset")
+    known = ("rows", "observations", "written", "without_offset", "hold_full")
     return {name: n for name, n in row_filter.stats.items() if n and name not in known}
 
 

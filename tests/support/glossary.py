@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from support.house_rules import Complaints, Sources, code_of
 
@@ -88,6 +89,7 @@ OLD_COUNTERS = re.compile(
 )
 
 
+@cache
 def words_of(name: str) -> set[str]:
     """The words of a name, in lower case."""
     return set(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_"))

@@ -5,6 +5,7 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 SOURCE_FOLDERS = ("csrc", "zanon_net", "tests", "bench", "examples", "pcaps", "scripts")
@@ -29,6 +30,7 @@ NOT_CODE = re.compile(
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
+@cache
 def code_of(text: str) -> str:
     """C text with comments and literals blanked; line numbers stay."""
     return NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
@@ -80,7 +82,7 @@ LAYERS = {
     "analyzer": "util packet proto flow anonymity",
     "release": "util packet flow analyzer anonymity count microdata crypto",
     "output": "util",
-    "rows": "util anonymity microdata crypto release output",
+    "rows": "util proto anonymity microdata crypto release output",
     "rewrite": "util crypto packet proto build anonymity flow analyzer release output",
     "engine": "util crypto capture packet proto anonymity flow analyzer release output rewrite",
 }
@@ -206,10 +208,19 @@ def packet_output_is_behind_one_header(sources: Sources) -> Complaints:
 
 # ---- Python -------------------------------------------------------------------------------------
 
+
+def statements_of(node: ast.AST) -> Iterator[ast.AST]:
+    """Every statement beneath a node; expressions, which hold no other statement, are left out."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield child
+            yield from statements_of(child)
+
+
 # errors, _version, _record, _text, system <- config <- _core, popularity <- output, model
 # <- rows, count <- pipeline, microdata <- the rest <- __init__ <- cli.
 RANKS = {"_version": 0, "errors": 0, "_record": 0, "_text": 0, "system": 0, "config": 1}
-RANKS |= {"_core": 2, "popularity": 2, "output": 3, "model": 3, "rows": 4, "count": 4}
+RANKS |= {"_core": 2, "popularity": 2, "output": 3, "model": 3, "rows": 4, "count": 4, "report": 4}
 RANKS |= {"pipeline": 5, "microdata": 5, "__init__": 7, "cli": 8, "__main__": 9}
 ANY_OTHER = 6  # flat public modules and bench; may import their equals
 CYTHON_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:zanon_net)?\.?(\w+)", re.MULTILINE)
@@ -230,12 +241,11 @@ def package_modules(sources: Sources) -> dict[str, tuple[str, str]]:
     }
 
 
-def imports_of(path: str, text: str, modules: set[str]) -> set[str]:
-    """The modules of zanon_net that the file imports; a name of the package itself is __init__."""
-    if path.endswith((".pyx", ".pxi")):
-        return set(CYTHON_IMPORT.findall(text)) & modules
+@cache
+def inner_names(path: str, text: str) -> set[str]:
+    """The names directly beneath zanon_net that a Python file imports; __init__ for the package."""
     found = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in statements_of(ast.parse(text)):
         if isinstance(node, ast.Import):
             dotted = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -247,9 +257,16 @@ def imports_of(path: str, text: str, modules: set[str]) -> set[str]:
         else:
             continue
         parts = [name.split(".") for name in dotted]
-        inner = [[*part, "__init__"][1] for part in parts if part[0] == "zanon_net"]
-        found |= {name if name in modules | RANKS.keys() else "__init__" for name in inner}
+        found |= {[*part, "__init__"][1] for part in parts if part[0] == "zanon_net"}
     return found
+
+
+def imports_of(path: str, text: str, modules: set[str]) -> set[str]:
+    """The modules of zanon_net that the file imports; a name of the package itself is __init__."""
+    if path.endswith((".pyx", ".pxi")):
+        return set(CYTHON_IMPORT.findall(text)) & modules
+    known = modules | RANKS.keys()
+    return {name if name in known else "__init__" for name in inner_names(path, text)}
 
 
 def python_imports_point_down(sources: Sources) -> Complaints:
@@ -317,7 +334,7 @@ def functions_of(path: str, text: str) -> Iterator[tuple[str, int]]:
             end = next((i for i in range(start, len(lines)) if lines[i] == "}"), len(lines))
             yield lines[start - 1].strip(), end - start - 1
     elif path.endswith(".py"):
-        for node in ast.walk(ast.parse(text)):
+        for node in statements_of(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield node.name, (node.end_lineno or 0) - node.body[0].lineno + 1
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversations for tests of the whole engine, segment by segment, with times."""
 
-import ipaddress
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Self
 
 from support import wire
@@ -53,6 +53,7 @@ def user(n: int) -> str:
     return f"10.7.{n >> 8}.{n & 255}"
 
 
+@lru_cache(1 << 12)
 def hello(host: bytes | None, *more: bytes, record_version: int = 0x0301) -> bytes:
     """A TLS record with a ClientHello for `host`; `more`: further extensions."""
     names = () if host is None else (wire.server_name(host),)
@@ -85,7 +86,7 @@ def to_ip(
     transport: bytes, protocol: int, addresses: tuple[str, str], options: bytes = b""
 ) -> tuple[bytes, int]:
     """(the IP packet of either family, its ethertype)."""
-    if ipaddress.ip_address(addresses[0]).version == 4:
+    if ":" not in addresses[0]:
         packet = wire.ipv4(transport, protocol, addresses=addresses, options=options)
         return packet, wire.ETHERTYPE_IPV4
     return wire.ipv6(transport, protocol, addresses=addresses), wire.ETHERTYPE_IPV6

@@ -5,7 +5,7 @@
 import random
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from support.engine import SETTINGS, Outcome, Taker, feed, make_engine
@@ -20,7 +20,7 @@ def alone(frames: Sequence[Frame]) -> list[Frame]:
     last, placed = 0, []
     for frame in sorted(frames, key=lambda frame: frame.t_ns):
         last = max(frame.t_ns, last + 1)
-        placed.append(replace(frame, t_ns=last))
+        placed.append(frame if frame.t_ns == last else Frame(last, frame.data, frame.wire))
     return placed
 
 

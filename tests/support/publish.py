@@ -1,17 +1,15 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `publish` on bytes, in this process or in its own; small hierarchies."""
+"""Runs `publish` on bytes, in this process; small hierarchies."""
 
 import csv
 import io
 import json
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from support.filter import ENVIRONMENT
 from zanon_net._core import RowPublisher
 from zanon_net.config.schema import rows_of
 from zanon_net.config.setting import core_arguments, read_settings
@@ -86,17 +84,3 @@ def write_city(path: Path) -> Path:
     """The file of the cities' hierarchy."""
     path.write_bytes(CITY.to_bytes())
     return path
-
-
-def run_publish(
-    *arguments: object, stdin: bytes = b"", **more: Any
-) -> subprocess.CompletedProcess[bytes]:
-    """The command as a process of its own."""
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        env=ENVIRONMENT,
-        check=False,
-        **more,
-    )

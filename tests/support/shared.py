@@ -9,6 +9,18 @@ from pathlib import Path
 
 import pytest
 
+_factories: list[pytest.TempPathFactory] = []
+
+
+def remember(factory: pytest.TempPathFactory) -> None:
+    """Keeps pytest's factory of folders for `built_once`."""
+    _factories[:] = [factory]
+
+
+def built_once(name: str, make: Callable[[Path], object]) -> Path:
+    """Returns the folder of `made_once`, for a caller that is not a fixture."""
+    return made_once(_factories[0], name, make)
+
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """A folder that `make` fills: the first worker that asks calls it, others wait."""

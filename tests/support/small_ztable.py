@@ -6,7 +6,6 @@ on: cases that take hundreds of users in the real module take five here."""
 import ctypes
 import hashlib
 import os
-import tempfile
 import weakref
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from support.c_build import CSRC, LAYOUTS, SANITIZE, ZTABLE, compile_c
+from support.shared import built_once
 from zanon_net import ConfigError, ZTable
 
 COUNTERS = ("observations", "released", "below_z", "too_late", "late", "late_deep", "no_room")
@@ -63,12 +63,13 @@ class Stats(ctypes.Structure):
 @cache
 def load(layout: str) -> ctypes.CDLL:
     """The table as a library with its symbols visible."""
-    with tempfile.TemporaryDirectory() as folder:
-        # The library has the sanitizers under which Python runs.
-        flags = SANITIZE if "ZANON_SANITIZE" in os.environ else []
-        out = Path(folder, "ztable.so")
-        compile_c(out, ZTABLE, "-O1", "-fPIC", "-shared", *flags, *LAYOUTS[layout])
-        library = ctypes.CDLL(str(out))
+    # The library has the sanitizers under which Python runs.
+    flags = [*(SANITIZE if "ZANON_SANITIZE" in os.environ else []), *LAYOUTS[layout]]
+
+    def make(folder: Path) -> None:
+        compile_c(folder / "ztable.so", ZTABLE, "-O1", "-fPIC", "-shared", *flags)
+
+    library = ctypes.CDLL(str(built_once(f"ztable-{layout}", make) / "ztable.so"))
     handle = ctypes.c_void_p
     library.zn_ztable_open.argtypes = [ctypes.POINTER(handle), *[handle] * 2]
     library.zn_ztable_close.argtypes = [handle]

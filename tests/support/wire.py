@@ -6,6 +6,7 @@ import ipaddress
 import itertools
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 HOST = b"www.example.org"
 
@@ -68,6 +69,7 @@ def records(message: bytes, sizes: Iterable[int]) -> bytes:
 # ---- DNS ----------------------------------------------------------------------------------------
 
 
+@lru_cache(1 << 12)
 def dns_name(*labels: bytes) -> bytes:
     return b"".join(vector(1, label) for label in labels) + b"\0"
 
@@ -111,6 +113,16 @@ def udp(
     return struct.pack(">HHHH", *ports, length, 0) + payload
 
 
+@lru_cache(1 << 16)
+def packed_ipv4(address: str) -> bytes:
+    return ipaddress.IPv4Address(address).packed
+
+
+@lru_cache(1 << 16)
+def packed_ipv6(address: str) -> bytes:
+    return ipaddress.IPv6Address(address).packed
+
+
 def ipv4(
     payload: bytes,
     protocol: int = TCP,
@@ -125,7 +137,7 @@ def ipv4(
     total = 20 + len(options) + len(payload) if total is None else total
     words = 5 + len(options) // 4 if words is None else words
     header = struct.pack(">BBHHHBBH", 0x40 | words, 0, total, 7, place, 64, protocol, 0)
-    packed = b"".join(ipaddress.IPv4Address(a).packed for a in addresses)
+    packed = packed_ipv4(addresses[0]) + packed_ipv4(addresses[1])
     return header + packed + options + payload
 
 
@@ -137,7 +149,7 @@ def ipv6(
     length: int | None = None,
 ) -> bytes:
     length = len(payload) if length is None else length
-    packed = b"".join(ipaddress.IPv6Address(a).packed for a in addresses)
+    packed = packed_ipv6(addresses[0]) + packed_ipv6(addresses[1])
     return struct.pack(">IHBB", 0x60000000, length, next_header, 64) + packed + payload
 
 

@@ -11,13 +11,17 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from support.examples import each
 from support.paths import ROOT
 
 pytestmark = pytest.mark.source
 
 MODULES = (
+    "differencing",
     "inference",
+    "known_visits",
     "linking",
+    "markers",
     "order",
     "packet_linking",
     "packet_oracle",
@@ -30,6 +34,7 @@ MODULES = (
     "report",
     "score",
     "stacks",
+    "suite",
     "tree",
     "view",
     "views",
@@ -97,7 +102,7 @@ def worth(one, other, alike) -> float:
     return sum(worth(a, b, alike) for a, b in zip(one, other, strict=True))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_the_best_swaps_are_found(attacks: SimpleNamespace, seed: int) -> None:
     """Against all swaps of one tree, laid on the other."""
     rng = np.random.default_rng(seed)
@@ -116,7 +121,7 @@ def test_the_best_swaps_are_found(attacks: SimpleNamespace, seed: int) -> None:
     assert found == best
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_up_to_twelve_leaves(attacks: SimpleNamespace, seed: int) -> None:
     """Twelve leaves have too many stems for all swaps one by one: the same, by memory of pairs."""
     rng = np.random.default_rng(seed)
@@ -453,3 +458,147 @@ def test_documents_have_the_committed_figures_of_packets(attacks: SimpleNamespac
     for page, text in report.pages(folder, results).items():
         assert page.read_text("utf-8") == text
     assert not report.risen(results["rows"], results)
+
+
+# --- known visits, markers, second logs -------------------------------------------------------
+
+
+def known(module: ModuleType, **columns: object):
+    """An attacker's knowledge of ten names, with these columns."""
+    nothing = module.NOTHING
+    return module.Knowledge(10, 20, None, module.OwnLogs(nothing, nothing, nothing), **columns)
+
+
+def test_pseudonyms_are_found_by_visits_that_were_seen(attacks: SimpleNamespace) -> None:
+    """Of pseudonyms 7, 8 and 9, the first has both visits of the first target. Two have those of
+    the second target. A withheld name, another hour's time and another name match nothing."""
+    view_module = attacks.view
+    s = view_module.S
+    names = np.array([1, 2, 1, 3, 4, 3, 4, -1, 2])
+    times = np.array([100, 200, 100, 300, 400, 301, 402, 200, 290]) * s
+    view = view_of(
+        view_module, client=np.array([7, 7, 8, 8, 8, 9, 9, 9, 8]), name=names, start_ns=times
+    )
+    visits = view_module.Visits(
+        np.zeros(3, dtype=np.int64),
+        np.array([[1, 2], [3, 4], [5, 1]]),
+        np.array([[101, 199], [300, 401], [100, 900]]) * s,
+    )
+    knowledge, rng = known(view_module, visits=visits), np.random.default_rng(1)
+    near = {"visits": 2, "near_ns": 2 * s}
+    alone = attacks.known_visits.singling_out(view, knowledge, rng, **near)
+    assert alone.answer.tolist() == [0, -1, -1]
+    found = attacks.known_visits.reid(view, knowledge, rng, **near, best=2)
+    assert found.answer[0].tolist() == [0, 1]
+    assert sorted(found.answer[1].tolist()) == [1, 2]
+    assert found.answer[2].tolist() == [-1, -1]
+    first = [
+        attacks.known_visits.reid(view, knowledge, rng, **near, best=1).answer[1, 0]
+        for _ in range(40)
+    ]
+    assert set(first) == {1, 2}  # ties by chance
+    truth = attacks.score.Truth(
+        None,
+        None,
+        attacks.view.pair_keys(np.zeros(3, int), np.array([7, 8, 9])),
+        np.array([70, 80, 90]),
+    )
+    score = attacks.score.recognised(view, truth, found, np.array([70, 90, 70]))
+    assert (score.hits, score.trials) == (2, 3)
+    assert score.baseline == pytest.approx(2 / 3)
+
+
+def test_times_that_are_rounded_still_match(attacks: SimpleNamespace) -> None:
+    view_module = attacks.view
+    s = view_module.S
+    view = view_of(
+        view_module, client=np.array([7]), name=np.array([1]), start_ns=np.array([60 * s])
+    )
+    view = replace(view, rule=view_module.Rule(time_ns=60 * s))
+    for time_s, answer in ((60, 0), (119, 0), (120, 0), (121, -1), (59, 0), (58, -1)):
+        visits = view_module.Visits(
+            np.zeros(1, dtype=np.int64), np.array([[1]]), np.array([[time_s * s]])
+        )
+        knowledge = known(view_module, visits=visits)
+        found = attacks.known_visits.singling_out(
+            view, knowledge, np.random.default_rng(1), visits=1, near_ns=s
+        )
+        assert found.answer.tolist() == [answer], time_s
+
+
+def test_own_hosts_are_found_by_their_sizes(attacks: SimpleNamespace) -> None:
+    """The size of the second host is another pseudonym's too, the third host's name is withheld."""
+    view_module = attacks.view
+    view = view_of(
+        view_module,
+        client=np.array([7, 8, 9, 7]),
+        name=np.array([1, 1, 1, -1]),
+        c_bytes=np.array([1111, 2222, 2222, 3333]),
+        s_bytes=np.array([5, 6, 6, 7]),
+    )
+    marked = view_module.Markers(
+        np.zeros(3, dtype=np.int64),
+        np.array([1, 1, 2]),
+        np.array([1111, 2222, 3333]),
+        np.array([5, 6, 7]),
+    )
+    knowledge, rng = known(view_module, markers=marked), np.random.default_rng(1)
+    assert attacks.markers.markers(view, knowledge, rng).answer.tolist() == [0, -1, -1]
+    rounded = replace(
+        view, rule=view_module.Rule(digits=True), c_bytes=view_module.two_digits(view.c_bytes)
+    )
+    assert attacks.markers.markers(rounded, knowledge, rng).answer.tolist() == [0, -1, -1]
+
+
+def test_a_second_log_names_what_the_first_withholds(attacks: SimpleNamespace) -> None:
+    """The second log names three flows. The first log names one of them; two are withheld there,
+    and look alike if they are of one minute and of sizes between the same steps."""
+    view_module = attacks.view
+    minute = view_module.MINUTE
+    start = np.array([1, 2, 3]) * minute + 5
+    exact = {"start_ns": start, "end_ns": start, "c_bytes": np.array([100, 200, 300])}
+    second = view_of(view_module, name=np.array([1, 2, 3]), client=np.zeros(3, int), **exact)
+    first = view_of(
+        view_module,
+        name=np.array([1, -1, -1]),
+        client=np.zeros(3, int),
+        start_ns=np.array([start[0], 2 * minute, 9 * minute]),
+        end_ns=np.array([start[0], 2 * minute, 9 * minute]),
+        c_bytes=np.array([100, 256, 363]),
+    )
+    rng = np.random.default_rng(1)
+    guesses = attacks.differencing.differencing(first, second, rng)
+    assert guesses.about.tolist() == [1, 2]
+    assert guesses.answer.tolist() == [2, -1]
+    other = replace(second, name=np.array([1, 2, 3]), start_ns=start[[0, 1, 1]])
+    assert attacks.differencing.differencing(first, other, rng).answer.tolist() == [2, -1]
+    alike = replace(other, c_bytes=np.array([100, 200, 210]))
+    assert attacks.differencing.differencing(first, alike, rng).answer.tolist() == [-1, -1]
+
+
+def test_a_category_sums_up_its_names(attacks: SimpleNamespace) -> None:
+    worth = np.log(np.array([[0.4, 0.3, 0.3], [0.6, 0.2, 0.2]], dtype=np.float32))
+    category = np.array([0, 1, 1])
+    assert attacks.inference.by_category(worth, category).tolist() == [1, 0]
+
+
+def test_what_an_attacker_knows_is_of_the_truth(attacks: SimpleNamespace) -> None:
+    """Visits are the target's own and of one hour, and no other flow of the hour has a marker's
+    name and sizes."""
+    plan = attacks.suite.QUICK
+    population = attacks.population.make("usual", attacks.population.Scale(users=60, days=2), 1)
+    flows, hour = population.flows, attacks.view.HOUR
+    visits, targets = attacks.suite.drawn_visits(population, plan)
+    assert len(visits) > 20
+    for row, user in enumerate(targets.tolist()):
+        places = np.searchsorted(flows.start_ns, visits.time_ns[row])
+        assert (flows.user[places] == user).all()
+        assert (flows.name[places] == visits.name[row]).all()
+        assert (visits.time_ns[row] // hour == visits.epoch[row]).all()
+        assert len(set(places.tolist())) == attacks.suite.VISITS
+    marked, owners = attacks.suite.drawn_markers(population, plan)
+    columns = np.stack([flows.start_ns // hour, flows.name, flows.c_bytes, flows.s_bytes])
+    for row, user in enumerate(owners.tolist()):
+        wanted = [marked.epoch[row], marked.name[row], marked.c_bytes[row], marked.s_bytes[row]]
+        same = (columns == np.array(wanted)[:, None]).all(axis=0) & flows.tcp
+        assert flows.user[same].tolist() == [user]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
+from support.examples import each
 
 from zanon_net import _core
 
@@ -234,8 +235,8 @@ def test_addresses_are_mapped() -> None:
     assert built(message, addresses=dict(zip(real, mapped[::-1], strict=True))) == zeros
 
 
-@pytest.mark.parametrize(
-    ("kind", "data", "dns_class"),
+@each(
+    "kind, data, dns_class",
     [
         (TXT, b"\6secret", 1),
         (PTR, CDN, 1),
@@ -335,7 +336,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each("name", REFUSED)
 def test_refused(name: str) -> None:
     assert refused(REFUSED[name])
 

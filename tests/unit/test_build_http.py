@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
+from support.examples import each
 from support.paths import ROOT
 
 from zanon_net import _core
@@ -130,20 +131,20 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@each("name", REQUESTS)
 def test_request(name: str) -> None:
     head, expected = REQUESTS[name]
     assert built(head) == expected
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@each("name", REQUESTS)
 def test_without_the_name_it_is_masked(name: str) -> None:
     head, expected = REQUESTS[name]
     host = rb"a\.example(\.|:\d+)?"
     assert built(head, name=False) == re.sub(host, lambda m: masked(len(m[0])), expected)
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@each("name", REQUESTS)
 def test_what_is_built_is_built_of_itself(name: str) -> None:
     expected = REQUESTS[name][1].rstrip(b"\0")
     assert built(expected) == expected
@@ -353,7 +354,7 @@ NEVER = [b"", b".", b"a..b", b"-a.b", b"a-.b", b"a b", b"1.2.3.4", b"0x7f.1", b"
 HOMES = [b"1.in-addr.arpa", b"a.IP6.arpa", b"local", b"A.Local.", b"home.arpa", b"a.b.home.arpa."]
 
 
-@pytest.mark.parametrize("name", [*NEVER, *HOMES, b".".join([b"x" * 62] * 5)])
+@each("name", [*NEVER, *HOMES, b".".join([b"x" * 62] * 5)])
 def test_names_that_are_never_written(name: bytes) -> None:
     assert not _core.build_name_allowed(name)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from oracle.quic import opened, split
 from support import quic_wire as quic
 from support import wire
+from support.examples import each
 from support.quic_wire import DCID, SCID, SERVER_ID, V1, V2, Initial, crypto, varint
 
 from zanon_net import _core
@@ -39,8 +40,8 @@ def changed(initial: Initial, **fields: object) -> bytes:
 # ---- Initials that open -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number_bytes", [1, 2, 3, 4])
-@pytest.mark.parametrize("version", [V1, V2, quic.DRAFT_29, 0xFACEB002])
+@each("number_bytes", [1, 2, 3, 4])
+@each("version", [V1, V2, quic.DRAFT_29, 0xFACEB002])
 def test_what_is_not_changed_has_the_same_bytes(version: int, number_bytes: int) -> None:
     for number in (0, 1, 200, 256**number_bytes - 1):
         initial = Initial(

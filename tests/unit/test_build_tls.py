@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from hypothesis import given
 from hypothesis import strategies as st
 from support import hellos, wire
+from support.examples import each
 from support.flights import AGAIN, NEW, OLD, certificates, flight
 from support.handshake import KEY, message, named, server_hello
 from support.hellos import BROWSER, CANARY, DTLS, PLAIN, QUIC, Hello, Part, masked, secret
@@ -54,9 +55,9 @@ seeds = st.integers(0, 1 << 30).map(lambda seed: hellos.one_at_random(random.Ran
 # ---- a client's hello ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hello", SAMPLES.values(), ids=SAMPLES)
-@pytest.mark.parametrize(("name", "fingerprint"), CHOICES)
-@pytest.mark.parametrize("sizes", [[16384], [100], [5, 1], [9, 400, 3], [1]], ids=str)
+@each("hello", SAMPLES.values())
+@each("name, fingerprint", CHOICES)
+@each("sizes", [[16384], [100], [5, 1], [9, 400, 3], [1]])
 def test_hello(hello: Hello, name: bool, fingerprint: bool, sizes: list[int]) -> None:
     out = build(wire.records(hello.sent(), sizes), name, fingerprint)
     assert out == wire.records(hello.built(name=name, fingerprint=fingerprint), sizes)
@@ -182,7 +183,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize(("kind", "data"), MALFORMED.values(), ids=MALFORMED)
+@each("kind, data", MALFORMED.values())
 def test_data_that_do_not_parse_are_zeros(kind: int, data: bytes) -> None:
     hello = replace(BROWSER, extensions=((0, hellos.NOTHING), (kind, hellos.zeroed(data))))
     out = build(wire.record(hello.sent()), True, True)
@@ -218,7 +219,7 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize(("kind", "data"), MORE.values(), ids=MORE)
+@each("kind, data", MORE.values())
 def test_more_extensions(kind: int, data: Part) -> None:
     hello = replace(BROWSER, extensions=((kind, data), (0, hellos.NOTHING)))
     for fingerprint in (True, False):

@@ -11,6 +11,7 @@ from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
+from support.examples import each
 from support.handshake import message, server_hello
 
 from zanon_net import _core
@@ -62,7 +63,7 @@ def test_any_name_and_length(name: str, data: st.DataObject) -> None:
         assert ours(certificate) == (("done", name.encode()) if name else ("other", b""))
 
 
-@pytest.mark.parametrize("n", [*range(65500, 65600), (1 << 24) - 1, (1 << 24) - 2])
+@each("n", [*range(65500, 65600), (1 << 24) - 1, (1 << 24) - 2])
 def test_long_ones(n: int) -> None:
     certificate = _core.build_x509(n, NAME)
     assert (certificate is None) == (n == IMPOSSIBLE)

@@ -41,6 +41,7 @@ from support.captures import (
     pcapng,
     refused,
 )
+from support.examples import each
 from support.file_map import unmapped
 
 from zanon_net import _core
@@ -232,7 +233,7 @@ WARNINGS = {
 }
 
 
-@pytest.mark.parametrize("reason", WARNINGS)
+@each("reason", WARNINGS)
 def test_pcapng_block_that_lies_ends_the_capture(reason: str) -> None:
     good = pcapng("<", five_seconds("<"))
     frames, warning = read_bytes(good + WARNINGS[reason] + five_seconds("<"))
@@ -353,8 +354,8 @@ RESOLUTIONS = [
 ]
 
 
-@pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize(("resolution", "ticks", "expected"), RESOLUTIONS)
+@each("order", ["<", ">"])
+@each("resolution, ticks, expected", RESOLUTIONS)
 def test_pcapng_time_units(order: str, resolution: int, ticks: int, expected: int) -> None:
     options = option(order, 2, b"eth0") + option(order, TSRESOL, bytes([resolution]))
     data = section(order) + interface(order, options=options) + enhanced(order, ticks, DATA)
@@ -362,9 +363,9 @@ def test_pcapng_time_units(order: str, resolution: int, ticks: int, expected: in
     assert t_ns == expected
 
 
-@pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize(
-    ("offset", "ticks", "expected"),
+@each("order", ["<", ">"])
+@each(
+    "offset, ticks, expected",
     [
         (1_700_000_000, 1, 1_700_000_000_000_001_000),
         (-5, 5_000_000, 0),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.examples import each
 from support.paths import ROOT
 
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
@@ -100,8 +101,8 @@ def test_user_prefixes() -> None:
     assert AddressPolicy(user_prefix=[32, 128]).user_prefix == (32, 128)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
+@each(
+    "name, value, message",
     [
         ("evidence", "some", "must be established or any"),
         ("dns_votes", "maybe", "must be own, all or no"),
@@ -289,11 +290,13 @@ flush = "2s"
 keep = "7d"
 max_disk = "3k"
 on_full = "wait"
+partition = "none"
 [limits]
 max_flows = 1000
 max_tuples = 2000
 max_attributes = 3000
 workers = 4
+shards = 1
 [live]
 ring = "128M"
 snaplen = 2048
@@ -365,8 +368,9 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "7d",
             "3k",
             "wait",
+            "none",
         ),
-        Limits(1000, 2000, 3000, 4),
+        Limits(1000, 2000, 3000, 4, 1),
         LiveSettings(
             *(128 << 20, 2048, False, "10s", 0.5, "nobody", "json"),
             *("127.0.0.1:9464", True, str(tmp_path / "zanon.prom"), "wait"),

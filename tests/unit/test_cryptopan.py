@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from oracle.cryptopan import OracleCryptoPan
+from support.examples import each
 
 from zanon_net import _core
 from zanon_net.errors import ConfigError
@@ -99,8 +100,8 @@ def test_oracle_aes_is_fips_197() -> None:
     assert aes.update(block).hex() == "69c4e0d86a7b0430d8cdb78070b4c55a"
 
 
-@pytest.mark.parametrize(
-    ("key", "real", "pseudonym"),
+@each(
+    "key, real, pseudonym",
     [(KEY, *pair) for pair in KNOWN.items()]
     + [(AUTHORS_KEY, *pair) for pair in AUTHORS_SAMPLE.items()],
 )

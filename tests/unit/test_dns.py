@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
+from support.examples import each
 from support.wire import HOST, dns_message, dns_name
 
 from zanon_net import _core
@@ -35,7 +36,7 @@ MESSAGES = {
 QUESTION_END = 12 + len(NAME) + 4
 
 
-@pytest.mark.parametrize("name", MESSAGES)
+@each("name", MESSAGES)
 def test_question(name: str) -> None:
     message = MESSAGES[name]
     response = name in ("response", "no such name")
@@ -45,7 +46,7 @@ def test_question(name: str) -> None:
         assert _core.parse_dns(message, whole=whole) == expected
 
 
-@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
+@each("message", MESSAGES.values())
 def test_a_prefix_gives_the_whole_name_or_none(message: bytes) -> None:
     for prefix in wire.prefixes(message):
         complete = len(prefix) >= QUESTION_END
@@ -57,9 +58,9 @@ def test_a_prefix_gives_the_whole_name_or_none(message: bytes) -> None:
             assert complete or rest == [False, 0, 0]
 
 
-@pytest.mark.parametrize("place", [12, 16, 24, 28])
-@pytest.mark.parametrize("step", [1, -1])
-@pytest.mark.parametrize("whole", [True, False])
+@each("place", [12, 16, 24, 28])
+@each("step", [1, -1])
+@each("whole", [True, False])
 def test_a_label_length_off_by_one_is_not_taken_for_the_name(
     place: int, step: int, whole: bool
 ) -> None:
@@ -143,7 +144,7 @@ def test_what_servers_ignore_in_a_query_is_ignored(flags: int, more: int) -> Non
     assert _core.parse_dns(message)[:3] == ("done", b"www.example.org", response)
 
 
-@pytest.mark.parametrize(
+@each(
     "message",
     [
         b"",
@@ -162,24 +163,6 @@ def test_what_servers_ignore_in_a_query_is_ignored(flags: int, more: int) -> Non
         dns_message(NAME, dns_class=0),
         dns_message(NAME, dns_class=77),
         dns_message(NAME, dns_class=0x8001),
-    ],
-    ids=[
-        "nothing",
-        "half a header",
-        "no question",
-        "17 questions",
-        "query with an answer",
-        "query with two authorities",
-        "two queries with an error",
-        "query with an error and an authority",
-        "reserved flag and two more records",
-        "reserved flag of an update",
-        "opcode 3",
-        "opcode 6",
-        "opcode 15",
-        "class 0",
-        "class 77",
-        "mDNS class",
     ],
 )
 def test_other_datagrams(message: bytes) -> None:

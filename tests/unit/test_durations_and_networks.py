@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import each
 
 from zanon_net import AddressPolicy, Config, ConfigError, ZParams
 from zanon_net.config.parse import core_networks, format_duration, parse_duration, parse_network
@@ -23,8 +24,8 @@ def write(path: Path, text: str) -> str:
 # ---- durations ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("value", "ns"),
+@each(
+    "value, ns",
     [
         ("1h", HOUR_NS),
         ("90s", 90_000_000_000),
@@ -46,7 +47,7 @@ def test_durations(value: int | str, ns: int) -> None:
     assert ZParams(window=value).window_ns == ns
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         *("", "1", "3600", "0", "h", "1y", "-1h", "1h30m", "1e3s", "0s", "0.5ns", "3651d", "1h\n2"),
@@ -85,7 +86,7 @@ def test_networks(text: str, network: str) -> None:
     assert str(parse_network(text)) == network
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *("10.0.0.0", "fd00::", "10.0.0.0/", "/8", "", "host/8", "10.0.0/8", "010.0.0.0/8"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracle.suhdsa import Grouper, Row, Rule, Tree
+from support.examples import each
 
 from zanon_net import _core
 from zanon_net.errors import CapacityError, ConfigError
@@ -133,7 +134,7 @@ def test_one_value_is_split_by_rows() -> None:
     assert len(nodes) == 900
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"k": 0},

@@ -12,6 +12,7 @@ import sys
 import pytest
 from oracle.siphash import MASK, START, blocks_of, rounds, siphash
 from support.c_build import CSRC, SANITIZE, compile_c
+from support.examples import each
 from support.small_ztable import Id
 
 pytestmark = pytest.mark.source
@@ -74,7 +75,7 @@ def test_the_oracle_has_what_python_has() -> None:
         assert siphash(bytes(16), blocks_of(message)) == int(told) & MASK
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=len)
+@each("message", MESSAGES)
 def test_of_bytes(c: ctypes.CDLL, message: bytes) -> None:
     assert c.zn_hash64(KEY, message, len(message)) == siphash(KEY, blocks_of(message))
 
@@ -86,7 +87,7 @@ def test_of_words(c: ctypes.CDLL, message: bytes) -> None:
     )
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=len)
+@each("message", MESSAGES)
 def test_of_an_identity(c: ctypes.CDLL, message: bytes) -> None:
     """The namespace is a word in front, which the length does not count."""
     for domain in (0, 1, 255):

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.examples import each
 from support.ladders import ladder_of
 
 from zanon_net import _core
 from zanon_net._core import Taxonomy, intervals
 from zanon_net.errors import CapacityError, ConfigError, FormatError, ZanonError
-from zanon_net.microdata import Dates, Flat, Hierarchy, Intervals, Prefix, Round
+from zanon_net.microdata import Dates, Flat, Hierarchy, Intervals, Networks, Prefix, Round
 from zanon_net.microdata.hierarchy import read_number, read_range
 
 BROKEN = {
@@ -195,7 +196,7 @@ def test_what_is_no_number_of_a_column_is_in_no_interval() -> None:
     assert lines_of(Round(10, high=9).hierarchy([0, 10**40])) == [["0+", "*"]]
 
 
-@pytest.mark.parametrize(
+@each(
     "width", [0, -1, 2**53, 0.0, -0.5, float("nan"), float("inf"), 1e300, 1e-16, True, "10", None]
 )
 def test_impossible_widths_are_refused(width: Any) -> None:
@@ -221,15 +222,33 @@ def test_intervals_prefixes_dates_and_flat_columns() -> None:
         ["37", "35-39", "30-39", "20-39", "*"],
     ]
     assert lines_of(Intervals([0.5]).hierarchy(["1.25"])) == [["1.25", "[1,1.5)", "*"]]
-    assert lines_of(Prefix([5, 3, 2, 0]).hierarchy(["13053", "14850", "9"])) == [
+    assert lines_of(Prefix([5, 3, 2, 0]).hierarchy(["13053", "14850"])) == [
         ["13053", "130**", "13***", "*"],
         ["14850", "148**", "14***", "*"],
-        ["9", "9", "9", "*"],
+    ]
+    assert lines_of(Prefix([3, 2]).hierarchy(["Nuernberg", "Nu", "Nuits", "N"])) == [
+        ["N", "N", "N", "*"],
+        ["Nu", "Nu", "Nu*", "*"],
+        ["Nuernberg", "Nue*", "Nu*", "*"],
+        ["Nuits", "Nui*", "Nu*", "*"],
+    ]
+    addresses = ["10.0.1.7", "10.0.101.7", "2001:db8::1", None]
+    assert lines_of(Networks([48, 24, 16]).hierarchy(addresses)) == [
+        [None, None, None, None, "*"],
+        ["10.0.1.7", "10.0.1.7", "10.0.1.0/24", "10.0.0.0/16", "*"],
+        ["10.0.101.7", "10.0.101.7", "10.0.101.0/24", "10.0.0.0/16", "*"],
+        ["2001:db8::1", "2001:db8::/48", "2001:d00::/24", "2001::/16", "*"],
     ]
     days = pa.array([datetime.date(2024, 3, 5), None], pa.date32())
     assert lines_of(Dates(("month", "quarter", "year", "decade")).hierarchy(days)) == [
         [None, None, None, None, None, "*"],
         ["2024-03-05", "2024-03", "2024-Q1", "2024", "2020-2029", "*"],
+    ]
+    texts = ["1931-02-03 10:00:00 UTC", "2024-03-05T10:00:00.123456789+0800", "2024-03-05"]
+    assert lines_of(Dates(["day"]).hierarchy(texts)) == [
+        ["1931-02-03 10:00:00 UTC", "1931-02-03", "*"],
+        ["2024-03-05", "2024-03-05", "*"],
+        ["2024-03-05T10:00:00.123456789+0800", "2024-03-05", "*"],
     ]
     times = pa.array([0, 86_400_000_000], pa.timestamp("us", "UTC"))
     assert lines_of(Dates(["day"]).hierarchy(times))[1][1:] == ["1970-01-02", "*"]
@@ -255,6 +274,11 @@ REFUSED = [
     (lambda: Intervals([5]).hierarchy(["1.5"]), "some numbers are not whole"),
     (lambda: Intervals([5]).hierarchy(["1e300"]), "a number is beyond"),
     (lambda: Prefix([2, 3]), "lengths: must be fewer"),
+    (lambda: Networks([24, 24]), "bits: must be fewer bits"),
+    (lambda: Dates().hierarchy(["2024-02-30"]), "1 of its values are no dates"),
+    (lambda: Dates().hierarchy(["2024-03-05 25:00"]), "1 of its values are no dates"),
+    (lambda: Networks([0]), "bits: must be prefix lengths"),
+    (lambda: Networks([24]).hierarchy(["10.0.0.1", "10.0.0.300"]), "1 of its values are no IP"),
     (lambda: Prefix([0]), "lengths: must be numbers of characters"),
     (lambda: Prefix([1.5]), "lengths: must be numbers of characters"),
     (lambda: Dates(["year", "day"]), "parts: must be in the order"),
@@ -266,7 +290,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("make", "problem"), REFUSED, ids=[row[1] for row in REFUSED])
+@each("make, problem", REFUSED)
 def test_rules_that_do_not_fit_are_refused(make: Any, problem: str) -> None:
     with pytest.raises(ConfigError, match=f"^{problem}"):
         make()

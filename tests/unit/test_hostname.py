@@ -8,6 +8,7 @@ import re
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.examples import each
 
 from zanon_net._core import normalize_host
 
@@ -104,7 +105,7 @@ INVALID = (
 )
 
 
-@pytest.mark.parametrize("raw", NAMES)
+@each("raw", NAMES)
 def test_names(raw: bytes) -> None:
     assert normalize_host(raw) == ("name", NAMES[raw])
 
@@ -116,7 +117,7 @@ def test_homes_and_addresses_spelled_as_names(raw: bytes) -> None:
     assert text == raw.decode().lower().partition(":")[0].rstrip(".")
 
 
-@pytest.mark.parametrize("raw", ADDRESSES)
+@each("raw", ADDRESSES)
 def test_addresses_are_no_names(raw: bytes) -> None:
     assert normalize_host(raw) == ("address", "")
 
@@ -126,7 +127,7 @@ def test_nothing(raw: bytes) -> None:
     assert normalize_host(raw) == ("empty", "")
 
 
-@pytest.mark.parametrize("raw", INVALID)
+@each("raw", INVALID)
 def test_invalid_names(raw: bytes) -> None:
     assert normalize_host(raw) == ("invalid", "")
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
+from support.examples import each
 from support.wire import HOST
 
 from zanon_net import _core
@@ -51,18 +52,18 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize("data", HEADS.values(), ids=HEADS)
+@each("data", HEADS.values())
 def test_host(data: bytes) -> None:
     assert host(data).lower() == HOST
 
 
-@pytest.mark.parametrize("data", HEADS.values(), ids=HEADS)
+@each("data", HEADS.values())
 def test_a_prefix_gives_no_host(data: bytes) -> None:
     for prefix in wire.prefixes(data):
         assert _core.parse_http(prefix) == ("need_more", b"", 0, 0)
 
 
-@pytest.mark.parametrize("data", HEADS.values(), ids=HEADS)
+@each("data", HEADS.values())
 def test_the_head_ends_at_the_empty_line(data: bytes) -> None:
     for after in (b"x", b"\r\n\r\n", b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n"):
         assert _core.parse_http(data + after)[1:] == _core.parse_http(data)[1:]
@@ -157,7 +158,7 @@ METHODS += " PATCH POST PROPFIND PROPPATCH PUT QUERY REBIND REPORT SEARCH TRACE 
 METHODS += " UNLINK UNLOCK UPDATE UPDATEREDIRECTREF VERSION-CONTROL"  # IANA's registry, of HTTP/1
 
 
-@pytest.mark.parametrize("method", METHODS.split())
+@each("method", METHODS.split())
 def test_methods(method: str) -> None:
     target = HOST if method == "CONNECT" else b"/"
     data = head(b"Host: www.example.org", target=target, method=method.encode())
@@ -166,7 +167,7 @@ def test_methods(method: str) -> None:
         assert _core.parse_http(prefix)[0] == "need_more"
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         b"<34>Oct 11 x GET / HTTP/1.1\r\n",

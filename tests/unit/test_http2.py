@@ -5,6 +5,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import each
 from support.h2 import (
     CONTINUATION,
     DATA,
@@ -98,7 +99,7 @@ def test_a_request_that_servers_refuse_names_nothing(more: list[tuple[bytes, byt
     assert HeaderTable().next_unit(data)[:4] == ("other", len(data), True, b"")
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         frame(CONTINUATION, block(), flags=END_HEADERS, stream=1),

@@ -297,7 +297,7 @@ def test_a_number_that_takes_the_place_of_another_is_no_other_probe() -> None:
     """Nothing is decided before the one that is still to come."""
     shard = LoggedShard(CountSettings(**{**SETTINGS.__dict__, "expect_probes": 2}), 0)
     writers = [
-        VoteWriter(number, 0, STREAM.settings, renewed=number == 2, marks_missing=number == 2)
+        VoteWriter(number, 0, STREAM.settings, new_session=number == 2, marks_missing=number == 2)
         for number in (1, 2, 3)
     ]
     for writer, answers in zip(writers, (0, 0, 3), strict=True):

@@ -112,7 +112,7 @@ def test_the_refused_and_the_abandoned_are_as_few_as_the_sessions() -> None:
 def test_a_session_that_replaces_another_is_no_further_probe(reloads: bool) -> None:
     one = shard()
     for session, replaces, missing in ((1, False, 1), (2, True, 1), (3, True, 1), (4, False, 0)):
-        one.put(message(session, 1, 10, renewed=replaces, marks_missing=replaces))
+        one.put(message(session, 1, 10, new_session=replaces, marks_missing=replaces))
         if reloads:
             one = VoteShard.load(one.dump())
         assert one.missing(2) == missing
@@ -124,7 +124,7 @@ def test_a_session_that_replaces_another_is_no_further_probe(reloads: bool) -> N
 def test_sessions_are_probes_of_their_own_when_no_more_are_expected() -> None:
     one = shard()
     for session in (1, 2, 3):
-        one.put(message(session, 1, 10, renewed=True, marks_missing=True))
+        one.put(message(session, 1, 10, new_session=True, marks_missing=True))
     assert (one.missing(2), one.has_begun) == (2, False)
     one.expect_no_more(2)
     assert (one.missing(2), one.missing(3), one.has_begun) == (0, 1, True)
@@ -205,7 +205,7 @@ def test_a_slow_clock_is_found_unless_all_are_slow() -> None:
 def test_sessions_that_send_long_after_the_newest_joined_are_all_probes() -> None:
     one, watch = shard(), VoteWatch(TIMEOUT, 0)
     for session in (1, 2):
-        one.put(message(session, 1, 10, renewed=True, marks_missing=True))
+        one.put(message(session, 1, 10, new_session=True, marks_missing=True))
         watch.hear(session, session, joins=True)
     watch.hear(1, 102, joins=False)
     assert not watch.speakers
@@ -223,7 +223,7 @@ def test_a_session_whose_end_says_that_another_follows_is_no_probe_that_ended() 
     """Its probe is still to come under its new session."""
     one, watch = shard(), VoteWatch(TIMEOUT, 0)
     one.put(message(1, 1, 10))
-    one.put(message(1, 2, VOTE_WATERMARK_END, renewed=True))
+    one.put(message(1, 2, VOTE_WATERMARK_END, new_session=True))
     assert not watch.all_present([VoteShard.load(one.dump())], 1)
     one.put(message(2, 1, VOTE_WATERMARK_END))
     assert watch.all_present([VoteShard.load(one.dump())], 1)

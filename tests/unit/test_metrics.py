@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
+from support.examples import each
 from support.metrics import samples, scrape, shapes, until
 
 from zanon_net import Config
@@ -177,7 +178,7 @@ def test_addresses(written: str, read: str) -> None:
     assert "9464" not in str(config.to_dict())
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         *("", ":1", "9464", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "::1:9464"),

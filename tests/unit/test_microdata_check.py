@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from oracle import microdata as oracle
 from support.cli import ENVIRONMENT
+from support.examples import each
 
 from zanon_net import microdata as md
 from zanon_net.errors import ConfigError, FormatError
@@ -41,8 +42,8 @@ def test_a_plan() -> None:
     assert md.Plan(quasi=["a"]).rule["kind"] == 0
 
 
-@pytest.mark.parametrize(
-    ("problem", "wrong"),
+@each(
+    "problem, wrong",
     [
         ("quasi: name 1 to 16 columns", {"quasi": []}),
         ("quasi: 'a' is named twice", {"quasi": ["a", "a"]}),
@@ -286,10 +287,55 @@ def test_tables_of_other_libraries(make: Any) -> None:
     assert (report["k"], report["sensitive"]["s"]["values"]) == (1, 3)
 
 
+class _Odd:
+    """An object that Arrow cannot convert."""
+
+
+@pytest.mark.parametrize("odd", [[1, "text"], [_Odd(), 2], [{1: 2}, "x"]])
+@pytest.mark.parametrize("make", [pd.DataFrame, dict])
+def test_a_column_that_no_role_names_need_not_be_readable(make: Any, odd: list[Any]) -> None:
+    table = make({"q": ["x", "x"], "d": ["a", "b"], "notes": odd})
+    plan = md.Plan(quasi=["q"], sensitive="d", k=2)
+    assert md.check(table, plan).k == 2
+    assert md.anonymize(table, plan).table.num_rows == 2
+    with pytest.raises(ConfigError, match="column 'notes' has values of several kinds"):
+        md.check(table, md.Plan(quasi=["q", "notes"]))
+
+
+def test_columns_twice_and_odd_indices() -> None:
+    plan = md.Plan(quasi=["q"], sensitive="d", k=2)
+    frame = pd.DataFrame([[1, 2, 3, "a"], [1, 2, 3, "b"]], columns=["q", "x", "x", "d"])
+    assert md.check(frame, plan).k == 2
+    with pytest.raises(ConfigError, match="there are 2 columns 'x'"):
+        md.check(frame, md.Plan(quasi=["x"]))
+    assert md.check(frame.set_axis([1, "text"]), plan).k == 2
+    assert md.check(frame.set_index("q"), plan).k == 2  # the name of an index is a column's
+    objects = pl.DataFrame({"q": ["x", "x"], "d": ["a", "b"], "o": [_Odd(), 2]}, strict=False)
+    assert md.check(objects, plan).k == 2
+
+
+def test_suppressed_records_are_noted() -> None:
+    rows = {"age": ["<50", "<50", "*", ">=50", ">=50"], "zip": ["8*", "8*", "*", "8*", "8*"]}
+    report = md.check(rows, md.Plan(quasi=["age", "zip"], k=2))
+    assert not report.holds
+    assert "1 of 5 (20.0%) rows have only '*'" in report.facts["notes"][0]
+    assert report.facts["notes"][0].endswith("without them, k is 2")
+    assert "k is 2" in str(md.check(rows, md.Plan(quasi=["age", "zip"])))
+    for harmless in ({**rows, "zip": ["8*"] * 5}, {"age": ["*"] * 5, "zip": ["*"] * 5}):
+        assert not md.check(harmless, md.Plan(quasi=["age", "zip"])).facts["notes"]
+
+
+def test_a_certain_value_has_an_entropy_of_zero() -> None:
+    report = md.check({"q": ["a", "a"], "s": ["x", "x"]}, PLAN)
+    assert "-0" not in str(report)
+
+
 def test_a_table_without_rows() -> None:
     empty = pa.table({"q": pa.array([], pa.string()), "s": pa.array([], pa.int64())})
     report = md.check(empty, md.Plan(quasi="q", sensitive="s", k=5, l=2))
-    assert (report.holds, report.k) == (True, 0)
+    assert (report.holds, report.k) == (False, 0)
+    assert "the table has no row" in str(report)
+    assert md.check(empty, md.Plan(quasi="q", sensitive="s")).holds
     with pytest.raises(FormatError, match="one of the tables has no row"):
         md.risk(empty, empty, PLAN)
 

@@ -4,7 +4,6 @@
 
 import csv
 import errno
-import gzip
 import io
 import json
 import os
@@ -22,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.microdata import WORDS
+from support.packers import PACKERS
 
 from zanon_net import microdata as md
 from zanon_net.errors import ConfigError, FormatError, OutputError, ZanonError
@@ -129,11 +129,14 @@ def test_parquet_and_packed_files(tmp_path: Path, read: Read) -> None:
     pq.write_table(pa.table({"a": no_text}), tmp_path / "no_text.parquet")
     with pytest.raises(FormatError, match="it is no Parquet file, or damaged"):
         read_table(tmp_path / "no_text.parquet", ["a"])
-    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a\nx\n"))
-    assert read_table(tmp_path / "t.csv.gz", ["a"]).to_pydict() == {"a": ["x"]}
-    (tmp_path / "broken.csv.gz").write_bytes(b"a\nx\n")
-    with pytest.raises(ZanonError, match="cannot be read"):
-        read_table(tmp_path / "broken.csv.gz", ["a"])
+    for name, pack in PACKERS.items():
+        (tmp_path / name).write_bytes(pack(b"a\nx\n"))
+        assert read_table(tmp_path / name, ["a"]).to_pydict() == {"a": ["x"]}
+        (tmp_path / name).write_bytes(pack(b"a\nx\n")[:-1])
+        with pytest.raises(FormatError, match=f"{name}: the {name} data ends early, after byte"):
+            read_table(tmp_path / name, ["a"])
+    (tmp_path / "plain.csv.gz").write_bytes(b"a\nx\n")
+    assert read_table(tmp_path / "plain.csv.gz", ["a"]).to_pydict() == {"a": ["x"]}
     with pytest.raises(ZanonError, match="cannot be read: No such file"):
         read_table(tmp_path / "none.csv", ["a"])
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.examples import each
 
 from zanon_net import model
 from zanon_net.errors import ConfigError
@@ -19,8 +20,8 @@ NOT_CHANCES = [[0.2, float("nan")], [1.1], [-0.1], [float("inf")], "text", [[0.2
 NOT_COUNTS = [0, -1, 1.5, float("nan"), "2", True, None, 2**40]
 
 
-@pytest.mark.parametrize("bad", NOT_CHANCES, ids=repr)
-@pytest.mark.parametrize(
+@each("bad", NOT_CHANCES)
+@each(
     "call",
     [
         lambda p: model.publish_probs(p, 10, 2),

@@ -15,7 +15,7 @@ from zanon_net.model import (
     zipf_rates,
 )
 
-SEEDS = 3000 if "ZANON_SOAK" in os.environ else 1000
+SEEDS = 3000 if "ZANON_SOAK" in os.environ else 400
 RATES, USERS, WINDOW, Z, K = zipf_rates(20, 0.2), 1000, 12, 150, 2
 PY = publish_probs(exposure_probs(RATES, WINDOW), USERS, Z)
 MODEL = k_anonymity_exact(PY, USERS, K)

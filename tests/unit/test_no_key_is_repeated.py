@@ -44,20 +44,19 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", RUN)
-@pytest.mark.parametrize("form", ["text", "with blanks", "without its end", "list", "in a list"])
-def test_no_setting_takes_or_repeats_a_key(
-    source: Path, capsys: Captured, name: str, form: str
-) -> None:
+def test_no_setting_takes_or_repeats_a_key(source: Path, capsys: Captured, name: str) -> None:
     settings = source.with_name("settings.toml")
-    settings.write_text(f"[{RUN[name].section}]\n{RUN[name].label} = {PASTED[form]}\n")
-    code = run_main("run", source, "--config", settings, "--out", "out")
-    said = capsys.readouterr().err
-    assert code == 2
-    assert said.count("\n") == 1
-    assert said.startswith(f"zanon-net: {settings}: [{RUN[name].section}] {RUN[name].label}: ")
-    assert not repeats(said, KEY)
-    assert ("entry 2: this looks" in said) == (form == "in a list")
-    assert sorted(path.name for path in source.parent.iterdir()) == ["settings.toml", "x.pcap"]
+    for form in ("text", "with blanks", "without its end", "list", "in a list"):
+        settings.write_text(f"[{RUN[name].section}]\n{RUN[name].label} = {PASTED[form]}\n")
+        code = run_main("run", source, "--config", settings, "--out", "out")
+        said = capsys.readouterr().err
+        assert code == 2, form
+        assert said.count("\n") == 1, form
+        assert said.startswith(f"zanon-net: {settings}: [{RUN[name].section}] {RUN[name].label}: ")
+        assert not repeats(said, KEY), form
+        assert ("entry 2: this looks" in said) == (form == "in a list"), form
+        files = sorted(path.name for path in source.parent.iterdir())
+        assert files == ["settings.toml", "x.pcap"], form
 
 
 PARSED = [  # settings whose wrong values were repeated
@@ -68,15 +67,15 @@ PARSED = [  # settings whose wrong values were repeated
 
 
 @pytest.mark.parametrize("name", PARSED)
-@pytest.mark.parametrize("form", ["half", "named", "number"])
-def test_no_part_of_a_key_is_repeated(source: Path, capsys: Captured, name: str, form: str) -> None:
+def test_no_part_of_a_key_is_repeated(source: Path, capsys: Captured, name: str) -> None:
     settings = source.with_name("settings.toml")
-    settings.write_text(f"[{RUN[name].section}]\n{RUN[name].label} = {PASTED[form]}\n")
-    assert run_main("run", source, "--config", settings, "--out", "out") == 2
-    said = capsys.readouterr().err
-    assert f"[{RUN[name].section}] {RUN[name].label}: " in said
-    assert not repeats(said, KEY)
-    assert not repeats(said, str(int("3b" * 32, 16)))
+    for form in ("half", "named", "number"):
+        settings.write_text(f"[{RUN[name].section}]\n{RUN[name].label} = {PASTED[form]}\n")
+        assert run_main("run", source, "--config", settings, "--out", "out") == 2, form
+        said = capsys.readouterr().err
+        assert f"[{RUN[name].section}] {RUN[name].label}: " in said, form
+        assert not repeats(said, KEY), form
+        assert not repeats(said, str(int("3b" * 32, 16))), form
 
 
 @pytest.mark.parametrize(

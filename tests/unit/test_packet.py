@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
 from support.decode import DATA, FRAME, FRAME6, FRAME_UDP, OPTIONS, RAW, drop, link_types, packet
+from support.examples import each
 from support.wire import (
     CLIENT,
     CLIENT6,
@@ -88,8 +89,8 @@ def test_link_types_ipv4(link: int, header: bytes) -> None:
     assert packet(header + V4, link) == packet(FRAME)
 
 
-@pytest.mark.parametrize(
-    ("link", "header"),
+@each(
+    "link, header",
     [(12, b""), (101, b""), (113, SLL + b"\x86\xdd")]
     + [(0, struct.pack(order + "I", af)) for order in "<>" for af in (10, 24, 28, 30)]
     + [(108, struct.pack(">I", af)) for af in (24, 28, 30)],
@@ -112,7 +113,7 @@ def test_vlan_tags(tpids: tuple[int, ...]) -> None:
     assert drop(ethernet(b"", 0x0806, tpids)) == "drop_not_ip"
 
 
-@pytest.mark.parametrize("count", range(3, 15))
+@each("count", range(3, 15))
 def test_many_vlan_tags(count: int) -> None:
     assert packet(ethernet(V4, tags=(0x88A8, *[0x8100] * (count - 1)))) == packet(FRAME)
 

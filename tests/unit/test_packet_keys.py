@@ -18,6 +18,7 @@ from oracle.epochs import HOUR, Scope
 from oracle.packet_keys import FC, GROUP, LAYER_IDS, OUTSIDE, PAIR, RANGES, OraclePacketKeys, within
 from oracle.pseudonyms import Network
 from support.engine import nets
+from support.examples import each, examples
 
 from zanon_net import ConfigError, ZanonError, _core
 from zanon_net.config.parse import core_networks
@@ -135,8 +136,8 @@ def an_address_in(network: Network, number: int) -> str:
 # ---- equal to the oracle ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("internal", NETWORKS)
+@each("kind", KINDS)
+@each("internal", NETWORKS)
 def test_clients_are_the_oracles(folder: Path, kind: str, internal: str) -> None:
     scope = Scope(HOUR, pseudonyms=kind, internal=NETWORKS[internal])
     ours, oracle = both(folder, scope)
@@ -169,7 +170,7 @@ NETWORK = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(NETWORK, min_size=1, max_size=8), st.sampled_from(KINDS), st.data())
 def test_any_networks(folder: Path, internal: list[str], kind: str, data: st.DataObject) -> None:
     """Equal to the oracle, or refused as it is; inside the blocks, and slots apart."""
@@ -255,7 +256,7 @@ def test_layer_ids_are_the_oracles_and_permuted(folder: Path, kind: int) -> None
     st.lists(st.integers(0, 2**64 - 1), min_size=6, max_size=6),
     st.lists(st.integers(0, 65535), max_size=4),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_constants_are_the_oracles(folder: Path, words: list[int], ids: list[int]) -> None:
     ours, oracle = both(folder, Scope(HOUR))
     assert ours.shift(words, ids) == oracle.shift(words, ids)
@@ -270,8 +271,8 @@ def test_constants_differ_by_flow_side_and_use(folder: Path) -> None:
     assert len({tuple(ids) for *_, ids in made}) == len(flows)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("internal", [*NETWORKS.values(), ("0.0.0.0/0", "::/0")])
+@each("kind", KINDS)
+@each("internal", [*NETWORKS.values(), ("0.0.0.0/0", "::/0")])
 def test_wide_is_the_pseudonym_of_logs(folder: Path, kind: str, internal: tuple[str, ...]) -> None:
     scope = Scope(HOUR, pseudonyms=kind, internal=internal)
     keys = file_keys(folder, scope)
@@ -319,7 +320,7 @@ def test_a_range_inside_a_network_has_its_own_pseudonyms() -> None:
     assert inside(made[32768:], "172.16.0.0/12").all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.sampled_from([*RANGES, FC, ip_network("131.114.0.0/16")]), st.data())
 def test_crypto_pan_keeps_all_prefixes_in_a_block(network: Network, data: st.DataObject) -> None:
     ours = random_opened(*PUBLIC[1:2], *PRIVATE[:2], *PRIVATE[3:], kind="crypto-pan")
@@ -328,7 +329,7 @@ def test_crypto_pan_keeps_all_prefixes_in_a_block(network: Network, data: st.Dat
         assert common(ours.client(one), ours.client(other)) == common(one, other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**16 - 1), st.integers(0, 2**16 - 1))
 def test_networks_stay_apart_and_comparable(one: int, other: int) -> None:
     """Kept networks of a range: addresses share a pseudonym's network where they share theirs."""
@@ -424,8 +425,8 @@ def test_slots_of_ipv6_take_the_other_half() -> None:
 # ---- refusals -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("internal", [("0.0.0.0/0", "::/0"), ("0.0.0.0/0",), ("::/1", "8000::/1")])
-@pytest.mark.parametrize("kind", KINDS)
+@each("internal", [("0.0.0.0/0", "::/0"), ("0.0.0.0/0",), ("::/1", "8000::/1")])
+@each("kind", KINDS)
 def test_any_needs_wide(internal: tuple[str, ...], kind: str) -> None:
     with pytest.raises(ConfigError, match="`--internal any` needs `--addresses wide`"):
         random_opened(*internal, kind=kind)

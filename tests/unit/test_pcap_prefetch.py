@@ -311,7 +311,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = ("capture", "format", "pcap", "pcapng", "snoop")
     names += ("byte_source", "mapped_file", "sigbus_guard")
     sources = [driver, *(CSRC / "capture" / f"{name}.c" for name in names)]
-    sources += (CSRC / "util").glob("*.c")
+    sources += (CSRC / "util" / f"{name}.c" for name in ("arena", "error"))
     return compile_c(folder / "reader", sources, "-O1", "-pthread", *SANITIZE)
 
 

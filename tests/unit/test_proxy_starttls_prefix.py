@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prefixes that a client sends before its hello: PROXY, SOCKS, STARTTLS and the like."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import each
 from support.packets import hello
 from support.proxy_starttls_prefix import PREFIXES, PROXY_SIGNATURE
 from support.wire import HOST, prefixes
@@ -14,19 +14,19 @@ from zanon_net._core import skip_proxy_or_starttls_prefix
 HELLO = hello(HOST)
 
 
-@pytest.mark.parametrize("before", PREFIXES.values(), ids=PREFIXES)
+@each("before", PREFIXES.values())
 def test_a_prefix_ends_where_the_hello_begins(before: bytes) -> None:
     assert skip_proxy_or_starttls_prefix(before + HELLO) == len(before)
 
 
-@pytest.mark.parametrize("before", PREFIXES.values(), ids=PREFIXES)
+@each("before", PREFIXES.values())
 def test_half_a_prefix_is_none(before: bytes) -> None:
     for prefix in prefixes(before):
         used = skip_proxy_or_starttls_prefix(prefix)
         assert used == 0 or used <= len(before)
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         b"",

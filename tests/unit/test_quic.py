@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import quic_wire as quic
 from support import wire
+from support.examples import each
 from support.quic_wire import DCID, SCID, V1, V2, Initial, crypto, varint
 from support.wire import HOST
 
@@ -67,7 +68,7 @@ def test_the_client_initial_of_the_rfcs(version: int) -> None:
     assert parse.quic_initial(packet).name == "example.com"
 
 
-@pytest.mark.parametrize("version", quic.VERSIONS)
+@each("version", quic.VERSIONS)
 def test_every_version(version: int) -> None:
     packet = Initial(crypto(HELLO), version).seal()
     assert _core.parse_quic(packet) == ("done", version, DCID, SCID, [(0, HELLO)])
@@ -102,15 +103,24 @@ def test_keys_do_not_depend_on_those_before(wanted: list[tuple[int, bytes, bool]
         assert ours == (keys.key, keys.iv, keys.hp)
 
 
-@pytest.mark.parametrize("number_bytes", [1, 2, 3, 4])
-@pytest.mark.parametrize("token", [b"", b"t", bytes(300)])
-@pytest.mark.parametrize("fixed", [0x40, 0])
+@each("number_bytes", [1, 2, 3, 4])
+@each("token", [b"", b"t", bytes(300)])
+@each("fixed", [0x40, 0])
 def test_numbers_tokens_and_a_greased_bit(number_bytes: int, token: bytes, fixed: int) -> None:
     for number in (0, 1, 200, 256**number_bytes - 1):
         packet = Initial(
             crypto(HELLO), number=number, number_bytes=number_bytes, token=token, fixed=fixed
         )
         assert _core.parse_quic(packet.seal())[4] == [(0, HELLO)]
+
+
+def test_keys_alternate() -> None:
+    """The contexts of libcrypto keep nothing of the packet before, opened or not."""
+    for ident in (b"one", b"two", b"two", b"one", b"one"):
+        packet = Initial(crypto(HELLO), dcid=ident)
+        assert _core.parse_quic(packet.seal())[4] == [(0, HELLO)]
+        other = Initial(crypto(HELLO), dcid=ident, key_id=b"two")
+        assert _core.parse_quic(other.seal())[4] == ([(0, HELLO)] if ident == b"two" else [])
 
 
 def test_the_longest_header() -> None:
@@ -284,7 +294,7 @@ def test_crypto_frames_come_back_by_offset() -> None:
     assert _core.parse_quic_frames(plain) == ("done", expected)
 
 
-@pytest.mark.parametrize("kind", sorted({*range(0x40), 0x1D, 0x30, 0x31} - {0, 1, 2, 3, 6, 0x1C}))
+@each("kind", sorted({*range(0x40), 0x1D, 0x30, 0x31} - {0, 1, 2, 3, 6, 0x1C}))
 def test_frames_that_no_initial_may_hold(kind: int) -> None:
     for plain in (varint(kind), varint(kind) + bytes(60), crypto(HELLO) + varint(kind)):
         assert _core.parse_quic_frames(plain) == ("malformed", [])

@@ -157,8 +157,8 @@ def life(seed: int) -> Iterator[bytes]:
                 lost.add(probe)
                 continue
             mark = ENDED if fate > 0.9 else second + 1
-            renewed = sequence_of[probe] == 1 and probe % 3 == 0
-            entries.append(message(probe, sequence_of[probe], mark, votes, renewed=renewed))
+            new_session = sequence_of[probe] == 1 and probe % 3 == 0
+            entries.append(message(probe, sequence_of[probe], mark, votes, new_session=new_session))
             if mark == ENDED or fate > 0.85:
                 del sequence_of[probe]
             if fate > 0.85 and (mark != ENDED or probe in lost):
@@ -228,7 +228,7 @@ def test_probes_are_counted_though_they_are_forgotten_and_the_shard_is_made_agai
     shard, snapshots = LoggedShard(settings(3), 0), 0
     take(shard, message(1, 1))
     for probe in range(100, 100 + 2 * FEW):
-        assert take(shard, message(probe, 1, renewed=True, marks_missing=True)) == []
+        assert take(shard, message(probe, 1, new_session=True, marks_missing=True)) == []
         snapshots += shard.is_snapshot_due
         shard = LoggedShard.restore(settings(3), 0, *shard.snapshot())
     assert snapshots > 10
@@ -390,7 +390,7 @@ def test_a_number_whose_former_one_nobody_heard_of_begins_by_and_by(restarts: bo
     now, timeout = [0], 10
     shard = LoggedShard(settings(expect_probes=1), 0)
     watch = ProbeWatch(shard, timeout, lambda: now[0])
-    log = [message(1, 1, 1, ((0, 10, 1), (0.5, 11, 1)), renewed=True)]
+    log = [message(1, 1, 1, ((0, 10, 1), (0.5, 11, 1)), new_session=True)]
     assert take(shard, log[0]) == []
     for step in range(1, 4):
         watch.hear(1)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.engine import Outcome, make_engine, run, run_capture
+from support.examples import examples
 from support.packets import HOUR, START, Frame, Tcp, Udp, dns, hello, request, visit
 
 from zanon_net._core import STAT_INFO
@@ -94,7 +95,7 @@ GOOD = [
 ]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(data=st.data())
 def test_broken_frames_are_counted_too(data: st.DataObject) -> None:
     """Frames of good conversations, some cut, some with bytes changed, some pure noise."""

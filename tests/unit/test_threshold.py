@@ -21,6 +21,7 @@ from oracle.sealed_rows import (
     unseal,
 )
 from oracle.siphash import blocks_of, siphash
+from support.examples import each
 
 from zanon_net import _core
 from zanon_net.errors import ConfigError, FormatError
@@ -166,8 +167,8 @@ def spoiled(vote: _core.VoteRows) -> _core.VoteRows:
     return with_attachment(vote, bytes(64) + vote.attachments()[0][64:])
 
 
-@pytest.mark.parametrize("false_at", range(4))
-@pytest.mark.parametrize("z", [2, 3, 5])
+@each("false_at", range(4))
+@each("z", [2, 3, 5])
 def test_a_false_share_costs_one_user(z: int, false_at: int) -> None:
     probe, shard = Probe(z), _core.ThresholdShard(z=z, window_ns=WINDOW)
     rows = []

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
+from support.examples import each
 from support.wire import HOST, client_hello, extension, record, records, server_name
 
 from zanon_net import _core
@@ -57,26 +58,26 @@ def server_name_end(stream: bytes) -> int:
     return stream.index(HOST) + len(HOST)
 
 
-@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
+@each("stream", STREAMS.values())
 def test_name(stream: bytes) -> None:
     assert _core.parse_tls(stream)[:2] == ("done", HOST)
     assert _core.parse_tls(stream, cut=True)[:2] == ("done", HOST)
 
 
-@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
+@each("stream", STREAMS.values())
 def test_what_follows_the_hello_changes_nothing(stream: bytes) -> None:
     other = record(client_hello(server_name(b"other.example")))
     for after in (b"\0", b"\x16", b"\x17\3\3\0\1x", other):
         assert _core.parse_tls(stream + after)[:2] == ("done", HOST)
 
 
-@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
+@each("stream", STREAMS.values())
 def test_a_prefix_gives_no_name(stream: bytes) -> None:
     for prefix in wire.prefixes(stream):
         assert _core.parse_tls(prefix) == ("need_more", b"", False)
 
 
-@pytest.mark.parametrize("name", [n for n in STREAMS if HOST in STREAMS[n]])
+@each("name", [n for n in STREAMS if HOST in STREAMS[n]])
 def test_a_cut_prefix_gives_the_whole_name_or_none(name: str) -> None:
     stream = STREAMS[name]
     for prefix in wire.prefixes(stream):
@@ -85,15 +86,15 @@ def test_a_cut_prefix_gives_the_whole_name_or_none(name: str) -> None:
         assert (state, host) == (("done", HOST) if complete else ("need_more", b""))
 
 
-@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
-@pytest.mark.parametrize("cut", [False, True])
+@each("stream", STREAMS.values())
+@each("cut", [False, True])
 def test_a_cut_never_shortens_a_name_over_records(stream: bytes, cut: bool) -> None:
     for prefix in wire.prefixes(stream):
         assert _core.parse_tls(prefix, cut=cut)[1] in (HOST, b"")
 
 
-@pytest.mark.parametrize("name", [n for n in STREAMS if HOST in STREAMS[n]])
-@pytest.mark.parametrize("cut", [False, True])
+@each("name", [n for n in STREAMS if HOST in STREAMS[n]])
+@each("cut", [False, True])
 def test_a_byte_off_by_one_gives_no_other_name(name: str, cut: bool) -> None:
     stream = STREAMS[name]
     at = stream.index(HOST)
@@ -109,8 +110,8 @@ def length_fields(stream: bytes) -> dict[str, int]:
     return fields | {"extensions": at - 10, "extension": at - 6, "list": at - 4, "name": at - 1}
 
 
-@pytest.mark.parametrize("field", length_fields(STREAMS["name-only"]))
-@pytest.mark.parametrize("step", [1, -1])
+@each("field", length_fields(STREAMS["name-only"]))
+@each("step", [1, -1])
 def test_a_length_off_by_one_is_no_name(field: str, step: int) -> None:
     stream = bytearray(STREAMS["name-only"])
     place = length_fields(bytes(stream))[field]
@@ -180,7 +181,7 @@ def test_an_empty_extension_block() -> None:
     assert _core.parse_tls(record(bytes(message))) == ("done", b"", False)
 
 
-@pytest.mark.parametrize(
+@each(
     "stream",
     [
         bytes.fromhex("802e01000200150000001000000a") + bytes(40),
@@ -196,21 +197,6 @@ def test_an_empty_extension_block() -> None:
         b"\x16\x03\x01\x42\x00\x01\x00\x00\x3c\x03\x03" + bytes(60),
         b"\x16\x03\x01\x00\x40\x01\x02\x00\x00\x03\x03" + bytes(60),
         b"\x16\x03\x01\x00\x40\x01\x00\x00\x10\x03\x03" + bytes(60),
-    ],
-    ids=[
-        "SSLv2 hello",
-        "HTTP",
-        "SSH",
-        "application data",
-        "alert",
-        "record minor version",
-        "record major version",
-        "server hello",
-        "hello major version",
-        "empty record",
-        "record too long",
-        "message too long",
-        "message too short",
     ],
 )
 def test_other_streams(stream: bytes) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import votes as oracle
 from oracle.votes import END, Message, Vote
+from support.examples import each
 from support.paths import ROOT
 
 from zanon_net import CapacityError, ConfigError, FormatError
@@ -51,7 +52,7 @@ def written(message: Message) -> tuple[bytes, list[int]]:
     writer = VoteWriter(
         message.probe, message.shard, message.settings,
         rules=message.rules & ~FLAGS, sequence=message.sequence, max_votes=500,
-        renewed=bool(message.rules >> 22 & 1), marks_missing=bool(message.rules >> 23 & 1),
+        new_session=bool(message.rules >> 22 & 1), marks_missing=bool(message.rules >> 23 & 1),
     )  # fmt: skip
     for v in message.votes:
         writer.add(v.kind, v.t_ns, v.user, v.lo, v.hi)
@@ -63,7 +64,7 @@ def read(data: bytes) -> Message:
     m = read_votes(data)
     columns = [m[name].tolist() for name in ("kind", "t_ns", "user", "lo", "hi")]
     header = (m[name] for name in ("shard", "probe", "sequence", "settings", "watermark_ns"))
-    word = m["rules"] | m["renewed"] << 22 | m["marks_missing"] << 23
+    word = m["rules"] | m["new_session"] << 22 | m["marks_missing"] << 23
     return Message(*header, [Vote(*row) for row in zip(*columns, strict=True)], word)
 
 
@@ -186,8 +187,8 @@ def with_field(at: int, form: str, value: int) -> bytes:
     return sealed(bytes(body))
 
 
-@pytest.mark.parametrize(
-    ("at", "form", "value"),
+@each(
+    "at, form, value",
     [
         (4, "<B", 2),  # version
         (5, "<B", 1),  # flags

@@ -3,7 +3,8 @@
 """Which bits of a hash make two attributes, or two users, different ones."""
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from support.small_ztable import Config, Id, Observation, load
@@ -35,32 +36,50 @@ class Table:
         self.c.zn_ztable_close(self.handle)
 
 
+Made = Callable[[], AbstractContextManager[Table]]
+
+
 @pytest.fixture(params=[("default", 0), ("default", 5), ("small", 0), ("small", 5)])
-def table(request: pytest.FixtureRequest) -> Iterator[Table]:
+def made(request: pytest.FixtureRequest) -> Made:
+    """Makes an empty table, which is checked when it is closed."""
     layout, keep = request.param
-    table = Table(layout, 5, keep)
-    yield table
-    table.check()
-    table.close()
+
+    @contextmanager
+    def made() -> Iterator[Table]:
+        table = Table(layout, 5, keep)
+        yield table
+        table.check()
+        table.close()
+
+    return made
 
 
-# All of the low half, 44 bits of the high half, and its upper eight, which the index compares.
-@pytest.mark.parametrize("bit", [*range(64), *range(64, 64 + 44), *range(120, 128)])
-def test_each_of_116_bits_makes_another_attribute(bit: int, table: Table) -> None:
-    other = Id(BASE.lo ^ 1 << bit if bit < 64 else BASE.lo, BASE.hi ^ (1 << bit) >> 64)
-    for i in range(4):
-        assert not table.observe(i, BASE)
-    assert not table.observe(4, other)  # the first of its own
-    assert table.observe(4, BASE)
+@pytest.fixture
+def table(made: Made) -> Iterator[Table]:
+    with made() as table:
+        yield table
 
 
-@pytest.mark.parametrize("bit", [*range(32), *range(56, 64)])
-def test_each_of_forty_bits_makes_another_user(bit: int, table: Table) -> None:
-    for i in range(3):
-        assert not table.observe(USER + 1000 + i, BASE)
-    assert not table.observe(USER, BASE)
-    assert not table.observe(USER, BASE)
-    assert table.observe(USER ^ 1 << bit, BASE)
+def test_each_of_116_bits_makes_another_attribute(made: Made) -> None:
+    """All of the low half, 44 bits of the high half, and its upper eight, which the index
+    compares."""
+    for bit in (*range(64), *range(64, 64 + 44), *range(120, 128)):
+        other = Id(BASE.lo ^ 1 << bit if bit < 64 else BASE.lo, BASE.hi ^ (1 << bit) >> 64)
+        with made() as table:
+            for i in range(4):
+                assert not table.observe(i, BASE), bit
+            assert not table.observe(4, other), bit  # the first of its own
+            assert table.observe(4, BASE), bit
+
+
+def test_each_of_forty_bits_makes_another_user(made: Made) -> None:
+    for bit in (*range(32), *range(56, 64)):
+        with made() as table:
+            for i in range(3):
+                assert not table.observe(USER + 1000 + i, BASE), bit
+            assert not table.observe(USER, BASE), bit
+            assert not table.observe(USER, BASE), bit
+            assert table.observe(USER ^ 1 << bit, BASE), bit
 
 
 def test_the_other_bits_of_a_user_can_only_suppress(table: Table) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import small_ztable
+from support.examples import EVERY_CASE
 
 from zanon_net import CapacityError, ConfigError, ZTable, _core, caps_for_bytes
 
@@ -48,28 +49,29 @@ def zipf(i):
     n = len(i)
     return rng.integers(0, 100_000, n), (rng.pareto(0.7, n) * 10).astype(np.int64)
 warm = ZTable(3, 10**9, keep=keep)
-feed(warm, 10**18, 1_000_000, zipf)  # what Python and numpy take
+feed(warm, 10**18, 200_000, zipf)  # what Python and numpy take
 warm.clear()
 """
 
 TRUE = """
+n = int(sys.argv[2])
 table = ZTable(3, 10**9, keep=keep)
 before = rss() - table.memory_bytes
 def tell():
     print(rss() - before, table.memory_bytes)
 for step in range(4):
-    feed(table, 10**18, 1_000_000, zipf)
+    feed(table, 10**18, n, zipf)
     tell()
-feed(table, 10**18, 1_000_000, lambda i: (i, i % 3))  # three attributes of everybody
+feed(table, 10**18, n, lambda i: (i, i % 3))  # three attributes of everybody
 tell()
-feed(table, 10**18 + 10**9 + 1, 1_000_000, lambda i: (i % 2, i % 5))  # all else is reclaimed
+feed(table, 10**18 + 10**9 + 1, n, lambda i: (i % 2, i % 5))  # all else is reclaimed
 tell()
 assert table.stats["attributes"] == 5 and table.stats["tuples"] == 10
-feed(table, 10**18 + 10**9 + 1, 1_000_000, zipf)
+feed(table, 10**18 + 10**9 + 1, n, zipf)
 tell()
 table.clear()
 tell()
-feed(table, 10**18, 1_000_000, zipf)
+feed(table, 10**18, n, zipf)
 tell()
 """
 
@@ -83,9 +85,10 @@ class TestTrue:
     @pytest.mark.slow
     @no_proc
     @foreign_memory
+    @pytest.mark.family(3)
     @pytest.mark.parametrize("keep", [None, 3, 16, 350, 2000])
     def test_memory_bytes_is_the_growth_of_the_process(self, keep: int | None) -> None:
-        told = in_a_process(HEAD + TRUE, keep)
+        told = in_a_process(HEAD + TRUE, keep, 1_000_000 if EVERY_CASE else 400_000)
         steps = list(zip(told[::2], told[1::2], strict=True))
         for step, (grown, said) in enumerate(steps):
             assert abs(grown - said) < 0.05 * said + 4 * MIB, f"step {step}"
@@ -227,7 +230,7 @@ class TestBudget:
     @foreign_memory
     @pytest.mark.parametrize("keep", [None, 16])
     def test_nor_does_the_process(self, keep: int | None) -> None:
-        budget = 200 * MIB
+        budget = (200 if EVERY_CASE else 80) * MIB
         told = in_a_process(HEAD + BUDGET, keep, budget)
         for grown, said in zip(told[::2], told[1::2], strict=True):
             assert said <= budget
