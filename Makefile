@@ -15,10 +15,10 @@ SEED := $(or $(SEED),$(shell date +%s))
 # Tests start the command hundreds of times: its modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Tests run in one process for each processor. The tests of a file stay together, slow files begin.
-# A process that a test ends is replaced.
+# Tests run in one process for each processor and two more, because some tests wait. The tests of a
+# file stay together, slow files begin. A process that a test ends is replaced.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-PYTEST := -m pytest -n $(shell echo $$(($(CORES) < 8 ? $(CORES) : 8))) --dist loadfile --no-loadscope-reorder
+PYTEST := -m pytest -n $(shell echo $$(($(CORES) < 8 ? $(CORES) + 2 : 8))) --dist loadfile --no-loadscope-reorder
 
 C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))
@@ -47,10 +47,12 @@ help: ## list the targets
 
 # ---- environments -------------------------------------------------------------------------------
 
-.PHONY: system system-test system-flink
+.PHONY: system system-test system-flink system-instructions system-site
 system: ; @scripts/setup-system $(PYTHON)
 system-test: ; @scripts/setup-system $(PYTHON) tshark iproute2:ip
 system-flink: ; @scripts/setup-system $(PYTHON) openjdk-17-jdk-headless:javac
+system-instructions: ; @scripts/setup-system $(PYTHON) valgrind
+system-site: ; @scripts/setup-system $(PYTHON) chromium
 
 # A virtual environment with the build's own requirements; pip and setuptools of a new one are old.
 %/.tools: pyproject.toml | system
@@ -75,7 +77,14 @@ system-flink: ; @scripts/setup-system $(PYTHON) openjdk-17-jdk-headless:javac
 		.venv-asan/bin/python -m pip install -qq --no-build-isolation '.[test]'
 	@touch $@
 
-# As above, for counts; those of an earlier build would be added.
+# The package as users get it, without code for tests. Object files of an earlier build are used again.
+.venv-instructions/.built: .venv-instructions/.tools $(EXTENSION) $(PY_SOURCES)
+	@echo "Building zanon-net without code for tests into .venv-instructions"
+	@rm -rf build/release/lib*
+	@.venv-instructions/bin/python -m pip install -qq --no-build-isolation .
+	@touch $@
+
+# For counts. Those of an earlier build would be added.
 .venv-coverage/.built: .venv-coverage/.tools $(EXTENSION) $(PY_SOURCES)
 	@echo "Building zanon-net with counts for gcov into .venv-coverage"
 	@rm -rf build/coverage-testing
@@ -90,7 +99,7 @@ system-flink: ; @scripts/setup-system $(PYTHON) openjdk-17-jdk-headless:javac
 	@ZANON_TESTING=1 .venv-flink/bin/python -m pip install -qq --no-build-isolation -e '.[flink]'
 	@touch $@
 
-.venv/.lint .venv/.bench: .venv/.%: .venv/.built
+.venv/.lint .venv/.bench .venv/.docs: .venv/.%: .venv/.built
 	@.venv/bin/python -m pip install -qq -r <($(requirements) $*)
 	@touch $@
 
@@ -111,7 +120,7 @@ test: system-test .venv/.built ## run the tests, with representatives of large f
 	.venv/bin/python $(PYTEST) -m 'not sanitized'
 
 .PHONY: test-all
-test-all: system-test .venv/.built ## `make test` with every case: all parameter sets of families, twice the examples of Hypothesis
+test-all: system-test .venv/.docs ## `make test` with every case: all parameter sets of families, four times the examples of Hypothesis
 	ZANON_TESTS=all .venv/bin/python $(PYTEST) -m 'not sanitized'
 
 .PHONY: test-random
@@ -134,7 +143,7 @@ soak-count: .venv/.built ## a counter killed 50 times at random: no decision dif
 .PHONY: soak-scale
 soak-scale: .venv/.built ## a million mutated snapshots, and ten million decisions of restored tables of each kind
 	ZANON_SOAK=1 .venv/bin/python -m pytest --timeout 0 -o faulthandler_timeout=0 tests/unit/test_ztable_snapshot.py -k no_mutation
-	.venv/bin/python bench/scale.py --votes 20000000 snapshot
+	.venv/bin/python -m pytest bench/test_votes.py -k snapshot --factor 100 --rounds 1
 
 test-metrics: system-test .venv/.built $(if $(shell command -v promtool),,$(PROMETHEUS)/usr/bin/promtool) ## metrics, dashboard and alerts with a real Prometheus (root only)
 	PATH="$$PATH:$(abspath $(PROMETHEUS))/usr/bin" .venv/bin/python -m pytest tests/live/test_metrics.py
@@ -193,13 +202,22 @@ $(FUZZ)/obj/%.o: csrc/%.c | system-clang
 .PHONY: system-peers
 system-peers: ; -@scripts/setup-system $(PYTHON) nfdump:nfpcapd libndpi-bin:ndpiReader
 
-.PHONY: bench-peers
-bench-peers: system-peers .venv/.bench ## packets/s beside nfstream, mercury, nfpcapd, ndpiReader and reading alone
-	.venv/bin/python bench/throughput.py --bytes $(BENCH_BYTES)
+# The suite: FACTOR multiplies all sizes, ARGS are options of pytest.
+FACTOR ?= 1
+BENCH := .venv/bin/python -m pytest bench --benchmark-columns=min,median,max,rounds --benchmark-sort=name
+.PHONY: bench bench-once bench-compare
+bench: system-peers .venv/.bench ## benchmarks of all parts next to peers and limits (FACTOR=1, ARGS='-k filter'); figures in build/bench/bench.json
+	@mkdir -p $(BUILD)/bench
+	$(BENCH) --factor $(FACTOR) --benchmark-json $(BUILD)/bench/bench.json $(ARGS)
+bench-once: .venv/.bench ## each benchmark once on little input, to prove that it works
+	@mkdir -p $(BUILD)/bench
+	$(BENCH) -q --factor 0.01 --rounds 1 --benchmark-json $(BUILD)/bench/once.json $(ARGS)
+bench-compare: .venv/.bench ## the suite on this checkout and on another revision, in turn on one core (REV=COMMIT, ARGS='--select ztable')
+	.venv/bin/python bench/compare.py $(FACTOR:%=--factor %) $(ARGS) $(REV)
 
-.PHONY: bench
-bench: system-peers .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generated traffic, and the ratio to dpkt
-	.venv/bin/python bench/run_vs_dpkt.py $(BUILD)/bench/isp.pcap
+.PHONY: instructions
+instructions: system-instructions .venv-instructions/.built ## instructions a packet, row and observation against bench/instructions.json (UPDATE=1 writes the file)
+	.venv-instructions/bin/python bench/instructions.py $(if $(UPDATE),--update)
 
 .PHONY: bench-live
 bench-live: system-test .venv/.bench $(BUILD)/bench/isp.pcap ## what an interface carries without loss (root only)
@@ -280,27 +298,29 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 		echo "clang -DZN_DEBUG -DZN_TESTING, the same"; $(call compile,clang -fsyntax-only -DZN_DEBUG -DZN_TESTING); fi
 
 .PHONY: site
-site: .venv/.built ## the documents as a web site, build/site/index.html; a link that leads nowhere is an error
+site: system-site .venv/.docs ## the documents as a web site, build/site/index.html; a link that leads nowhere is an error
 	@rm -rf build/site build/site-doctrees
 	.venv/bin/sphinx-build -W -n --keep-going -q -d build/site-doctrees -c docs/site . build/site
-	ZANON_SITE=build/site .venv/bin/python -m pytest -q tests/docs/test_site.py
+	ZANON_SITE=build/site .venv/bin/python -m pytest -q tests/docs/test_site.py \
+		tests/docs/test_data_howtos.py tests/integration/test_report_page.py tests/integration/test_audit_page.py
 	@echo "build/site/index.html; links that leave the site: build/site/outside-links.txt"
 
 # PYTHONSAFEPATH keeps the source folder, and with it the other variant's extension, off sys.path.
 # Exit code 99: a test that expects the command to fail with 1 must not take a report for it.
 SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # A test runs under sanitizers unless it is listed here. Those of documents, of the model, of texts
-# for people, of streams, of other readers, of figures and of benchmarks give C no bytes that others
-# do not. The C example is a program of its own, which is the same as in `make test`. Tests that are
+# for people, of streams, of other readers, of the audit, of figures and of benchmarks give C no bytes
+# that others do not. The C example is a program of its own, which is the same as in `make test`. Tests that are
 # marked `sanitized` run here alone: their programs have sanitizers of their own.
-NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
-	cli.py cli_end.py completion.py count_brokers.py count_clocks.py count_files.py count_rows.py count_service.py count_streams.py count_tls.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py man_pages.py metrics_scrapes.py \
-	model_commands.py packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py top.py ztable_bench.py) \
+NOT_SANITIZED := docs $(patsubst tests/%,%,$(wildcard tests/*/test_audit*.py)) \
+	$(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
+	cli.py cli_end.py command_modules.py completion.py count_at.py count_away.py count_brokers.py count_clocks.py count_files.py count_rows.py count_service.py count_streams.py count_tls.py demo.py every_command.py filter_streams.py man_pages.py metrics_scrapes.py \
+	model_commands.py packed_files.py publish.py reading.py report.py report_page.py shipping.py silent_streams.py table_command.py top.py) \
 	soak/test_soak_month.py \
-	$(addprefix live/test_,counting.py interface_changes.py metrics.py refusals.py) \
+	$(addprefix live/test_,counting.py howtos.py interface_changes.py metrics.py refusals.py) \
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \
 	$(addprefix property/test_,microdata_measures.py model_bounds.py tuple_hash.py) \
-	$(addprefix unit/test_,attacks.py build.py config.py flow_index.py interfaces.py metrics.py microdata_check.py microdata_tables.py \
+	$(addprefix unit/test_,attacks.py bench_compare.py build.py config.py flow_index.py instructions.py interfaces.py metrics.py microdata_check.py microdata_tables.py output_digests.py \
 	publisher.py model.py model_fit.py model_input.py model_simulation.py packaging.py pcap_prefetch.py service.py time_limits.py unpacking.py ztable_memory.py ztable_paper.py)
 .PHONY: asan
 asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes

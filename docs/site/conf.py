@@ -22,7 +22,7 @@ copyright = author
 version = release = __version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
     "docstrings",
@@ -34,12 +34,18 @@ extensions = [
 # ---- Pages --------------------------------------------------------------------------------------
 
 root_doc = "docs/README"
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+source_suffix = {".md": "myst-nb", ".rst": "restructuredtext", ".ipynb": "myst-nb"}
 include_patterns = ["**.md", "docs/**"]
 exclude_patterns = ["build", ".*", "demo-out"]
 myst_heading_anchors = 6  # links to headings, as GitHub writes them
 highlight_language = "none"
 smartquotes = False  # quotation marks are part of what readers type
+
+# Notebooks have no stored outputs, so each build runs them. An error in one ends the build.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_execution_show_tb = True
 
 # ---- Python -------------------------------------------------------------------------------------
 
@@ -58,9 +64,11 @@ nitpick_ignore = [
         "_core.Taxonomy",
         "microdata.partition.Partition",
         "microdata.plan.Recoding",
+        "microdata.scale.Scale",
         "model.fitting.Draw",
         "pipeline.totals.Totals",
         "popularity.Popularity",
+        "rows.report.FilterReport",
         "system.service.ServiceManager",
     )
 ]

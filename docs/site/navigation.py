@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from sphinx.application import Sphinx
 
 CHAPTER = re.compile(r"^## ", re.MULTILINE)
-PAGE = re.compile(r"^- \[([^\]]+)\]\(([^)#]+)\.md\)", re.MULTILINE)
+PAGE = re.compile(r"^- \[([^\]]+)\]\(([^)#]+)\.(?:md|ipynb)\)", re.MULTILINE)
 OF_THE_SITE = ["Python: every public name <site/python>", "C: the two headers <site/c>"]
 
 
