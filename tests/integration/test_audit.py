@@ -218,6 +218,19 @@ def _missing_column(folder: Path) -> list[object]:
     return [folder / "logs"]
 
 
+def _outside(folder: Path) -> list[object]:
+    logs = write_log(folder / "logs", sets_log(["a"] * 60))
+    write_manifest(logs, [{"file": "../canary.example", "records": 120}])
+    return [logs, "--raw", DEMO]
+
+
+def _link_outside(folder: Path) -> list[object]:
+    path = write_log(folder / "logs", sets_log(["a"] * 60)) / "flows.csv"
+    path.rename(folder / "flows.csv")
+    path.symlink_to(folder / "flows.csv")
+    return [folder / "logs", "--raw", DEMO]
+
+
 def _not_over(folder: Path) -> list[object]:
     logs = write_log(folder / "logs", sets_log(["a"] * 60), manifest=False)
     (logs / "manifest.json.partial").write_text("{}")
@@ -253,6 +266,8 @@ ERRORS: dict[Callable[[Path], list[object]], tuple[int, str]] = {
     _missing_file: (1, "missing"),
     _bad_value: (1, "cannot be read"),
     _missing_column: (1, "no column name_status"),
+    _outside: (1, "lists a file outside of its folder"),
+    _link_outside: (1, "lists a file that is a link out of its folder"),
     _not_over: (1, "the run has not ended"),
     _damaged_manifest: (1, "is no manifest, or damaged"),
     _empty: (1, "there is no log in it"),

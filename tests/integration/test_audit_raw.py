@@ -299,6 +299,12 @@ def test_the_untouched_output_passes(checked: Checked, keyed: bool) -> None:
     assert result.claims > 500
 
 
+def test_packets_in_the_folder_have_an_audit_of_their_own(tmp_path: Path) -> None:
+    checked = run(tmp_path, format=("csv", "pcap"))
+    result = checked.check(checked.folder)
+    assert (result.violations, [name for name, _why in result.left_out]) == ([], ["packets"])
+
+
 def test_another_key_is_found(checked: Checked, tmp_path: Path) -> None:
     new_key(tmp_path / "other")
     result = checked.check(checked.folder, key_file=tmp_path / "other")

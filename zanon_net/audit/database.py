@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """DuckDB, closed: no spill to disk, no extensions, bounded memory, and errors without data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from zanon_net.config.parse import format_size
 from zanon_net.errors import CapacityError, FormatError, MissingExtraError
@@ -80,6 +81,12 @@ class Database:
         """Returns the names of the columns of a file."""
         found = self._result(f"DESCRIBE FROM {source}", (), file).fetchall()
         return [str(name) for name, *_rest in found]
+
+    def append(self, table: str, columns: Mapping[str, Sequence[object]]) -> None:
+        """Appends rows to a table. columns: the values of each column, in the table's order."""
+        self._duckdb.register("appended", pa.table(dict(columns)))
+        self.run(f"INSERT INTO {table} FROM appended")
+        self._duckdb.unregister("appended")
 
     def _result(self, sql: str, values: Sequence[object], file: Path | None) -> Any:
         try:

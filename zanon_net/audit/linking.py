@@ -76,7 +76,7 @@ def link(subject: Subject) -> list[Metric]:
 
 def _keeps_prefixes(subject: Subject) -> bool:
     """Returns true if a folder's pseudonyms may keep prefixes, by which a tree joins epochs."""
-    kinds = [folder.setting("addresses", "pseudonyms") for folder in subject.release.folders]
+    kinds = [folder.pseudonyms for folder in subject.release.folders]
     return any(kind not in ("networks", "random") for kind in kinds)
 
 
@@ -239,7 +239,7 @@ def joined_share(unique: float, joined: float, windows: int) -> float:
 def bits(subject: Subject) -> list[Metric]:
     """Measures the leading bits of a client's address that known hosts disclose."""
     marked = _marked(subject)
-    kinds = {folder.setting("addresses", "pseudonyms") for folder in subject.release.folders}
+    kinds = {folder.pseudonyms for folder in subject.release.folders}
     network = _network_bits(subject)
     if kinds <= {"random"}:
         network = 0.0

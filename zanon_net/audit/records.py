@@ -8,12 +8,13 @@ pseudonyms are hashes in `records`, because most figures need equality only. The
 """
 
 from collections.abc import Collection, Mapping
-from glob import escape
 from pathlib import Path
 
 from zanon_net.audit.database import Database
 from zanon_net.audit.release import OBSERVATIONS, ROWS, Folder, LogFile, Release
+from zanon_net.audit.sql import column, csv_source, json_source, parquet_source, quoted
 from zanon_net.audit.text_files import first_line, refuse_cut
+from zanon_net.audit.tool_logs import tool_rows
 from zanon_net.errors import FormatError
 
 NONE, RELEASED, SUPPRESSED, UNREAD = range(4)
@@ -48,6 +49,7 @@ _TSTAT_TYPES = {
     "s_port": "INTEGER",
 }
 _TSTAT_NAMES = ("c_tls_SNI", "http_hostname", "quic_SNI", "fqdn")
+BINARY = ("parquet", "dnstap")
 _NAME_NOT_FIRST = ("fqdn",)
 """Columns of flows that show a name when the column `name` shows none."""
 _UNITS = {"s": "1000000.0", "ms": "1000.0", "us": "1.0", "ns": "0.001"}
@@ -121,43 +123,23 @@ def _read(
 ) -> tuple[str, dict[str, str]]:
     """Returns the source of a file's rows, and an expression for each column; the source is empty
     if the file has no rows."""
-    if file.form != "parquet" and not file.path.name.endswith(".parquet"):
+    if file.form not in BINARY and not file.path.name.endswith(".parquet"):
         refuse_cut(file.path)
     if file.form == "tstat":
-        return _tstat(file.path, rotate_ns)
+        source, values = _tstat(file.path, rotate_ns)
+        return source, values | (
+            _of_preset(values["name"], folder) if source and folder.preset else {}
+        )
     if file.form == OBSERVATIONS:
         return _observations(file.path, rotate_ns)
     if file.form == ROWS:
         return _rows(database, file.path, folder.columns, rotate_ns)
+    if folder.preset:
+        rows = tool_rows(database, file.path, file.form)
+        values = _exposures(rows.time_us, rows.client, rows.name, rows.dns, rotate_ns)
+        values |= {"tcp": rows.tcp, "port": rows.port, **_of_preset(rows.name, folder)}
+        return rows.source, values | dict(zip(_NUMBERS, rows.numbers, strict=True))
     return _flows(database, file)
-
-
-def quoted(text: str | Path) -> str:
-    """Returns a text as a literal of SQL."""
-    return "'" + str(text).replace("'", "''") + "'"
-
-
-def _literal(path: Path) -> str:
-    """Returns a path as a literal that DuckDB does not take for a pattern."""
-    return quoted(escape(str(path)))
-
-
-def _struct(types: Mapping[str, str]) -> str:
-    return "{" + ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in types.items()) + "}"
-
-
-def _csv(path: Path, types: Mapping[str, str], options: str) -> str:
-    return (
-        f"read_csv({_literal(path)}, columns = {_struct(types)}, auto_detect = false,"
-        f" strict_mode = true, max_line_size = 1048576, {options})"
-    )
-
-
-def _json(path: Path, types: Mapping[str, str]) -> str:
-    return (
-        f"read_json({_literal(path)}, columns = {_struct(types)}, format = 'newline_delimited',"
-        " auto_detect = false, maximum_object_size = 1048576)"
-    )
 
 
 # ---- formats ------------------------------------------------------------------------------------
@@ -168,16 +150,16 @@ def _flows(database: Database, file: LogFile) -> tuple[str, dict[str, str]]:
     types = {name: _FLOW_TYPES.get(name, "VARCHAR") for name in wanted}
     start, end = "t_start_ns // 1000", "t_end_ns // 1000"
     if file.form == "parquet":
-        source = f"read_parquet({_literal(file.path)}, hive_partitioning = false)"
+        source = parquet_source(file.path)
         names = database.columns_of(source, file.path)
         start, end = "epoch_ns(t_start_ns) // 1000", "epoch_ns(t_end_ns) // 1000"
     elif file.form == "csv":
         names = first_line(file.path).decode("ascii", "replace").split(",")
         types = {name: types.get(name, "VARCHAR") for name in names}
-        source = _csv(file.path, types, "header = true, delim = ',', quote = '', escape = ''")
+        source = csv_source(file.path, types, "header = true, delim = ',', quote = '', escape = ''")
     else:
         types |= dict.fromkeys(_NAME_NOT_FIRST, "VARCHAR")
-        source, names = _json(file.path, types), list(types)
+        source, names = json_source(file.path, types), list(types)
     missing = next((name for name in wanted if name not in names), None)
     if missing or len(set(names)) != len(names):
         raise FormatError(f"{file.path}: it has no column {missing}, so it is no log of zanon_net")
@@ -217,7 +199,8 @@ def _tstat(path: Path, rotate_ns: int) -> tuple[str, dict[str, str]]:
     coarse = f"({name} IS NULL AND {start} % {MINUTE_US} = 0 AND {end} % {MINUTE_US} = 0)"
     types = {name: _TSTAT_TYPES.get(name, "VARCHAR") for name in names}
     options = "header = false, skip = 1, delim = ' ', quote = '', escape = '',"
-    return _csv(path, types, f"{options} nullstr = ['-', '---']"), {
+    end = f"greatest({start}, {end})"  # a coarse row of `filter` has no end
+    return csv_source(path, types, f"{options} nullstr = ['-', '---']"), {
         "epoch": f"{start} // {max(1, rotate_ns // 1000)}",
         "client": "c_ip",
         "name": name,
@@ -254,7 +237,17 @@ def _exposures(time_us: str, client: str, name: str, dns: str, rotate_ns: int) -
 def _observations(path: Path, rotate_ns: int) -> tuple[str, dict[str, str]]:
     types = {"t_ns": "BIGINT", "client": "VARCHAR", "name": "VARCHAR", "name_source": "VARCHAR"}
     dns = "coalesce(name_source = 'dns', false)"
-    return _json(path, types), _exposures("t_ns // 1000", "client", "name", dns, rotate_ns)
+    return json_source(path, types), _exposures("t_ns // 1000", "client", "name", dns, rotate_ns)
+
+
+def _of_preset(name: str, folder: Folder) -> dict[str, str]:
+    """Returns the state of rows of `filter --preset`: without a name they are coarse, unless z = 1
+    suppresses nothing."""
+    hidden = SUPPRESSED if folder.z > 1 else NONE
+    return {
+        "status": f"CASE WHEN {name} IS NULL THEN {hidden} ELSE {RELEASED} END",
+        "coarse": f"({name} IS NULL AND {folder.z > 1})",
+    }
 
 
 def _rows(
@@ -264,22 +257,21 @@ def _rows(
     time, user, attribute = (columns.get(role, role) for role in ("time", "user", "attribute"))
     unit, kinds = columns.get("unit", ""), dict.fromkeys((time, user, attribute), "VARCHAR")
     if path.name.endswith(".parquet"):
-        source = f"read_parquet({_literal(path)}, hive_partitioning = false)"
+        source = parquet_source(path)
         names = database.columns_of(source, path)
     elif ".jsonl" in path.suffixes:
-        source, names = _json(path, kinds), [time, user, attribute]
+        source, names = json_source(path, kinds), [time, user, attribute]
     else:
         delimiter = columns.get("delimiter", ",")
         names = first_line(path).decode("utf-8", "replace").split(delimiter)
         types = dict.fromkeys(names, "VARCHAR")
         options = f"header = true, delim = {quoted(delimiter)}, quote = '\"', escape = '\"'"
-        source = _csv(path, types, options)
+        source = csv_source(path, types, options)
     if time not in names or attribute not in names:
         raise FormatError(f"{path}: it has no columns of a time and an attribute")
-    column = {name: '"' + name.replace('"', '""') + '"' for name in names}
-    at = f"epoch_us({column[time]}::TIMESTAMP)"
+    at = f"epoch_us({column(time)}::TIMESTAMP)"
     if unit:
-        at = f"({column[time]}::DOUBLE * {_UNITS[unit]})::BIGINT"
-    client = f"nullif({column[user]}::VARCHAR, '')" if user in names else "NULL::VARCHAR"
-    name = f"nullif({column[attribute]}::VARCHAR, '')"
+        at = f"({column(time)}::DOUBLE * {_UNITS[unit]})::BIGINT"
+    client = f"nullif({column(user)}::VARCHAR, '')" if user in names else "NULL::VARCHAR"
+    name = f"nullif({column(attribute)}::VARCHAR, '')"
     return source, _exposures(at, client, name, "false", rotate_ns)

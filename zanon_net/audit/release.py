@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net._record import dataclass
+from zanon_net.config.log_rules import PRESETS
 from zanon_net.config.presets import PURPOSE, PURPOSES
 from zanon_net.errors import ConfigError, FormatError, UnopenedError
 from zanon_net.output.log_files import OBSERVATIONS, LogPath, chosen, log_paths_in
@@ -37,12 +38,14 @@ class Folder:
     """A folder of a run, or of `filter`.
 
     manifest: empty if the folder has no manifest. columns: names of the columns of ROWS, by role.
+    preset: tool whose form the logs of `filter` have; empty for other logs.
     """
 
     path: Path
     manifest: Mapping[str, Any]
     files: Sequence[LogFile]
     columns: Mapping[str, str] = field(default_factory=dict)
+    preset: str = ""
 
     def setting(self, *keys: str) -> Any:
         """Returns a value of the manifest's configuration, or None."""
@@ -54,12 +57,32 @@ class Folder:
     @property
     def coarse_steps(self) -> str:
         """The base of coarse numbers; without a manifest the base that discloses most."""
+        if self.preset:
+            return "4"
         return str(self.setting("output", "coarse_steps") or "sqrt2")
 
     @property
     def coarse_end(self) -> str:
         """The times of coarse records; without a manifest the times that disclose most."""
+        if self.preset:
+            return "none"
         return str(self.setting("output", "coarse_end") or "floored")
+
+    @property
+    def z(self) -> int:
+        """The users that must share a name; 0 without a manifest."""
+        return int(self.setting("anonymity", "z") or self.setting("z") or 0)
+
+    @property
+    def pseudonyms(self) -> Any:
+        """The kind of pseudonyms as the manifest states it, or None.
+
+        `filter` makes pseudonyms of addresses for logs of other tools. All other users are texts,
+        whose pseudonyms keep nothing of them.
+        """
+        if self.manifest.get("name") == FILTER_PROGRAM:
+            return "networks" if self.preset else "random"
+        return self.setting("addresses", "pseudonyms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +171,11 @@ def _with_manifest(path: Path) -> Folder:
         return _of_filter(path, manifest)
     folder = RunFolder.open(path)
     form, paths = folder.files()
+    inside = path.resolve()
+    if not all(
+        (path / one["file"]).resolve().is_relative_to(inside) for one in manifest["outputs"]
+    ):
+        raise FormatError(f"{path / MANIFEST} lists a file that is a link out of its folder")
     records = {one["file"]: one.get("records") for one in folder.manifest["outputs"]}
     files = [LogFile(at, form, records.get(at.relative_to(path).as_posix())) for at in paths]
     return Folder(path=path, manifest=folder.manifest, files=files)
@@ -157,12 +185,23 @@ def _of_filter(path: Path, manifest: Mapping[str, Any]) -> Folder:
     settings = manifest.get("configuration")
     if not isinstance(settings, Mapping):
         raise FormatError(f"{path / MANIFEST} is damaged: it has no configuration")
-    if settings.get("preset") is not None:
-        raise FormatError(f"{path}: logs of --preset cannot be audited yet")
+    preset = settings.get("preset")
+    if preset is not None:
+        return _of_preset(path, manifest, preset)
     columns = {role: str(settings.get(role, role)) for role in ("time", "user", "attribute")}
     columns["unit"] = str(settings.get("time_unit") or "")
     columns["delimiter"] = "\t" if settings.get("delimiter") == "tab" else ","
     return Folder(path=path, manifest=manifest, files=_files_in(path), columns=columns)
+
+
+def _of_preset(path: Path, manifest: Mapping[str, Any], preset: Any) -> Folder:
+    """Returns a folder of logs of another tool: all its files but the manifest are such logs."""
+    if preset not in PRESETS:
+        raise FormatError(f"{path / MANIFEST} names no preset of this version")
+    found = sorted(file for file in path.iterdir() if file.is_file() and file.name != MANIFEST)
+    written = manifest.get("rows", {}).get("written") if len(found) == 1 else None
+    files = [LogFile(file, preset, written) for file in found]
+    return Folder(path=path, manifest=manifest, files=files, preset=preset)
 
 
 def _files_in(path: Path) -> list[LogFile]:
@@ -197,7 +236,11 @@ def _setting(
 
 
 def _internal(folders: Sequence[Folder]) -> Sequence[str]:
-    networks = (folder.setting("addresses", "internal", "networks") for folder in folders)
+    networks = (
+        folder.setting("addresses", "internal", "networks")
+        or folder.setting("internal", "networks")
+        for folder in folders
+    )
     return next((list(map(str, found)) for found in networks if isinstance(found, list)), [])
 
 

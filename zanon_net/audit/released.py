@@ -109,7 +109,7 @@ def _report(
     recipient = chosen["purpose"] or release.purpose
     unwanted = [(name, "left out by --check or --skip") for name in ROWS if name not in wanted]
     with _opened(chosen["memory"], chosen["workers"]) as database:
-        kinds = {folder.setting("addresses", "pseudonyms") for folder in release.folders}
+        kinds = {folder.pseudonyms for folder in release.folders}
         load(
             database,
             release,
@@ -219,7 +219,7 @@ def _facts(subject: Subject) -> dict[str, Any]:
         "key_mode": lambda folder: (
             folder.setting("addresses", "key_mode") or folder.setting("key_mode")
         ),
-        "pseudonym_kind": lambda folder: folder.setting("addresses", "pseudonyms"),
+        "pseudonym_kind": lambda folder: folder.pseudonyms,
         "made_for": lambda folder: folder.setting("output", "for"),
         "weaker_than_preset": lambda folder: (folder.manifest.get("weaker_than") or {}).get(
             "options"

@@ -16,6 +16,7 @@ from typing import Any
 
 from zanon_net.audit.database import Database
 from zanon_net.audit.result import Metric, Report
+from zanon_net.audit.sql import column
 from zanon_net.audit.thresholds import absent, share_of
 from zanon_net.config.presets import PURPOSE
 from zanon_net.errors import ConfigError, FormatError, UnopenedError
@@ -68,7 +69,7 @@ def audit_table(
         rows = int(database.value("SELECT count(*) FROM the_table"))
         if not rows:
             raise FormatError(f"{table}: it has no rows")
-        keys = ", ".join(quoted(name) for name in quasi)
+        keys = ", ".join(column(name) for name in quasi)
         database.run(f"CREATE TABLE classes AS SELECT count(*) AS k FROM the_table GROUP BY {keys}")
         metrics = [
             *_of_classes(database, recipient, rows),
@@ -88,11 +89,6 @@ def audit_table(
             metrics=metrics,
             left_out=LEFT_OUT,
         )
-
-
-def quoted(name: str) -> str:
-    """Returns the name of a column for SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _load(database: Database, path: Path) -> list[str]:
@@ -147,7 +143,7 @@ def _of_values(
     same: list[tuple[float, float]] = []
     guessed: list[tuple[float, float]] = []
     for name in sensitive:
-        value = quoted(name)
+        value = column(name)
         ((alike, best, usual),) = database.rows(
             f"WITH counts AS (SELECT {keys}, {value} AS value, count(*) AS n FROM the_table"
             f" GROUP BY ALL), classes AS (SELECT max(n) AS most, sum(n) AS k FROM counts"

@@ -24,7 +24,7 @@ def first_line(path: Path, count: int = 1) -> bytes:
 
     Raises FormatError if the file cannot be read.
     """
-    with _opened(path) as stream:
+    with opened(path) as stream:
         lines = [stream.readline(LINE_MAX) for _ in range(count)]
     return b"".join(lines).removesuffix(b"\n")
 
@@ -32,7 +32,7 @@ def first_line(path: Path, count: int = 1) -> bytes:
 def refuse_cut(path: Path) -> None:
     """Raises FormatError if a file does not end with a newline, or if its compressed data is
     cut."""
-    with _opened(path) as stream:
+    with opened(path) as stream:
         if path.suffix not in (".gz", ".zst"):
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - 1))
@@ -44,7 +44,8 @@ def refuse_cut(path: Path) -> None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file to read its unpacked bytes. Raises FormatError if it cannot be read."""
     try:
         with path.open("rb") as file:
             if path.suffix == ".gz":

@@ -10,7 +10,7 @@ from typing import Any
 
 from zanon_net.audit.raw.permutation import ROUNDS, V4_MAPPED, Pseudonyms, Scope, network_of
 from zanon_net.audit.raw.permutation import read_key as read_key
-from zanon_net.audit.release import Release
+from zanon_net.audit.release import FILTER_PROGRAM, Release
 from zanon_net.errors import ConfigError
 
 CHECK_BYTES = 8  # of pseudonym_id
@@ -110,6 +110,11 @@ def addresses_of(release: Release, key_file: Path) -> Addresses:
     """
     master = read_key(key_file)
     for folder in release.folders:
+        if folder.manifest.get("name") == FILTER_PROGRAM:
+            raise ConfigError(
+                f"key_file: the manifest of {folder.path} has no check of the key,"
+                " because filter made it; leave it out"
+            )
         scope = _scope_of(folder.manifest)
         stated = (folder.manifest.get("pseudonyms") or {}).get("pseudonym_id")
         if scope is None or scope.key(master, "check", 0, CHECK_BYTES).hex() != stated:
