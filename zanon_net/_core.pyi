@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of the compiled core. Calls release the GIL for a whole batch."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, NamedTuple, Never, Protocol, final
 
@@ -606,6 +606,41 @@ class OwnVotes:
     ]: ...
     @property
     def stats(self) -> dict[str, int]: ...
+
+@final
+class Levels:
+    """Values that fewer than z users share are published as coarser labels (anonymity/levels)."""
+
+    count: int
+    def __init__(
+        self,
+        z: int,
+        window_ns: int,
+        levels: int,
+        *,
+        z_max: int | None = ...,
+        keep: int | None = ...,
+        max_tuples: int = ...,
+        max_attributes: int = ...,
+        max_votes: int = ...,
+        max_labels: int = ...,
+        rebase_after: int = ...,
+        parents: Mapping[tuple[int, int], Mapping[int, Sequence[int]]] | None = ...,
+    ) -> None: ...
+    def decide(
+        self,
+        t_ns: npt.NDArray[np.int64],
+        user: npt.NDArray[np.uint64],
+        chain: npt.NDArray[np.uint64],
+        flags: npt.NDArray[np.uint8] | None = ...,
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.uint16]]: ...
+    def set_z(self, z: int) -> None: ...
+    def set_early_z(self, z: int) -> None: ...
+    @property
+    def stats(self) -> dict[str, Any]: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def check(self) -> None: ...
 
 @final
 class Taxonomy:

@@ -52,6 +52,43 @@ cdef extern from "zanon/ztable.h" nogil:
     const char *zn_ztable_check(const zn_ztable *t)
 
 
+cdef extern from "anonymity/levels.h" nogil:
+    enum: ZN_LEVELS_Z_MAX
+    ctypedef struct zn_levels:
+        pass
+    ctypedef struct zn_exposure:
+        int64_t t_ns
+        uint64_t user
+        const zn_id *chain
+        uint8_t flags
+    ctypedef struct zn_level_decision:
+        uint8_t decision, level
+        uint16_t users
+    ctypedef struct zn_levels_config:
+        uint32_t z_max, max_votes, max_labels
+        const zn_id *(*parents)(void *of, uint32_t level, zn_id label, uint32_t above,
+                                const zn_id *one, size_t *count) noexcept
+        void *parents_of
+    ctypedef struct zn_level_stats:
+        uint64_t published, peeks, withdrawn, evicted
+        uint32_t labels, votes
+    ctypedef struct zn_levels_stats:
+        uint64_t paused, no_room
+        uint64_t users[1001]
+    zn_levels_config zn_levels_default_config(zn_ztable *table, uint32_t levels, uint32_t z,
+                                              int64_t window_ns)
+    int zn_levels_open(zn_levels **out, const zn_levels_config *config, zn_error *err)
+    void zn_levels_close(zn_levels *l)
+    void zn_levels_decide(zn_levels *l, const zn_exposure *exposures, size_t n,
+                          zn_level_decision *decisions)
+    int zn_levels_set_z(zn_levels *l, uint32_t z, zn_error *err)
+    void zn_levels_set_early_z(zn_levels *l, uint32_t z)
+    zn_levels_stats zn_levels_get_stats(const zn_levels *l)
+    zn_level_stats zn_levels_level_stats(const zn_levels *l, uint32_t level)
+    size_t zn_levels_memory(const zn_levels *l)
+    const char *zn_levels_check(const zn_levels *l)
+
+
 cdef extern from "anonymity/popularity.h" nogil:
     enum: ZN_ZTABLE_BINS
     ctypedef struct zn_popularity_window:

@@ -1,0 +1,560 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Votes of a label lie in its block from place `first` on, the oldest first. A new vote goes behind
+ * the newest. If the block is full, its votes slide to the start or move to a larger block. Blocks
+ * of the largest size have a quarter more places than a label has votes, so that votes slide once
+ * in many.
+ */
+#include "anonymity/vote_table.h"
+
+#include <string.h>
+
+#define SCAN 16         /* users compared in one go */
+#define CANDIDATES 16   /* labels looked at in search of a label that can go */
+#define RECLAIM_STEPS 2 /* labels looked at by each exposure */
+#define BLOCK_SHIFT 28  /* of the kind in a block's number */
+#define BLOCK_INDEX_MAX ((UINT32_C(1) << BLOCK_SHIFT) - 1)
+
+/* A block opened for use. */
+typedef struct places {
+    uint8_t *high;  /* upper 8 bits of each user */
+    uint32_t *user; /* lower 32 bits */
+    uint32_t *tag;  /* rows of `size` tags, one for each level beneath */
+    int64_t *t_ns;
+    uint32_t size;
+} places;
+
+static zn_vote_label *label_at(const zn_vote_table *t, uint32_t label)
+{
+    ZN_ASSERT(label >= 1 && label <= t->labels.used_high);
+    return (zn_vote_label *)(void *)t->labels.base + (label - 1);
+}
+
+static places open_block(const zn_vote_table *t, uint32_t block)
+{
+    const zn_vote_kind_size *s = &t->size[block >> BLOCK_SHIFT];
+    uint8_t *base = zn_slab_at(&s->slab, block & BLOCK_INDEX_MAX);
+    places p = {base, (void *)(base + s->users_at), (void *)(base + s->tags_at),
+                (void *)(base + s->times_at), s->votes};
+    return p;
+}
+
+/* ---- opening ---- */
+
+static uint64_t rehash_id(const void *table, uint32_t label)
+{
+    return label_at(table, label)->id.lo;
+}
+
+static void fetch_id(const void *table, uint32_t label)
+{
+    ZN_PREFETCH(label_at(table, label));
+}
+
+/* Lays out the blocks of one size. `before` is the next smaller size. */
+static int lay_out_kind(zn_vote_table *t, uint32_t votes, uint32_t before, zn_error *err)
+{
+    zn_vote_kind_size *s = &t->size[t->kinds];
+    uint32_t cap = t->config.max_votes / (before + 1) + 1;
+    s->votes = votes;
+    s->users_at = (votes + 3) & ~UINT32_C(3);
+    s->tags_at = s->users_at + votes * (uint32_t)sizeof(uint32_t);
+    s->times_at = (s->tags_at + votes * t->config.tags * (uint32_t)sizeof(uint32_t) + 7) & ~7u;
+    if (cap > t->config.max_labels)
+        cap = t->config.max_labels;
+    if (cap > BLOCK_INDEX_MAX)
+        cap = BLOCK_INDEX_MAX;
+    /* The users of one place are read SCAN at a time. */
+    if (zn_slab_init(&s->slab, s->times_at + votes * sizeof(int64_t) + SCAN, cap, err) != 0)
+        return -ZN_ERR_CAPACITY;
+    t->kinds++;
+    return 0;
+}
+
+int zn_vote_table_init(zn_vote_table *t, const zn_vote_table_config *config, zn_error *err)
+{
+    static const zn_zindex_keys keys = {rehash_id, fetch_id};
+    uint32_t largest = config->keep + config->keep / 4, votes = 1, before = 0;
+    memset(t, 0, sizeof *t);
+    t->config = *config;
+    if (zn_slab_init(&t->labels, sizeof(zn_vote_label), config->max_labels, err) != 0 ||
+        zn_zindex_init(&t->by_id, config->max_labels, keys, t, err) != 0)
+        return -ZN_ERR_CAPACITY;
+    for (; before < largest; votes += votes / 2 + 1) {
+        if (votes > largest || t->kinds + 1 == ZN_VOTE_TABLE_KINDS_MAX)
+            votes = largest;
+        if (lay_out_kind(t, votes, before, err) != 0)
+            return -ZN_ERR_CAPACITY;
+        before = votes;
+    }
+    return 0;
+}
+
+void zn_vote_table_fini(zn_vote_table *t)
+{
+    for (uint32_t i = 0; i < t->kinds; i++)
+        zn_slab_fini(&t->size[i].slab);
+    zn_zindex_fini(&t->by_id);
+    zn_slab_fini(&t->labels);
+    memset(t, 0, sizeof *t);
+}
+
+void zn_vote_table_clear(zn_vote_table *t)
+{
+    for (uint32_t i = 0; i < t->kinds; i++)
+        zn_slab_reset(&t->size[i].slab);
+    zn_zindex_reset(&t->by_id);
+    zn_slab_reset(&t->labels);
+    t->oldest = t->newest = t->votes = 0;
+}
+
+/* ---- labels ---- */
+
+uint32_t zn_vote_table_find(const zn_vote_table *t, zn_id id)
+{
+    const zn_zbucket *b = zn_zindex_home(&t->by_id, id.lo);
+    for (; b != NULL; b = zn_zindex_more(&t->by_id, b)) {
+        uint32_t hits = zn_zbucket_match(b, (uint8_t)zn_vote_tag(id) | 1);
+        for (; hits != 0; hits &= hits - 1) {
+            uint32_t label = b->ref[__builtin_ctz(hits)];
+            const zn_vote_label *l = label_at(t, label);
+            if (l->id.lo == id.lo && l->id.hi == id.hi)
+                return label;
+        }
+    }
+    return 0;
+}
+
+static void enqueue(zn_vote_table *t, uint32_t label, int64_t now_ns)
+{
+    zn_vote_label *l = label_at(t, label);
+    l->queued_ns = now_ns;
+    l->next = 0;
+    if (t->newest != 0)
+        label_at(t, t->newest)->next = label;
+    else
+        t->oldest = label;
+    t->newest = label;
+}
+
+static uint32_t dequeue(zn_vote_table *t)
+{
+    uint32_t label = t->oldest;
+    t->oldest = label_at(t, label)->next;
+    if (t->oldest == 0)
+        t->newest = 0;
+    return label;
+}
+
+static void give_block(zn_vote_table *t, zn_vote_label *l)
+{
+    if (l->block != 0)
+        zn_slab_give(&t->size[l->block >> BLOCK_SHIFT].slab, l->block & BLOCK_INDEX_MAX);
+    l->block = 0;
+}
+
+/* Frees a label that is out of the queue. */
+static void free_label(zn_vote_table *t, uint32_t label)
+{
+    zn_vote_label *l = label_at(t, label);
+    t->votes -= l->count;
+    give_block(t, l);
+    zn_zindex_remove(&t->by_id, l->id.lo, label);
+    zn_slab_give(&t->labels, label);
+}
+
+/* Returns the time of the last vote or publication of a label. */
+static int64_t touched_ns(const zn_vote_table *t, const zn_vote_label *l)
+{
+    int64_t newest_ns;
+    if (l->count == 0)
+        return l->mark_ns;
+    newest_ns = open_block(t, l->block).t_ns[l->first + l->count - 1];
+    return newest_ns > l->mark_ns ? newest_ns : l->mark_ns;
+}
+
+/* Takes a block with at least `votes` places; returns 0 if all blocks of these sizes are taken. */
+static uint32_t take_block(zn_vote_table *t, uint32_t votes)
+{
+    for (uint32_t kind = 0; kind < t->kinds; kind++) {
+        uint32_t index = votes <= t->size[kind].votes ? zn_slab_take(&t->size[kind].slab) : 0;
+        if (index != 0)
+            return kind << BLOCK_SHIFT | index;
+    }
+    return 0;
+}
+
+static void copy_votes(const places *to, uint32_t at, const places *from, uint32_t first,
+                       uint32_t n, uint32_t tags)
+{
+    memmove(to->high + at, from->high + first, n);
+    memmove(to->user + at, from->user + first, n * sizeof *to->user);
+    memmove(to->t_ns + at, from->t_ns + first, n * sizeof *to->t_ns);
+    for (uint32_t i = 0; i < tags; i++)
+        memmove(to->tag + i * to->size + at, from->tag + i * from->size + first,
+                n * sizeof *to->tag);
+}
+
+/* Moves the votes of a label to another block. */
+static void move_to(zn_vote_table *t, zn_vote_label *l, uint32_t block)
+{
+    places to = open_block(t, block);
+    if (l->count != 0) {
+        places from = open_block(t, l->block);
+        copy_votes(&to, 0, &from, l->first, l->count, t->config.tags);
+    }
+    give_block(t, l);
+    l->block = block;
+    l->first = 0;
+}
+
+/* Moves a label's votes out of a block that is much too large, and frees an empty block. */
+static void shrink(zn_vote_table *t, zn_vote_label *l)
+{
+    uint32_t kind = l->block >> BLOCK_SHIFT, block;
+    if (l->count == 0) {
+        give_block(t, l);
+        return;
+    }
+    if (kind < 2 || l->count > t->size[kind - 2].votes)
+        return;
+    block = take_block(t, l->count);
+    if (block != 0)
+        move_to(t, l, block);
+}
+
+static void drop_oldest(zn_vote_table *t, zn_vote_label *l, uint32_t n)
+{
+    l->first = (uint16_t)(l->first + n);
+    l->count = (uint16_t)(l->count - n);
+    if (l->count == 0)
+        l->first = 0;
+    t->votes -= n;
+}
+
+static void trim(zn_vote_table *t, zn_vote_label *l, int64_t start_ns)
+{
+    const int64_t *t_ns;
+    uint32_t n = 0;
+    if (l->count == 0)
+        return;
+    t_ns = open_block(t, l->block).t_ns + l->first;
+    while (n < l->count && t_ns[n] < start_ns)
+        n++;
+    if (n != 0)
+        drop_oldest(t, l, n);
+}
+
+void zn_vote_table_trim(zn_vote_table *t, uint32_t label, int64_t start_ns)
+{
+    trim(t, label_at(t, label), start_ns);
+}
+
+/* Trims the label at the end of the queue, and queues it again. */
+static void queue_again(zn_vote_table *t, int64_t now_ns)
+{
+    uint32_t label = dequeue(t);
+    zn_vote_label *l = label_at(t, label);
+    trim(t, l, now_ns - t->config.window_ns);
+    shrink(t, l);
+    enqueue(t, label, now_ns);
+}
+
+void zn_vote_table_reclaim(zn_vote_table *t, int64_t now_ns)
+{
+    int64_t start_ns = now_ns - t->config.window_ns;
+    for (int i = 0; i < RECLAIM_STEPS && t->oldest != 0; i++) {
+        const zn_vote_label *l = label_at(t, t->oldest);
+        if (l->queued_ns >= start_ns)
+            return;
+        if (touched_ns(t, l) < start_ns)
+            free_label(t, dequeue(t));
+        else
+            queue_again(t, now_ns);
+    }
+}
+
+/* Frees a label that was not touched since it was queued, is not marked, and is not `keep`. Returns
+ * false if none of the next labels is such a label. */
+static bool evict(zn_vote_table *t, uint32_t keep, int64_t now_ns)
+{
+    for (int i = 0; i < CANDIDATES && t->oldest != 0; i++) {
+        const zn_vote_label *l = label_at(t, t->oldest);
+        if (t->oldest != keep && touched_ns(t, l) <= l->queued_ns &&
+            l->mark_ns < now_ns - t->config.window_ns) {
+            t->evicted += l->count;
+            free_label(t, dequeue(t));
+            return true;
+        }
+        queue_again(t, now_ns);
+    }
+    return false;
+}
+
+uint32_t zn_vote_table_add(zn_vote_table *t, zn_id id, int64_t now_ns)
+{
+    uint32_t label = zn_vote_table_find(t, id);
+    zn_vote_label *l;
+    if (label != 0)
+        return label;
+    if (t->labels.live == t->labels.cap && !evict(t, 0, now_ns))
+        return 0;
+    label = zn_slab_take(&t->labels);
+    l = label_at(t, label);
+    l->id = id;
+    l->mark_ns = ZN_MARK_NONE;
+    zn_zindex_add(&t->by_id, id.lo, (uint8_t)zn_vote_tag(id) | 1, label);
+    enqueue(t, label, now_ns);
+    return label;
+}
+
+int64_t zn_vote_table_mark_of(const zn_vote_table *t, uint32_t label)
+{
+    return label_at(t, label)->mark_ns;
+}
+
+void zn_vote_table_mark(zn_vote_table *t, uint32_t label, int64_t t_ns)
+{
+    zn_vote_label *l = label_at(t, label);
+    if (t_ns > l->mark_ns)
+        l->mark_ns = t_ns;
+}
+
+/* ---- votes ---- */
+
+/* Bit i is set if high[i] is the wanted one, for i < SCAN. */
+static inline uint32_t match_users(const uint8_t *high, uint8_t wanted)
+{
+#ifdef __SSE2__
+    __m128i users = _mm_loadu_si128((const void *)high);
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(users, _mm_set1_epi8((char)wanted)));
+#else
+    uint32_t hits = 0;
+    for (uint32_t i = 0; i < SCAN; i++)
+        hits |= (uint32_t)(high[i] == wanted) << i;
+    return hits;
+#endif
+}
+
+/* Returns the place of the user's vote, or the place behind the newest vote if the user has no
+ * vote. */
+static uint32_t find_user(const zn_vote_label *l, const places *p, uint64_t user)
+{
+    uint32_t end = l->first + (uint32_t)l->count;
+    for (uint32_t at = l->first; at < end; at += SCAN) {
+        uint32_t hits = match_users(p->high + at, (uint8_t)(user >> 56));
+        for (; hits != 0; hits &= hits - 1) {
+            uint32_t i = at + (uint32_t)__builtin_ctz(hits);
+            if (i < end && p->user[i] == (uint32_t)user)
+                return i;
+        }
+    }
+    return end;
+}
+
+/* Finds a place behind the newest vote of a label with fewer votes than the table keeps. Returns
+ * false if there is no block with such a place. */
+static bool make_place(zn_vote_table *t, zn_vote_label *l)
+{
+    places p;
+    uint32_t block, kind = l->block >> BLOCK_SHIFT;
+    bool dense;
+    if (l->block == 0) {
+        block = take_block(t, 1);
+        if (block != 0)
+            move_to(t, l, block);
+        return block != 0;
+    }
+    p = open_block(t, l->block);
+    if (l->first + (uint32_t)l->count < p.size)
+        return true;
+    dense = l->first == 0 || (l->count > p.size - p.size / 4 && kind + 1 < t->kinds);
+    block = dense ? take_block(t, p.size + 1) : 0;
+    if (block != 0) {
+        move_to(t, l, block);
+        return true;
+    }
+    if (l->first == 0)
+        return false;
+    copy_votes(&p, 0, &p, l->first, l->count, t->config.tags);
+    l->first = 0;
+    return true;
+}
+
+/* Makes room for one more vote of a label, by eviction if need be. */
+static bool make_room(zn_vote_table *t, uint32_t label, int64_t now_ns)
+{
+    zn_vote_label *l = label_at(t, label);
+    while (t->votes >= t->config.max_votes || !make_place(t, l)) {
+        if (evict(t, label, now_ns))
+            continue;
+        if (l->count == 0)
+            return false;
+        drop_oldest(t, l, 1);
+        t->evicted++;
+    }
+    return true;
+}
+
+bool zn_vote_table_vote(zn_vote_table *t, uint32_t label, const zn_ballot *ballot)
+{
+    zn_vote_label *l = label_at(t, label);
+    places p;
+    uint32_t at;
+    if (l->count != 0) {
+        p = open_block(t, l->block);
+        at = find_user(l, &p, ballot->user);
+        if (at < l->first + (uint32_t)l->count) {
+            copy_votes(&p, at, &p, at + 1, l->first + (uint32_t)l->count - at - 1, t->config.tags);
+            l->count--;
+            t->votes--;
+        }
+    }
+    if (l->count == t->config.keep)
+        drop_oldest(t, l, 1);
+    if (!make_room(t, label, ballot->t_ns))
+        return false;
+    p = open_block(t, l->block);
+    at = l->first + (uint32_t)l->count++;
+    t->votes++;
+    p.high[at] = (uint8_t)(ballot->user >> 56);
+    p.user[at] = (uint32_t)ballot->user;
+    p.t_ns[at] = ballot->t_ns;
+    for (uint32_t i = 0; i < t->config.tags; i++)
+        p.tag[i * p.size + at] = ballot->tags[i];
+    return true;
+}
+
+uint32_t zn_vote_table_count(const zn_vote_table *t, uint32_t label)
+{
+    return label_at(t, label)->count;
+}
+
+bool zn_vote_table_has(const zn_vote_table *t, uint32_t label, uint64_t user)
+{
+    const zn_vote_label *l = label_at(t, label);
+    places p;
+    if (l->count == 0)
+        return false;
+    p = open_block(t, l->block);
+    return find_user(l, &p, user) < l->first + (uint32_t)l->count;
+}
+
+uint32_t zn_vote_table_withdraw(zn_vote_table *t, uint32_t label, uint32_t level, uint32_t tag)
+{
+    zn_vote_label *l = label_at(t, label);
+    uint32_t kept = 0, hits = 0, n = l->count;
+    const uint32_t *row;
+    places p;
+    if (n == 0)
+        return 0;
+    p = open_block(t, l->block);
+    row = p.tag + level * p.size + l->first;
+    for (uint32_t i = 0; i < n; i++)
+        hits += row[i] == tag;
+    if (hits == 0)
+        return 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (row[i] == tag)
+            continue;
+        if (i != kept)
+            copy_votes(&p, l->first + kept, &p, l->first + i, 1, t->config.tags);
+        kept++;
+    }
+    l->count = (uint16_t)kept;
+    if (kept == 0)
+        l->first = 0;
+    t->votes -= hits;
+    t->withdrawn += hits;
+    return hits;
+}
+
+/* ---- prefetching ---- */
+
+void zn_vote_table_fetch_index(const zn_vote_table *t, zn_id id)
+{
+    ZN_PREFETCH_WRITE(zn_zindex_home(&t->by_id, id.lo));
+}
+
+/* Returns the label in the home bucket whose tag matches first, or 0. */
+static uint32_t guess(const zn_vote_table *t, zn_id id)
+{
+    const zn_zbucket *b = zn_zindex_home(&t->by_id, id.lo);
+    uint32_t hits = zn_zbucket_match(b, (uint8_t)zn_vote_tag(id) | 1);
+    return hits != 0 ? b->ref[__builtin_ctz(hits)] : 0;
+}
+
+void zn_vote_table_fetch_label(const zn_vote_table *t, zn_id id)
+{
+    uint32_t label = guess(t, id);
+    if (label != 0)
+        ZN_PREFETCH_WRITE(label_at(t, label));
+}
+
+void zn_vote_table_fetch_votes(const zn_vote_table *t, zn_id id)
+{
+    uint32_t label = guess(t, id);
+    const zn_vote_label *l;
+    places p;
+    if (label == 0)
+        return;
+    l = label_at(t, label);
+    if (l->block == 0)
+        return;
+    p = open_block(t, l->block);
+    ZN_PREFETCH_WRITE(p.high + l->first);
+    ZN_PREFETCH_WRITE(p.t_ns + l->first);
+    ZN_PREFETCH_WRITE(p.user + l->first + l->count);
+}
+
+/* ---- tests ---- */
+
+size_t zn_vote_table_memory(const zn_vote_table *t)
+{
+    size_t bytes = zn_slab_bytes(&t->labels) + zn_zindex_bytes(&t->by_id);
+    for (uint32_t i = 0; i < t->kinds; i++)
+        bytes += zn_slab_bytes(&t->size[i].slab);
+    return bytes;
+}
+
+static const char *check_label(const zn_vote_table *t, const zn_vote_label *l)
+{
+    places p;
+    if (zn_vote_table_find(t, l->id) == 0)
+        return "label not in the index";
+    if (l->block == 0)
+        return l->count == 0 ? NULL : "votes without a block";
+    p = open_block(t, l->block);
+    if (l->first + (uint32_t)l->count > p.size || l->count > t->config.keep)
+        return "more votes than places";
+    for (uint32_t i = l->first; i < l->first + (uint32_t)l->count; i++) {
+        if (i > l->first && p.t_ns[i] < p.t_ns[i - 1])
+            return "votes out of order";
+        if (find_user(l, &p, (uint64_t)p.high[i] << 56 | p.user[i]) != i)
+            return "two votes of a user";
+    }
+    return NULL;
+}
+
+const char *zn_vote_table_check(const zn_vote_table *t)
+{
+    uint32_t labels = 0, last = 0, votes = 0, blocks = 0, taken = 0;
+    for (uint32_t i = t->oldest; i != 0; i = label_at(t, i)->next) {
+        const zn_vote_label *l = label_at(t, i);
+        const char *wrong = check_label(t, l);
+        if (wrong != NULL)
+            return wrong;
+        labels++;
+        votes += l->count;
+        blocks += l->block != 0;
+        last = i;
+    }
+    for (uint32_t i = 0; i < t->kinds; i++)
+        taken += t->size[i].slab.live;
+    if (labels != t->labels.live || labels != t->by_id.live || last != t->newest)
+        return "number of labels";
+    if (votes != t->votes || votes > t->config.max_votes)
+        return "number of votes";
+    return blocks == taken ? zn_zindex_check(&t->by_id) : "number of blocks";
+}
