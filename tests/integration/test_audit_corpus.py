@@ -27,8 +27,7 @@ def violations(capture: Path, packets: list[Read], z: int, evidence: str, out: P
     own = {"z": z, "evidence": evidence, "format": ("csv", "observations")}
     zanon_net.run([capture], Config().replace(**own), out=out)
     manifest = json.loads((out / "manifest.json").read_bytes())
-    window_ns = manifest["configuration"]["anonymity"]["window_ns"]
-    seen = collect(packets, rules_of(manifest), window_ns, ROOM)
+    seen = collect(packets, rules_of(manifest), ROOM)
     found = check_files(out, manifest, seen).violations
     return [f"{capture.name}: {one.check}, {one.column}" for one in found]
 

@@ -113,7 +113,7 @@ def bind(form: str) -> bytes:
 
 def unbound(form: str) -> bytes:
     lines = [
-        f"{text_of(t, form)} unbound[9:1] reply: {client_of(client)} {name}. A IN NOERROR 0.1 1 60\n"
+        f"{text_of(t, form)} unbound[9:1] reply: {client_of(client)} {name}. A IN NOERROR 0.1 1 9\n"
         for t, client, name in VISITS
     ]
     return "".join(lines).encode()

@@ -59,6 +59,7 @@ def audit_packets(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
                 manifest,
                 raw,
                 internal=chosen["internal"],
+                never=chosen["never"],
                 memory=chosen["memory"],
                 threads=chosen["workers"],
             )

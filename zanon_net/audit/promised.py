@@ -21,8 +21,9 @@ NOT_CHECKED = "these checks need the raw traffic"
 def checked_promise(release: Release, chosen: Mapping[str, Any]) -> "Promise | None":
     """Checks the promise against the captures; None: no captures are given."""
     if not chosen["raw"]:
-        if chosen["details"] is not None:
-            raise ConfigError("details: it needs raw, the captures that the run read")
+        for name in ("details", "never"):
+            if chosen[name]:
+                raise ConfigError(f"{name}: it needs raw, the captures that the run read")
         return None
     from zanon_net.audit.raw.promise import check_promise, refuse_details, write_details
 
@@ -32,6 +33,7 @@ def checked_promise(release: Release, chosen: Mapping[str, Any]) -> "Promise | N
         [(folder.path, folder.manifest) for folder in release.folders],
         [Path(source) for source in chosen["raw"]],
         internal=chosen["internal"],
+        never=chosen["never"],
         key_file=None if chosen["key_file"] is None else Path(chosen["key_file"]),
         memory=chosen["memory"],
         workers=chosen["workers"],

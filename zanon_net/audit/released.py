@@ -61,8 +61,8 @@ def audit(logs: Logs, *, purpose: str | None = None, **settings: Any) -> Report:
     logs: one or more output folders of `run` or `filter`, which are one release; or captures of
         anonymized packets, with raw; or a table, with quasi.
     purpose: recipient: internal, partner or public. None: as the manifest states.
-    settings: as the options of `zanon-net audit`: sensitive, raw, key_file, details, z, window,
-        rotate, internal, check, skip, quasi, sensitive_columns, memory and workers.
+    settings: as the options of `zanon-net audit`: sensitive, raw, key_file, never, details, z,
+        window, rotate, internal, check, skip, quasi, sensitive_columns, memory and workers.
 
     Raises UnopenedError, FormatError and ConfigError for logs and settings that cannot be audited,
     CapacityError if the memory does not suffice, MissingExtraError without DuckDB or SciPy.
@@ -152,7 +152,7 @@ def _audit_table(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
         raise ConfigError("quasi: is for one table; give one file")
     of_logs = (
         *("sensitive", "z", "window", "rotate", "internal", "check", "skip"),
-        *("raw", "key_file", "details"),
+        *("raw", "key_file", "never", "details"),
     )
     for name in of_logs:
         if chosen[name] not in (None, ()):

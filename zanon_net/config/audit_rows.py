@@ -14,6 +14,7 @@ from zanon_net.config.types import (
     KEY_FILE,
     NETWORKS,
     SIZE,
+    SUFFIXES,
     one_of,
     several,
     whole_number,
@@ -77,6 +78,13 @@ ROWS = (
         help="The key of the run, for pseudonyms and link.",
     ),
     _raw(
+        name="never",
+        type=SUFFIXES,
+        default=(),
+        help="The run's file of names never to release.",
+        about="the run's file with suffixes of names never to release, one a line",
+    ),
+    _raw(
         name="details",
         type=FILE,
         help="A new file for the names and addresses.",
@@ -86,7 +94,7 @@ ROWS = (
         name="quasi",
         type=COLUMN_LIST,
         default=(),
-        help="Columns that together identify: LOGS is a table.",
+        help="Columns that identify: LOGS is a table.",
         about="columns that together can identify; LOGS is then one table: a .csv, .jsonl or"
         " .parquet file",
     ),

@@ -42,17 +42,25 @@ class RawResult:
     claims: int = 0
     packets: int = 0
     unread: int = 0
+    cut: int = 0
     reader: str = ""
     left_out: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def note(self) -> str:
         """Returns a sentence about what was read and what was not confirmed."""
+        cut = f" {self.cut:,} captures are cut at their end." if self.cut else ""
         return (
             f"The audit read {self.packets:,} packets with {self.reader}, and could not read"
-            f" {self.unread:,} frames. It could not confirm {len(self.unproven):,} of"
+            f" {self.unread:,} frames.{cut} It could not confirm {len(self.unproven):,} of"
             f" {self.claims:,} shown values."
         )
+
+    @classmethod
+    def of(cls, seen: Exposures) -> "RawResult":
+        """Returns a result without findings."""
+        dark = len(seen.dark)
+        return cls(packets=seen.packets, unread=dark, cut=seen.cut, reader=seen.reader)
 
 
 def settings_of(manifest: Mapping[str, Any]) -> Settings:
@@ -107,13 +115,35 @@ def read_sources(sources: Sequence[Path]) -> tuple[str, Iterator[Read]]:
     return name, (packet for _t, path in sorted(firsts) for packet in read(path))
 
 
-def rules_of(manifest: Mapping[str, Any], internal: Sequence[str] | None = None) -> Rules:
-    """Returns the settings of a run on which exposures depend."""
+def rules_of(
+    manifest: Mapping[str, Any],
+    internal: Sequence[str] | None = None,
+    never: Sequence[str] = (),
+) -> Rules:
+    """Returns the settings of a run on which exposures depend.
+
+    Raises ConfigError if the suffixes of `never` are not those of the run.
+    """
+    count = manifest["configuration"]["anonymity"]["never_suffixes"]
+    if never and len(never) != count:
+        raise ConfigError(
+            f"never: the file has {len(never):,} suffixes, and the run had {count:,}; give the"
+            " file of the run"
+        )
     own = manifest["configuration"]
     four, six = own["addresses"]["user_prefix"]
     networks = Networks(internal_of(manifest, internal), (four, six))
     evidence = own["anonymity"]["evidence"] == "established"
-    return Rules(networks, own["anonymity"]["z"], evidence, own["anonymity"]["dns_votes"])
+    return Rules(
+        networks=networks,
+        z=own["anonymity"]["z"],
+        established=evidence,
+        dns_votes=own["anonymity"]["dns_votes"],
+        window_ns=own["anonymity"]["window_ns"],
+        rotate_ns=own["addresses"]["rotate_ns"],
+        ephemeral=own["addresses"]["key_mode"] == "ephemeral",
+        never=tuple(never),
+    )
 
 
 def read_captures(
@@ -121,13 +151,13 @@ def read_captures(
     sources: Sequence[Path],
     *,
     internal: Sequence[str] | None = None,
+    never: Sequence[str] = (),
     memory: int = 2 << 30,
     threads: int = 1,
 ) -> Exposures:
     """Reads the captures that a folder was made of, and counts the users of each name."""
     name, packets = read_sources(sources)
-    window_ns = manifest["configuration"]["anonymity"]["window_ns"]
-    seen = collect(packets, rules_of(manifest, internal), window_ns, memory, threads)
+    seen = collect(packets, rules_of(manifest, internal, never), memory, threads)
     seen.reader = name
     refuse_other_time(manifest, seen)
     return seen
@@ -142,7 +172,7 @@ def check_files(
 ) -> RawResult:
     """Checks the files of a folder against what was read of its captures."""
     settings = settings_of(manifest)
-    result = RawResult(packets=seen.packets, unread=len(seen.dark), reader=seen.reader)
+    result = RawResult.of(seen)
     keyed = keyed_of(manifest, settings, key_file)
     checks = FolderCheck(folder, manifest, settings, seen, keyed)
     for finding in checks.run():
@@ -150,8 +180,8 @@ def check_files(
     result.claims = checks.claims
     if any(is_capture(one["file"]) for one in manifest["outputs"]):
         result.left_out.append(("packets", "give the files of packets as the argument"))
-    if manifest["configuration"]["anonymity"]["never_suffixes"]:
-        result.left_out.append(("reasons", "the file of --never is not in the release"))
+    if manifest["configuration"]["anonymity"]["never_suffixes"] and not seen.rules.never:
+        result.left_out.append(("reasons", "names never to release: give the run's file (--never)"))
     return result
 
 

@@ -40,7 +40,6 @@ class Exposures:
     """
 
     rules: Rules
-    window_ns: int
     flows: list[Flow] = field(default_factory=list)
     clients: dict[bytes, list[int]] = field(default_factory=dict)
     index: dict[Name, list[Exposure]] = field(default_factory=dict)
@@ -53,6 +52,7 @@ class Exposures:
     tunnelled: set[bytes] = field(default_factory=set)
     peaks: dict[Name, int] = field(default_factory=dict)
     packets: int = 0
+    cut: int = 0  # captures that end in the middle of a frame
     reader: str = ""
     first_ns: int | None = None
     last_ns: int | None = None
@@ -94,16 +94,15 @@ class Exposures:
         return len({user for user in more if self.users.get(user) not in known})
 
 
-def collect(
-    packets: Iterable[Read], rules: Rules, window_ns: int, memory: int, threads: int = 1
-) -> Exposures:
+def collect(packets: Iterable[Read], rules: Rules, memory: int, threads: int = 1) -> Exposures:
     """Reads packets, and counts the users of each name."""
-    found = Exposures(rules, window_ns)
+    found = Exposures(rules)
     table = FlowTable(rules, found.flows.append)
     for p in packets:
         found.first_ns = p.t_ns if found.first_ns is None else min(found.first_ns, p.t_ns)
         found.last_ns = p.t_ns if found.last_ns is None else max(found.last_ns, p.t_ns)
         if isinstance(p, Frame):
+            found.cut += p.cut
             if p.dark:
                 found.dark.append(p.t_ns)
             continue
@@ -138,7 +137,7 @@ def count(found: Exposures, memory: int, threads: int) -> None:
         np.frombuffer(users, np.uint32),
         np.frombuffer(numbers, np.uint32),
     )
-    counts = count_users(rows, found.window_ns, memory=memory, threads=threads)
+    counts = count_users(rows, found.rules.window_ns, memory=memory, threads=threads)
     texts = list(names)
     for at in np.argsort(rows.t_ns, kind="stable").tolist():
         one = Exposure(times[at], int(counts[at]), users[at], flows[at])

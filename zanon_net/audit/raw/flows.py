@@ -8,7 +8,8 @@ Sections 2 to 4 of the contract are written here a second time, from their text.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from zanon_net.audit.raw.hosts import ADDRESS, HOME, INVALID, certified, normal
+from zanon_net.audit.raw.clock import Clock
+from zanon_net.audit.raw.hosts import ADDRESS, HOME, INVALID, NEVER, certified, normal, under
 from zanon_net.audit.raw.networks import Networks, is_multicast, is_special
 from zanon_net.audit.raw.packets import ACK, FIN, RST, SYN, TCP, Ids, Packet, Query, Said
 
@@ -27,8 +28,12 @@ class Rules:
 
     networks: Networks
     z: int
-    established: bool = True
-    dns_votes: str = "own"
+    established: bool
+    dns_votes: str
+    window_ns: int
+    rotate_ns: int
+    ephemeral: bool
+    never: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -59,13 +64,19 @@ class Connection:
 
 @dataclass(slots=True)
 class Flow:
-    """A flow, packet by packet. Sides are 0 and 1: the first packet's sender and receiver."""
+    """A flow, packet by packet. Sides are 0 and 1: the first packet's sender and receiver.
+
+    opened_ns: the clock when the flow opened, which is later than a late packet. epoch: as
+    Clock.epoch returns it. closed_ns: the latest time at which the flow may have closed.
+    """
 
     proto: int
     ends: tuple[tuple[bytes, int], tuple[bytes, int]]
     outer: tuple[tuple[bytes, bytes], ...]
     first_ns: int
     last_ns: int
+    opened_ns: int
+    epoch: tuple[int, int]
     client: int = 0
     closed_ns: int = 0
     packets: list[int] = field(default_factory=lambda: [0, 0])
@@ -131,6 +142,15 @@ def patience_ns(flow: Flow) -> int:
     return ONE_IDLE_NS if sum(flow.packets) == 1 else UDP_IDLE_NS
 
 
+def is_over(flow: Flow, now_ns: int) -> bool:
+    """Returns whether the flow was idle for too long by the clock, which is looked at each second.
+
+    A flow whose packets are all late ends with the second in which it opened.
+    """
+    idle = flow.last_ns // SECOND + patience_ns(flow) // SECOND
+    return now_ns // SECOND > max(idle, flow.opened_ns // SECOND)
+
+
 Key = tuple[int, bytes, int, bytes, int]
 
 
@@ -142,18 +162,33 @@ class FlowTable:
         self._done = done
         self._flows: dict[Key, Flow] = {}
         self._lingering: dict[Key, int] = {}
-        self._last_ns = 0
+        self._clock = Clock(rules.window_ns, rules.rotate_ns, rules.ephemeral)
         self.clients: dict[bytes, list[int]] = {}  # times at which an address was a client
+
+    @property
+    def now_ns(self) -> int:
+        """The clock."""
+        return self._clock.now_ns or 0
+
+    @property
+    def jumps(self) -> int:
+        """How often the clock was set back."""
+        return self._clock.jumps
 
     def take(self, p: Packet) -> None:
         """Takes a packet."""
-        self._last_ns = max(self._last_ns, p.t_ns)
+        if self._clock.see(p.t_ns):
+            self.end()
+            self._lingering.clear()
+        now_ns = self.now_ns
         key = key_of(p)
         flow = self._flows.get(key)
         if flow is not None and (
-            p.t_ns - flow.last_ns > patience_ns(flow) or begins_another(flow, p)
+            p.t_ns - flow.last_ns > patience_ns(flow)
+            or is_over(flow, now_ns)
+            or begins_another(flow, p)
         ):
-            self._close(key, min(flow.last_ns + patience_ns(flow), p.t_ns))
+            self._close(key, self._idle_ns(flow))
             flow = None
         if flow is None:
             flow = self._open(key, p)
@@ -167,22 +202,24 @@ class FlowTable:
             take_datagram(flow, side, p, self._rules)
         self._note_client(flow, p.t_ns)
         if p.proto == TCP and (p.flags & RST or all(flow.closed)):
-            self._close(key, p.t_ns)
-            self._lingering[key] = p.t_ns + LINGER_NS
+            self._close(key, now_ns)
+            self._lingering[key] = flow.last_ns + LINGER_NS
 
     def end(self) -> None:
         """Closes all flows."""
         for key, flow in list(self._flows.items()):
-            self._close(key, min(flow.last_ns + patience_ns(flow), self._last_ns))
+            self._close(key, self._idle_ns(flow))
 
     def _open(self, key: Key, p: Packet) -> Flow | None:
         if p.proto == TCP:
             stray = p.flags & (SYN | ACK) != SYN
-            lingers = stray and not p.flags & SYN and p.t_ns <= self._lingering.get(key, -1)
+            until_ns = self._lingering.get(key, -1)
+            lingers = stray and not p.flags & SYN and self.now_ns <= until_ns
             if lingers or p.flags & RST:
                 return None
         ends = ((p.source, p.source_port), (p.target, p.target_port))
-        flow = Flow(p.proto, ends, p.outer, p.t_ns, p.t_ns)
+        epoch = self._clock.epoch(p.t_ns)
+        flow = Flow(p.proto, ends, p.outer, p.t_ns, p.t_ns, self.now_ns, epoch)
         flow.midstream = p.proto == TCP and p.flags & (SYN | ACK) != SYN
         choose_client(flow, p, self._rules)
         self._flows[key] = flow
@@ -208,6 +245,10 @@ class FlowTable:
                 times = self.clients.setdefault(address, [])
                 if not times or t_ns - times[-1] >= SECOND:
                     times.append(t_ns)
+
+    def _idle_ns(self, flow: Flow) -> int:
+        """Returns the latest time at which a flow may have closed that has no more packets."""
+        return min(max(flow.last_ns + patience_ns(flow), flow.opened_ns), self.now_ns)
 
     def _close(self, key: Key, t_ns: int) -> None:
         flow = self._flows.pop(key)
@@ -507,6 +548,8 @@ def expose(flow: Flow, source: str, text: str | None, t_ns: int, rules: Rules) -
             why = kind
         if source == DNS and rules.dns_votes != "all":
             space = DNS
+    if source != AGENT and under(text.removeprefix("*."), rules.never):
+        why = why or NEVER
     if not flow.votes:
         why = why or "outside"
     for name in flow.names:

@@ -171,7 +171,8 @@ def judge(claim: Claim, row: Row, seen: Exposures, settings: Settings) -> Findin
     if not matches:
         users = len(seen.users_in(claim.name, first, claim.times.last_ns))
         if users >= z:
-            return found(row, check, claim, users, z, proven=False)
+            is_there = row.form == "observations" and claim.times.exact
+            return None if is_there else found(row, check, claim, users, z, proven=False)
         best = users
     last = max((one.t_ns for one in matches), default=claim.times.last_ns)
     first = min((one.t_ns for one in matches), default=claim.times.first_ns) - settings.window_ns

@@ -64,7 +64,7 @@ def check_packets(
     Raises FormatError without tshark, and if tshark cannot read the file.
     """
     settings = settings_of(manifest)
-    result = RawResult(packets=seen.packets, unread=len(seen.dark), reader=seen.reader)
+    result = RawResult.of(seen)
     ends = {end for flow in seen.flows for end, _port in flow.ends if not is_special(end)}
     real = {end for end in ends if seen.rules.networks.hold(end)}
     inside: set[bytes] = set()  # internal addresses of the output

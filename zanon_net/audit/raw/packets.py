@@ -64,10 +64,15 @@ class Packet(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A frame without a packet of TCP or UDP. dark: it may hold some that were not read."""
+    """A frame without a packet of TCP or UDP.
+
+    dark: true if the frame may hold a packet that was not read. cut: true if the frame is missing,
+    because the capture is cut at its end.
+    """
 
     t_ns: int
     dark: bool
+    cut: bool = False
 
 
 Read = Packet | Frame

@@ -18,6 +18,7 @@ from zanon_net.audit.raw.shown import Row
 from zanon_net.audit.raw.traces import unlikely
 
 Place = tuple[str, int, str]
+Epoch = tuple[int, int]  # jumps of the clock, and number of the epoch
 
 
 @dataclass(slots=True)
@@ -55,8 +56,8 @@ class PseudonymCheck:
     settings: Settings
     flows: FlowsOfRows
     keyed: KeyedPseudonyms | None = None
-    _of: dict[tuple[int, bytes], dict[str, list[Place]]] = field(default_factory=dict)
-    _as: dict[tuple[int, str], dict[bytes, list[Place]]] = field(default_factory=dict)
+    _of: dict[tuple[Epoch, bytes], dict[str, list[Place]]] = field(default_factory=dict)
+    _as: dict[tuple[Epoch, str], dict[bytes, list[Place]]] = field(default_factory=dict)
     checked: int = 0
 
     def take(self, row: Row) -> None:
@@ -71,19 +72,16 @@ class PseudonymCheck:
             self._of.setdefault((epoch, address), {}).setdefault(text, []).append(place)
             self._as.setdefault((epoch, text), {}).setdefault(address, []).append(place)
 
-    def _pairs(self, row: Row) -> Iterator[tuple[str, str, int, bytes]]:
+    def _pairs(self, row: Row) -> Iterator[tuple[str, str, Epoch, bytes]]:
         if row.form == "observations":
             flow = self._of_observation(row)
             if flow is not None and row.cells.get("client"):
-                yield "client", row.cells["client"], self._epoch(flow), flow.known_as[flow.user_end]
+                yield "client", row.cells["client"], flow.epoch, flow.known_as[flow.user_end]
             return
         flow = self.flows.flow_of(row)
         client = "client" if row.form == "flows" else "c_ip"
         if flow is not None and row.cells.get(client):
-            yield client, row.cells[client], self._epoch(flow), flow.known_as[0]
-
-    def _epoch(self, flow: Flow) -> int:
-        return flow.first_ns // self.settings.rotate_ns
+            yield client, row.cells[client], flow.epoch, flow.known_as[0]
 
     def _of_observation(self, row: Row) -> Flow | None:
         space = "name"
@@ -99,7 +97,7 @@ class PseudonymCheck:
         for (epoch, address), texts in self._of.items():
             detail = str(ip_address(address))
             if self.keyed is not None:
-                right = self.keyed.of(epoch, address)
+                right = self.keyed.of(epoch[1], address)
                 wrong = [
                     place for text, places in texts.items() if text != right for place in places
                 ]
@@ -122,7 +120,7 @@ class PseudonymCheck:
     def _across(self) -> Iterator[Finding]:
         """Yields a pseudonym that an address has in several epochs, unless chance explains it."""
         epochs: dict[tuple[bytes, str], list[Place]] = defaultdict(list)
-        of_address: dict[bytes, set[int]] = defaultdict(set)
+        of_address: dict[bytes, set[Epoch]] = defaultdict(set)
         for (epoch, address), texts in self._of.items():
             of_address[address].add(epoch)
             for text, places in texts.items():

@@ -28,6 +28,8 @@ DNS_PORT = 53
 STREAMS_MOST = 1 << 16
 
 Raw = tuple[int, int, bytes, bool]  # time, link, bytes, whether all were captured
+CUT = -1  # link of a frame that is missing
+AT_CUT: Raw = (0, CUT, b"", False)
 SEGMENT = struct.Struct(">HHIIBB")
 
 
@@ -35,12 +37,17 @@ def read(path: Path) -> Iterator[Read]:
     """Yields the packets of a capture. Raises FormatError for another format."""
     decoder = Decoder()
     with path.open("rb") as file:
+        last_ns = 0
         for t_ns, link, data, whole in frames(file, path):
+            if link == CUT:
+                yield Frame(last_ns, dark=False, cut=True)
+                return
+            last_ns = t_ns
             yield decoder.packet(t_ns, link, data, whole)
 
 
 def frames(file: BinaryIO, path: Path) -> Iterator[Raw]:
-    """Yields the frames of a capture; a cut file ends early."""
+    """Yields the frames of a capture, and AT_CUT where the capture is cut."""
     head = file.read(24)
     for order in "<", ">":
         if len(head) < 24:
@@ -63,8 +70,11 @@ def pcap_frames(file: BinaryIO, order: str, unit: int, link: int) -> Iterator[Ra
         seconds, fraction, size, wire = record.unpack(head)
         data = file.read(size) if size <= BLOCK_MAX else b""
         if len(data) < size:
+            yield AT_CUT
             return
         yield seconds * 10**9 + fraction * unit, link & 0xFFFF, data, size >= wire
+    if head:
+        yield AT_CUT
 
 
 def pcapng_frames(file: BinaryIO) -> Iterator[Raw]:
@@ -79,6 +89,7 @@ def pcapng_frames(file: BinaryIO) -> Iterator[Raw]:
         kind, size = struct.unpack(f"{order}II", head)
         body = file.read(size - 12) if 12 <= size <= BLOCK_MAX else b""
         if len(body) + 12 != size or len(file.read(4)) < 4:
+            yield AT_CUT
             return
         if kind == INTERFACE:
             interfaces.append(interface(body, order))
@@ -88,6 +99,8 @@ def pcapng_frames(file: BinaryIO) -> Iterator[Raw]:
                 link, per_second, offset = interfaces[number]
                 t_ns = (high << 32 | low) * 10**9 // per_second + offset * 10**9
                 yield t_ns, link, body[20 : 20 + captured], captured >= wire
+    if head:
+        yield AT_CUT
 
 
 def interface(body: bytes, order: str) -> tuple[int, int, int]:

@@ -133,8 +133,10 @@ def find() -> str | None:
 
 def read(program: str, path: Path) -> Iterator[Read]:
     """Yields the packets of a capture. Raises FormatError if tshark cannot read it."""
+    packet: Read = Frame(0, dark=False)
     for cells in lines_of(program, path, FIELDS, OPTIONS):
-        yield packet_of(Line._make(cells))
+        packet = packet_of(Line._make(cells)) if cells else Frame(packet.t_ns, dark=False, cut=True)
+        yield packet
 
 
 def lines_of(
@@ -145,7 +147,7 @@ def lines_of(
     *,
     whole: bool = False,
 ) -> Iterator[list[str]]:
-    """Yields the values of fields of each frame of a capture.
+    """Yields the values of fields of each frame of a capture; none for a frame that is cut.
 
     fields: of tshark; `frame.time_epoch` is one of them. options: preferences of tshark.
     whole: true if a capture whose end tshark cannot read is an error.
@@ -180,8 +182,10 @@ def lines_of(
             except BaseException:
                 child.kill()
                 raise
-        if child.returncode != 0 and (whole or not some):
-            raise FormatError(f"{path}: tshark cannot read it as a capture")
+        if child.returncode != 0:
+            if whole or not some:
+                raise FormatError(f"{path}: tshark cannot read it as a capture")
+            yield []
 
 
 def packet_of(line: Line) -> Read:

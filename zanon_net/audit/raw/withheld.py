@@ -42,7 +42,7 @@ def users_of(name: Name, flow: Flow, seen: Exposures) -> int | None:
     if name.voted_ns is None:
         return None
     if name.space == DNS and seen.rules.dns_votes == "no":
-        first = name.voted_ns - seen.window_ns
+        first = name.voted_ns - seen.rules.window_ns
         return len(seen.users_in(("name", name.text), first, name.voted_ns))
     rows = seen.started.get(((name.space, name.text), flow.first_ns), ())
     return next((one.users for one in rows if seen.flows[one.flow] is flow), None)
