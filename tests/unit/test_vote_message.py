@@ -137,6 +137,23 @@ def test_columns_are_votes_one_by_one() -> None:
     assert columns.sequence == 3
 
 
+def test_groups_stay_whole_while_a_message_grows() -> None:
+    """The writer doubles its slots at 257, 513 and 1,025 groups. All groups of a residue class
+    start at one slot, before and after each growth."""
+    attributes = [(i % 7, i // 7 << 16) for i in range(1100)]
+    votes = [
+        Vote(1, 5, user, low + high, low)
+        for user in range(2)
+        for (low, high) in attributes
+    ]  # fmt: skip
+    writer = VoteWriter(7, 1, 2, max_votes=len(votes))
+    for sequence in (1, 2):  # the second message needs slots that the first emptied
+        for vote in votes:
+            writer.add(vote.kind, vote.t_ns, vote.user, vote.lo, vote.hi)
+        message = Message(1, 7, sequence, 2, 9, votes)
+        assert writer.finish(9) == oracle.encode(message)[0]
+
+
 # ---- what is refused ----------------------------------------------------------------------------
 
 
