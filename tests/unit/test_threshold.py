@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows under keys that z users' shares give, beside whole numbers and `cryptography`."""
 
+import itertools
 import random
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from oracle.siphash import blocks_of, siphash
 from support.examples import each
 
 from zanon_net import _core
-from zanon_net.errors import ConfigError, FormatError
+from zanon_net.errors import CapacityError, ConfigError, FormatError
 
 KEY = bytes(range(32))
 LO, HI = 0x1122334455667788, 0x99AABBCCDDEEFF00
@@ -233,6 +234,17 @@ def test_epochs_that_are_over_take_no_memory() -> None:
     for t_ns in range(0, 100_000, 500):
         take(shard, probe.vote(t_ns, 1, lo=t_ns))
     assert shard.stats["shares_full"] == 0
+
+
+@pytest.mark.source
+def test_memory_that_cannot_be_had_is_an_error() -> None:
+    for n in itertools.count(1):
+        _core.fail_allocation(n)
+        with suppress(CapacityError):
+            _core.ThresholdShard(z=2, window_ns=WINDOW, epochs=4, max_groups=50)
+            break
+    _core.fail_allocation(0)
+    assert n > 10  # the shard, two slabs, shares, scratch memory, and five tables of epochs
 
 
 def test_at_the_cap_new_shares_are_dropped() -> None:
