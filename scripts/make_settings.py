@@ -47,6 +47,7 @@ FILLED = {
     "tunnel ports": "config.tunnel_ports = kept.tunnel_ports({value}, &config.tunnel_port_count)",
     "networks": "config.{member} = kept.networks({value}, &config.{member}_count)",
     "prefix lengths": "config.user_v4_bits, config.user_v6_bits = {value}",
+    "users of networks": "config.cap_v4_bits, config.cap_v6_bits, config.max_per_prefix = {value}",
     "pseudonyms": "config.pseudonyms, config.block_v4_bits, config.block_v6_bits = {value}",
     "outputs": "config.{member} = bits_of(OUTPUT_BITS, {value})",
     "column sets": "config.sets = bits_of(SETS, {value})",

@@ -62,6 +62,30 @@ static int check_detail(const zn_engine_config *config, zn_error *err)
     return 0;
 }
 
+/* Validates the caps against invented users. */
+static int check_caps(const zn_engine_config *config, zn_error *err)
+{
+    bool is_set = config->max_per_prefix != 0 || config->max_names_per_user != 0 ||
+                  config->min_user_age_ns != 0;
+    if (config->min_user_age_ns < 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "min_user_age_ns must not be negative");
+    if (config->max_per_prefix != 0 &&
+        (config->cap_v4_bits < 1 || config->cap_v4_bits > config->user_v4_bits ||
+         config->cap_v6_bits < 1 || config->cap_v6_bits > config->user_v6_bits))
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "the networks of max_per_prefix must have 1 to %u bits (IPv4) and 1 to %u "
+                       "(IPv6), not %u and %u",
+                       config->user_v4_bits, config->user_v6_bits, config->cap_v4_bits,
+                       config->cap_v6_bits);
+    if (is_set && config->window_ns > ZN_ZTABLE_WINDOW_MAX_NS / 2)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "the window must be at most 5 years with caps");
+    if (is_set && config->count_probe != NULL)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "a probe has no caps, because its counter counts");
+    if (is_set && config->z == 1)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "z is 1, so that caps would suppress nothing");
+    return 0;
+}
+
 static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
     zn_roles *roles = &e->roles;
@@ -78,6 +102,11 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     if (config->order == ZN_ORDER_MINUTE_ALL && policy->times_ns < ZN_MINUTE_NS)
         policy->times_ns = ZN_MINUTE_NS;
     policy->digits = config->digits;
+    policy->caps.max_per_prefix = config->max_per_prefix;
+    policy->caps.prefix_v4_bits = config->cap_v4_bits;
+    policy->caps.prefix_v6_bits = config->cap_v6_bits;
+    policy->caps.max_names = config->max_names_per_user;
+    policy->caps.min_age_ns = config->min_user_age_ns;
     /* a view needs votes that are tied to a user */
     roles->release_all = config->z == 1 && config->z_max <= 1 && config->view_count == 0;
     roles->rotate_ns = config->rotate_ns;
@@ -216,6 +245,8 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     rc = check_config(config, err);
     if (rc == 0)
         rc = check_detail(config, err);
+    if (rc == 0)
+        rc = check_caps(config, err);
     if (rc == 0)
         rc = zn_packet_config_check(config, err);
     if (rc == 0)

@@ -21,6 +21,17 @@ static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
     return 0;
 }
 
+/* Opens caps of users if the policy has caps. */
+static int open_caps(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
+{
+    zn_user_caps_config caps = g->policy->caps;
+    caps.window_ns = g->policy->window_ns;
+    caps.max_tuples = limits->max_tuples;
+    caps.max_attributes = limits->max_attributes;
+    caps.max_users = limits->max_clients;
+    return zn_user_caps_are_set(&caps) ? zn_user_caps_open(&g->caps, &caps, err) : 0;
+}
+
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
 {
     zn_ztable_config table = zn_ztable_default_config(g->policy->z, g->policy->window_ns);
@@ -37,7 +48,7 @@ int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
         rc = zn_addr_set_init(&g->users, limits->max_clients, err);
     if (rc == 0)
         rc = alloc_batch(g, g->votes->cap, err);
-    return rc;
+    return rc == 0 ? open_caps(g, limits, err) : rc;
 }
 
 void zn_gate_fini(zn_gate *g)
@@ -51,6 +62,7 @@ void zn_gate_fini(zn_gate *g)
     zn_block_free(g->released.origin, cap * sizeof *g->released.origin);
     zn_clients_fini(&g->clients);
     zn_addr_set_fini(&g->users);
+    zn_user_caps_close(g->caps);
     zn_ztable_close(g->table);
     memset(g, 0, sizeof *g);
 }
@@ -58,7 +70,7 @@ void zn_gate_fini(zn_gate *g)
 size_t zn_gate_memory(const zn_gate *g)
 {
     return zn_ztable_memory(g->table) + zn_clients_memory(&g->clients) +
-           zn_addr_set_memory(&g->users);
+           zn_addr_set_memory(&g->users) + zn_user_caps_memory(g->caps);
 }
 
 bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)

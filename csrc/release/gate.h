@@ -14,6 +14,7 @@
 #include "analyzer/dn_hunter.h"
 #include "analyzer/name_store.h"
 #include "anonymity/popularity.h"
+#include "anonymity/user_caps.h"
 #include "anonymity/votes.h"
 #include "crypto/count_generations.h"
 #include "release/clients.h"
@@ -87,6 +88,7 @@ struct zn_gate {
     zn_ztable *table;
     int64_t z_since_ns; /* time of the last change of z; INT64_MIN: never */
     uint32_t z_highest; /* highest z so far */
+    zn_user_caps *caps; /* caps on the votes that the z-table gets; NULL without caps */
     zn_clients clients;
     /* Users of the whole run, for the summary only. The z-table has the same hashes of users. */
     zn_addr_set users;

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "release/gate_local.h"
 
+#include "release/gate_caps.h"
 #include "release/gate_internal.h"
 
 /* ---- clients ---- */
@@ -137,7 +138,8 @@ static zn_id attribute_of(const zn_gate *g, const zn_flow *f, const zn_vote *v)
                        zn_addr_span(&f->tuple.addr[1 - f->client]));
 }
 
-/* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
+/* Turns votes into observations for the z-table; client marks, excluded addresses and votes
+ * that a cap refuses end here. */
 static size_t make_observations(zn_gate *g)
 {
     size_t n = 0;
@@ -157,6 +159,8 @@ static size_t make_observations(zn_gate *g)
         o->t_ns = v->t_ns;
         o->user = v->user;
         o->attribute = attribute_of(g, f, v);
+        if (g->caps != NULL && zn_gate_caps_refuse(g, v, o))
+            continue;
         g->batch.vote[n++] = (uint32_t)i;
     }
     return n;
@@ -261,6 +265,8 @@ void zn_gate_decide(zn_gate *g)
                                                  : ZN_ALL_OUTPUTS;
         if (v->kind == ZN_VOTE_NAME)
             zn_popularity_see(g->popularity, &batch->observation[i]);
+        if (g->caps != NULL && decision == ZN_RELEASE)
+            zn_gate_caps_released(g, v);
         zn_gate_finish(g, v, decision == ZN_RELEASE, reason_of(decision), outputs);
     }
     zn_votes_clear(g->votes);

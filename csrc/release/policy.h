@@ -5,6 +5,7 @@
 #define ZN_RELEASE_POLICY_H
 
 #include "analyzer/roles.h"
+#include "anonymity/user_caps.h"
 
 typedef struct zn_policy {
     const zn_roles *roles; /* borrowed from the engine */
@@ -17,8 +18,9 @@ typedef struct zn_policy {
     zn_coarse_steps coarse_steps;
     zn_coarse_client coarse_client;
     /* of all other records, and of observations */
-    int64_t times_ns; /* times are multiples of times_ns; 0: exact */
-    unsigned digits;  /* digits kept of counts above 99; 0: all */
+    int64_t times_ns;         /* times are multiples of times_ns; 0: exact */
+    unsigned digits;          /* digits kept of counts above 99; 0: all */
+    zn_user_caps_config caps; /* without its window and sizes */
 } zn_policy;
 
 #define ZN_PORT_DISCARD 9 /* no server uses it (RFC 863) */

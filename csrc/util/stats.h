@@ -105,6 +105,8 @@
     X(NAMES_AFTER_GAPS, "name", "gaps in a client's bytes passed over: each may hide a name")      \
     X(OBSERVATIONS, "decision", "name observations")                                               \
     X(RELEASED, "decision", "names released")                                                      \
+    X(RELEASES_BY_NEW_USERS, "decision",                                                           \
+      "of them to users first seen less than a window before (with --min-user-age)")               \
     X(SUPPRESSED_BELOW_Z, "suppressed", "exposed by fewer than z users")                           \
     X(SUPPRESSED_TOO_LATE, "suppressed", "older than the window, or out of order")                 \
     X(SUPPRESSED_UNCONFIRMED, "suppressed", "no evidence that the client is real")                 \
@@ -116,6 +118,9 @@
     X(SUPPRESSED_OUTSIDE, "suppressed", "flow opened from outside: its host does not vote")        \
     X(SUPPRESSED_QUIC_VERSION, "suppressed", "in a QUIC version that is not read")                 \
     X(SUPPRESSED_CAPACITY, "suppressed", "a table was full")                                       \
+    X(SUPPRESSED_USER_CAP, "suppressed", "user with as many names as --max-names-per-user")        \
+    X(SUPPRESSED_PREFIX_CAP, "suppressed", "network with as many users as --max-per-prefix")       \
+    X(SUPPRESSED_NEW_USER, "suppressed", "user younger than --min-user-age")                       \
     X(SUPPRESSED_UNREAD, "suppressed", "flow without a name whose bytes could not be read")        \
     X(SUPPRESSED_UNANSWERED, "suppressed", "the counter of all probes did not answer in time")     \
     X(DNS_OBSERVATIONS, "dns", "names in DNS that count apart")                                    \

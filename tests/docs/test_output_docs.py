@@ -182,6 +182,7 @@ def test_a_name_among_the_decisions_is_a_counter_of_the_same_meaning_or_none(
     assert {name for name, _group, _text in STAT_INFO} & decisions.keys() == {
         "observations",
         "released",
+        "releases_by_new_users",
     }
 
 

@@ -19,6 +19,7 @@ from support.paths import ROOT
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
 from zanon_net._core import LIMITS, ROW_FORMATS, TIME_UNITS, PacketEngine
 from zanon_net.config import filter_rows
+from zanon_net.config.cap_rules import forged_users_text
 from zanon_net.config.example import example
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.config.rules import Z_MAX
@@ -133,6 +134,14 @@ def test_user_prefixes() -> None:
         ("mode", "400", "must be one of the texts 600, 640"),
         ("mode", "06000", "must be one of the texts 600, 640"),
         ("rotate", "0s", "must be longer than zero"),
+        ("max_per_prefix", "24=4", "must be two prefix lengths and a number of users, such as"),
+        ("max_per_prefix", 4, "must be two prefix lengths and a number of users, such as"),
+        ("max_per_prefix", "33,48=4", "the prefix lengths must be 1 to 32"),
+        ("max_per_prefix", "24,0=4", "the prefix lengths must be 1 to 32"),
+        ("max_per_prefix", "24,48=0", "the number of users must be 1 to 2147483648"),
+        ("max_per_prefix", "24,64=2", "its networks are smaller than users; .*at most 32,56"),
+        ("max_names_per_user", 0, "must be from 1"),
+        ("min_user_age", "0s", "must be longer than zero"),
         ("fail_on_loss", -1, "must be a number from 0 to 100, not -1"),
         ("fail_on_loss", 101, "must be a number from 0 to 100"),
         ("fail_on_loss", float("nan"), "must be a number from 0 to 100"),
@@ -248,6 +257,50 @@ def test_what_output_settings_refuse() -> None:
 # ---- TOML ---------------------------------------------------------------------------------------
 
 PORTS = ["vxlan:4799", "hp-erm:7933"]
+
+
+@each(
+    "name, value",
+    [("max_per_prefix", "24,48=2"), ("max_names_per_user", 2), ("min_user_age", "1h")],
+)
+def test_caps_go_with_votes_of_this_process(name: str, value: object, tmp_path: Path) -> None:
+    key = {"key_file": write(tmp_path / "key", "")}
+    probe = {"count_at": "tls://counter:1", "probe": "a"} | {
+        f"count_tls_{part}": str(tmp_path / part) for part in ("cert", "key", "ca")
+    }
+    for settings, message in [
+        ({"z": 1}, f"{name}: z is 1: every name is released"),
+        ({**key, **probe}, f"{name}: a counter of probes has no caps"),
+        ({**key, "shards": 2}, f"{name}: the counter of shards has no caps"),
+        ({"window": "1831d"}, f"window: must be at most 1830d with {name}"),
+    ]:
+        with pytest.raises(ConfigError, match=f"^{message}"):
+            Config(**{name: value}, **settings)
+    assert Config(**{name: value}, window="1830d").to_dict()["anonymity"][name] is not None
+
+
+@each(
+    "settings, facts, text",
+    [
+        ({"z": 1}, {"name": 0}, "0 release"),
+        ({"z": 2}, {"name": 1}, "1 release a name that one real user exposes"),
+        (
+            {"z": 20, "max_per_prefix": "24,48=4"},
+            {"name": 19, "networks": 5, "prefixes": [24, 48]},
+            ", from 5 networks (/24, /48)",
+        ),
+        (
+            {"z": 20, "max_names_per_user": 2000, "min_user_age": "90m"},
+            {"name": 19, "names": 2000, "age": "90m"},
+            ", for 2,000 names in a window, 90m after they were first seen",
+        ),
+    ],
+)
+def test_forged_users(settings: dict[str, object], facts: dict[str, object], text: str) -> None:
+    assert Config(**settings).forged_users == facts
+    assert text in forged_users_text(facts)
+
+
 TOML = """
 [anonymity]
 z = 7
@@ -260,6 +313,9 @@ dn_hunter = true
 target_k = 3
 target_p = 0.9
 z_max = 50
+max_per_prefix = "16, 48=3"
+max_names_per_user = 9
+min_user_age = "2h"
 [addresses]
 internal = "nets.txt"
 user_prefix = [24, 56]
@@ -339,7 +395,10 @@ def full(tmp_path: Path) -> Config:
 
 def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
     assert full == Config(
-        ZParams(7, "30m", "any", "no", ("private.example",), True, True, 3, 0.9, 50),
+        ZParams(
+            *(7, "30m", "any", "no", ("private.example",), True, True, 3, 0.9, 50),
+            *("16,48=3", 9, "2h"),
+        ),
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"),
             (24, 56),

@@ -21,6 +21,9 @@ class RunSettings(TypedDict, total=False):
     target_k: int | None
     target_p: float | None
     z_max: int | None
+    max_per_prefix: str | None
+    max_names_per_user: int | None
+    min_user_age: int | str | None
     internal: str | Sequence[str] | None
     user_prefix: str | Sequence[int]
     pseudonyms: str | None
@@ -104,6 +107,9 @@ class PacketsSettings(TypedDict, total=False):
     target_k: int | None
     target_p: float | None
     z_max: int | None
+    max_per_prefix: str | None
+    max_names_per_user: int | None
+    min_user_age: int | str | None
     internal: str | Sequence[str] | None
     user_prefix: str | Sequence[int]
     pseudonyms: str | None

@@ -30,6 +30,9 @@ class AnonymityFields(View):
     target_k: int | None = RUN["target_k"].default
     target_p: float | None = RUN["target_p"].default
     z_max: int | None = RUN["z_max"].default
+    max_per_prefix: str | None = RUN["max_per_prefix"].default
+    max_names_per_user: int | None = RUN["max_names_per_user"].default
+    min_user_age: int | str | None = RUN["min_user_age"].default
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 from functools import partial
 from typing import Any
 
-from zanon_net.config import presets, rules
+from zanon_net.config import cap_rows, presets, rules
 from zanon_net.config.formats import FORMATS
 from zanon_net.config.rules import COUNT_MAX, Z_MAX
 from zanon_net.config.setting import KEY_HELP, RANDOM_KEY, Setting
@@ -683,4 +683,4 @@ _LIVE = (
 )
 
 
-ROWS = (*_ANONYMITY, *_ADDRESSES, *_INPUT, *_OUTPUT, *_LIMITS, *_LIVE)
+ROWS = (*_ANONYMITY, *cap_rows.ROWS, *_ADDRESSES, *_INPUT, *_OUTPUT, *_LIMITS, *_LIVE)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from zanon_net._record import dataclass
-from zanon_net.config import presets, probe_rules, rules
+from zanon_net.config import cap_rules, presets, probe_rules, rules
 from zanon_net.config.packet_views import PacketView, packet_views
 from zanon_net.config.parse import did_you_mean
 from zanon_net.config.schema import rows_of
@@ -111,6 +111,7 @@ class Config:
             object.__setattr__(self, section, part)
         rules.check_all(self.settings())
         probe_rules.check_probe(self.settings())
+        cap_rules.check_caps(self.settings())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -160,6 +161,11 @@ class Config:
         settings = self.settings()
         options = [RUN[name].label for name in presets.weaker(settings)]
         return {"preset": settings["purpose"], "options": options}
+
+    @property
+    def forged_users(self) -> dict[str, Any]:
+        """The number of invented users that release a name, for the manifest."""
+        return cap_rules.forged_users(self.settings())
 
     @property
     def rotate_ns(self) -> int:

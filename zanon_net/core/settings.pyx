@@ -11,6 +11,9 @@ cdef int fill_engine_config(zn_engine_config *config, dict settings, _Kept kept)
     config.exact = settings.pop("exact")
     config.dn_hunter = settings.pop("dn_hunter")
     config.z_max = settings.pop("z_max")
+    config.cap_v4_bits, config.cap_v6_bits, config.max_per_prefix = settings.pop("max_per_prefix")
+    config.max_names_per_user = settings.pop("max_names_per_user", None) or 0
+    config.min_user_age_ns = settings.pop("min_user_age_ns", None) or 0
     config.internal = kept.networks(settings.pop("internal"), &config.internal_count)
     config.user_v4_bits, config.user_v6_bits = settings.pop("user_prefix")
     config.pseudonyms, config.block_v4_bits, config.block_v6_bits = settings.pop("pseudonyms")

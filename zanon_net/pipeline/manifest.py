@@ -143,6 +143,7 @@ def build_manifest(
         "notes": notes,
         "configuration": config.to_dict(),
         "weaker_than": config.weaker_than,
+        "forged_users": config.forged_users,
         "pseudonyms": _pseudonyms(config, totals),
         "workers": config.limits.workers,
         "time_range": time_range(totals.time_range_ns),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from zanon_net._record import dataclass
 from zanon_net._text import share, table, time_span
+from zanon_net.config.cap_rules import forged_users_text
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.doubts import Doubts
@@ -196,6 +197,8 @@ class Report:
             yield "output", str(self.out)
         if (removed := self.manifest["removed"])["parts"]:
             yield "removed", f"{removed['parts']:,} old parts of {removed['bytes']:,} bytes"
+        if (forged := self.manifest["forged_users"])["name"]:
+            yield "forged users", forged_users_text(forged)
         weaker = self.manifest["weaker_than"]
         if weaker["options"]:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in weaker["options"])

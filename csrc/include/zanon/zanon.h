@@ -299,6 +299,13 @@ typedef struct zn_engine_config {
     const zn_hash_key *count_secret;
     const zn_tunnel_port *tunnel_ports; /* at most 16; copied */
     size_t tunnel_port_count;
+    /* Caps against invented users; 0: no cap. A vote that a cap refuses does not count, so that a
+     * cap can only suppress. Not with count_probe, and not if z is 1. */
+    uint32_t max_per_prefix;     /* users of a network that count for a name or an address */
+    uint8_t cap_v4_bits;         /* prefix lengths of these networks: 1 .. user_v4_bits */
+    uint8_t cap_v6_bits;         /* 1 .. user_v6_bits */
+    uint32_t max_names_per_user; /* names for which a user counts in a window */
+    int64_t min_user_age_ns;     /* ns after which a user counts since it was first seen */
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config when the

@@ -152,6 +152,9 @@ cdef extern from "engine/engine.h" nogil:
         size_t view_count
         const char *count_probe
         int64_t count_hold_ns
+        uint32_t max_per_prefix, max_names_per_user
+        uint8_t cap_v4_bits, cap_v6_bits
+        int64_t min_user_age_ns
         bint count_rows
         bint count_leases
         int64_t count_rotate_ns
