@@ -22,6 +22,7 @@ from oracle.secondary import Secondary
 from oracle.talks import Name, Talk, Vote
 from oracle.tcp import counts
 from oracle.unread import is_unread
+from oracle.user_caps import CappedVote, CapsOracle
 from oracle.ztable import ZOracle
 
 COMMON_PORTS = (53, 80, 443, 853)  # ports that disclose no more than the protocol
@@ -85,6 +86,11 @@ class Model:
         self.resolved = Resolved(rules.never)
         self.tied: dict[int, Resolution | None] = {}  # by talk
         self.must, self.may = (ZOracle(rules.z, rules.window_ns) for _ in range(2))
+        self.caps = CapsOracle(
+            rules.window_ns,
+            max_per_prefix=0 if rules.max_per_prefix is None else rules.max_per_prefix[2],
+            max_names=rules.max_names_per_user or 0,
+        )
         self.received: list[tuple[Sizes, Sizes]] = []  # by packet: see _receive
         self.outcome = Outcome()
 
@@ -132,7 +138,8 @@ class Model:
         if kind == "dns" and self.rules.dns_votes == "no":  # it casts no vote
             released = self.must.users(vote.t_ns, ("name", what.text)) >= self.must.z
         else:
-            released = self.must.observe(vote.t_ns, vote.talk.user, (kind, what.text))
+            counts = self._counts(vote, (kind, what.text))
+            released = counts and self.must.observe(vote.t_ns, vote.talk.user, (kind, what.text))
         what.state = "released" if released else "suppressed"
         if isinstance(what, Secondary):
             return
@@ -148,6 +155,12 @@ class Model:
                 }
             )
 
+    def _counts(self, vote: Vote, attribute: Hashable) -> bool:
+        """Whether no cap on invented users refuses the vote."""
+        user, is_name = vote.talk.user, isinstance(vote.what, Name)
+        network = self.rules.network(user)
+        return self.caps.vote(CappedVote(vote.t_ns, user, network, attribute, is_name)) == "none"
+
     # ---- section 5 --------------------------------------------------------------------------
 
     def _was_client(self, address: Address, first_epoch: int, until_ns: int) -> bool:
@@ -157,14 +170,15 @@ class Model:
 
     def _decide_addr(self, vote: Vote) -> None:
         """Decides on a server's address. An address that is internal or was a client in the epoch
-        is no attribute; one that ever was a client need not be one."""
+        is no attribute; one that ever was a client need not be one. With caps, votes that need
+        not come could keep others from counting, so that no address must be shown."""
         address, shown = vote.talk.ends[1].address, Disclosure()
         epoch = vote.t_ns // self.rules.rotate_ns
         if vote.talk.internal[1] or is_special(address):
             return
         if not self._was_client(address, epoch, vote.t_ns):
             shown.may = self._reached(self.may, vote)
-        if address in self.always_servers:
+        if address in self.always_servers and not self.rules.has_caps:
             shown.must = self._reached(self.must, vote)
         self.addr[id(vote.talk)] = shown
 

@@ -69,6 +69,8 @@ class Rules:
     coarse: bool = False  # packets of TCP flows with a withheld name leave with coarse positions
     purpose: str = "partner"  # --for
     target_p: float | None = None  # z follows the stream
+    max_per_prefix: tuple[int, int, int] | None = None  # bits of IPv4 and of IPv6, and users
+    max_names_per_user: int | None = None
     z_changes: tuple[tuple[int, int], ...] = ()  # (from when on, z), as the manifest has them
 
     @property
@@ -99,6 +101,18 @@ class Rules:
         """Where a name's exposure counts (section 2): names of DNS apart, unless they vote for
         all."""
         return "dns" if source == "dns" and self.dns_votes != "all" else "name"
+
+    def network(self, user: str) -> str:
+        """Returns the network in which users are capped."""
+        if user == "special" or self.max_per_prefix is None:
+            return user
+        cut = ipaddress.ip_network(user)
+        return str(cut.supernet(new_prefix=self.max_per_prefix[cut.version == 6]))
+
+    @property
+    def has_caps(self) -> bool:
+        """Whether votes of invented users are capped."""
+        return self.max_per_prefix is not None or self.max_names_per_user is not None
 
     def z_at(self, t_ns: int) -> int:
         """z in force at a time."""

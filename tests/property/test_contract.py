@@ -18,6 +18,7 @@ from scenario.crowd import (
     Jump,
     Rules,
     Scenario,
+    capped,
     delayed,
     delays,
     edges,
@@ -221,6 +222,12 @@ def test_what_seldom_comes_is_as_the_contract_says(
     key_file: str, aim: str, data: st.DataObject
 ) -> None:
     check_fed(data.draw(AIMS[aim]), key_file, WHOLE)
+
+
+@settings(max_examples=examples(100))
+@given(capped, st.sampled_from([1, 7, WHOLE]))
+def test_caps_on_invented_users(key_file: str, scenario: Scenario, batch: int) -> None:
+    check_fed(scenario, key_file, batch)
 
 
 def asked_again() -> Scenario:

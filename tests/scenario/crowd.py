@@ -5,6 +5,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import Any
 
 from hypothesis import strategies as st
 from oracle.rules import EVERYWHERE, Rules
@@ -190,6 +191,18 @@ scenarios = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), cr
 edges = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), few(chosen)))
 
 
+def with_caps(scenario: Scenario, caps: dict[str, Any]) -> Scenario:
+    """The scenario with caps on invented users; z is at least 2."""
+    return replace(scenario, rules=replace(scenario.rules, z=max(scenario.rules.z, 2), **caps))
+
+
+caps = st.fixed_dictionaries({
+    "max_per_prefix": st.sampled_from([None, (16, 32, 1), (16, 32, 2), (24, 48, 1), (24, 48, 2)]),
+    "max_names_per_user": st.sampled_from([None, 1, 2]),
+})  # fmt: skip
+capped = st.builds(with_caps, scenarios | edges, caps)
+
+
 # ---- time out of order --------------------------------------------------------------------------
 
 delays = st.lists(st.tuples(st.integers(0, 400), st.integers(1, 60)), min_size=1, max_size=12)
@@ -241,4 +254,8 @@ def settings_of(chosen: Rules) -> dict[str, object]:
         "exact": chosen.exact,
         "purpose": chosen.purpose,
         "target_p": chosen.target_p,
+        "max_per_prefix": None
+        if chosen.max_per_prefix is None
+        else "{},{}={}".format(*chosen.max_per_prefix),
+        "max_names_per_user": chosen.max_names_per_user,
     }
