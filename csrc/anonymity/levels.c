@@ -48,9 +48,9 @@ zn_levels_config zn_levels_default_config(zn_ztable *table, uint32_t levels, uin
 
 static int check_config(const zn_levels_config *c, zn_error *err)
 {
-    if (c->levels < 1 || c->levels > ZN_LEVELS_MAX)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "1 to %u levels are possible, not %u", ZN_LEVELS_MAX,
-                       c->levels);
+    if (c->levels > ZN_LEVELS_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "at most %u levels are possible, not %u",
+                       ZN_LEVELS_MAX, c->levels);
     if (c->z < 1 || c->z > c->z_max || c->z_max > ZN_LEVELS_Z_MAX)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "with levels, z must be from 1 to %u",
                        ZN_LEVELS_Z_MAX);
@@ -74,7 +74,7 @@ static int open_tables(zn_levels *l, zn_error *err)
     table.window_ns = (SLICES + 1) * l->slice_ns;
     rc = zn_vote_table_init(&l->marks, &table, err);
     table.window_ns = c->window_ns;
-    l->tables = zn_heap_alloc(c->levels * sizeof *l->tables);
+    l->tables = zn_heap_alloc((c->levels + 1) * sizeof *l->tables);
     if (l->tables == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the tables of labels");
     for (uint32_t i = 0; rc == 0 && i < c->levels; i++) {

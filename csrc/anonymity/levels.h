@@ -72,7 +72,7 @@ typedef const zn_id *zn_levels_parents(void *of, uint32_t level, zn_id label, ui
 
 typedef struct zn_levels_config {
     zn_ztable *table;    /* level 0; borrowed, without observations */
-    uint32_t levels;     /* above level 0, 1 .. ZN_LEVELS_MAX */
+    uint32_t levels;     /* above level 0, 0 .. ZN_LEVELS_MAX */
     uint32_t z;          /* of the table, 1 .. z_max */
     uint32_t z_max;      /* largest z that zn_levels_set_z may set, at most ZN_LEVELS_Z_MAX */
     int64_t window_ns;   /* of the table */

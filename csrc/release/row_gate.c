@@ -38,15 +38,13 @@ struct zn_row_gate {
     size_t count;
 };
 
-/* A row is as many observations as there are steps; the clock is set back after as many rows as
- * without a ladder. */
-static int open_ladder(zn_row_gate *g, const zn_row_gate_config *config, zn_ztable_config *table,
-                       zn_error *err)
+static int open_ladder(zn_row_gate *g, const zn_row_gate_config *config,
+                       const zn_ztable_config *config_of_table, zn_error *err)
 {
-    int rc = zn_row_ladder_open(&g->ladder, &config->ladder, err);
+    zn_row_ladder_table table = {g->table, config_of_table};
+    int rc = zn_row_ladder_open(&g->ladder, &config->ladder, &table, err);
     if (rc != 0)
         return rc;
-    table->rebase_after = (table->rebase_after - 1) * (uint32_t)zn_row_ladder_steps(g->ladder) + 1;
     g->pass_count = config->pass_count;
     g->more_count = zn_row_ladder_columns(g->ladder) - 1 + config->pass_count;
     g->more = zn_heap_alloc(ZN_ROW_BATCH * g->more_count * sizeof *g->more + 1);
@@ -80,10 +78,10 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
     rc = zn_hash_key_random(&g->key, err);
     if (rc == 0 && config->never_count != 0)
         rc = copy_never(g, config, err);
-    if (rc == 0 && config->ladder.column_count != 0)
-        rc = open_ladder(g, config, &table, err);
     if (rc == 0)
         rc = zn_ztable_open(&g->table, &table, err);
+    if (rc == 0 && config->ladder.column_count != 0)
+        rc = open_ladder(g, config, &table, err);
     if (rc == 0 && config->with_user)
         rc = zn_row_pseudonym_open(&g->pseudonym, &scope, config->key_file, err);
     if (rc == 0 && config->popularity)
@@ -99,10 +97,10 @@ void zn_row_gate_close(zn_row_gate *g)
 {
     if (g == NULL)
         return;
+    zn_row_ladder_close(g->ladder);
     zn_ztable_close(g->table);
     zn_row_pseudonym_close(g->pseudonym);
     zn_popularity_fini(&g->popularity);
-    zn_row_ladder_close(g->ladder);
     zn_never_list_fini(&g->never);
     zn_heap_free(g->more);
     zn_block_clear(g, sizeof *g);
@@ -122,7 +120,7 @@ static void ask_steps(zn_row_gate *g, const zn_row *rows, size_t n)
         const zn_value *user = &rows[i].value[ZN_ROW_USER];
         g->users[i] = zn_hash128(&g->key, DOMAIN_USER, user->text.p, user->text.n);
     }
-    zn_row_ladder_decide(g->ladder, g->table, rows, g->users, n);
+    zn_row_ladder_decide(g->ladder, rows, g->users, n);
     for (size_t i = 0; i < n; i++)
         g->answers[i] = zn_row_ladder_released(g->ladder, i) ? ZN_RELEASE : ZN_BELOW_Z;
 }
@@ -309,8 +307,6 @@ zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g)
     stats.observations += g->skipped.never;
     if (rows == NULL)
         return stats;
-    stats.observations /= zn_row_ladder_steps(g->ladder);
-    stats.late /= zn_row_ladder_steps(g->ladder); /* all of a row have one time */
     stats.released = rows->answers[ZN_RELEASE];
     stats.below_z = rows->answers[ZN_BELOW_Z];
     stats.too_late = rows->answers[ZN_TOO_LATE];
@@ -327,6 +323,11 @@ zn_row_gate_skipped zn_row_gate_get_skipped(const zn_row_gate *g)
 const zn_row_ladder_stats *zn_row_gate_ladder_stats(const zn_row_gate *g)
 {
     return g->ladder == NULL ? NULL : zn_row_ladder_get_stats(g->ladder);
+}
+
+const zn_levels *zn_row_gate_levels(const zn_row_gate *g)
+{
+    return g->ladder == NULL ? NULL : zn_row_ladder_levels(g->ladder);
 }
 
 size_t zn_row_gate_memory(const zn_row_gate *g)

@@ -64,11 +64,12 @@ int zn_row_gate_finish(zn_row_gate *g, zn_error *err);
  * caller. */
 zn_popularity *zn_row_gate_popularity(zn_row_gate *g);
 
-/* The z-table's counts; with a ladder, observations and decisions are counted by rows. */
+/* The z-table's counts; with a ladder, the decisions are those of the whole chain. */
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g);
 zn_row_gate_skipped zn_row_gate_get_skipped(const zn_row_gate *g);
 /* NULL without a ladder. */
 const zn_row_ladder_stats *zn_row_gate_ladder_stats(const zn_row_gate *g);
+const zn_levels *zn_row_gate_levels(const zn_row_gate *g);
 /* Bytes of memory in use. */
 size_t zn_row_gate_memory(const zn_row_gate *g);
 

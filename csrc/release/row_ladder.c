@@ -5,10 +5,10 @@
 #include "util/arena.h"
 #include "util/hash.h"
 
-#define ASKED 2048 /* observations decided together: they stay in the nearest cache */
+#define LABELS 2048 /* labels decided together: they stay in the nearest cache */
 #define NO_STEP UINT16_MAX
 
-_Static_assert(ASKED >= 2 * ZN_LADDER_STEPS_MAX, "several rows are decided together");
+_Static_assert(LABELS >= 2 * ZN_LADDER_STEPS_MAX, "several rows are decided together");
 
 /* A column's hierarchy, and a random number for each of its nodes. */
 typedef struct column {
@@ -26,8 +26,10 @@ struct zn_row_ladder {
     zn_node leaf[ZN_LADDER_ROWS * ZN_LADDER_COLUMNS_MAX];       /* row by row */
     uint16_t step[ZN_LADDER_ROWS];                              /* that is released */
     zn_id part[ZN_LADDER_COLUMNS_MAX * ZN_TAXONOMY_LEVELS_MAX]; /* of one row, level by level */
-    zn_observation asked[ASKED];
-    uint8_t answers[ASKED];
+    zn_levels *chains;
+    zn_id label[LABELS]; /* row by row, step by step */
+    zn_exposure exposures[ZN_LADDER_ROWS];
+    zn_level_decision decisions[ZN_LADDER_ROWS];
     zn_row_ladder_stats stats;
 };
 
@@ -51,20 +53,50 @@ static int open_column(column *c, const zn_taxonomy *taxonomy, zn_error *err)
     return 0;
 }
 
+/* Returns true if step i > 0 is coarser than the step before in a column, and finer in none. */
+static bool is_nested(const zn_row_ladder_config *config, size_t i)
+{
+    const uint8_t *step = config->levels + i * config->column_count;
+    bool coarser = false;
+    for (size_t j = 0; j < config->column_count; j++) {
+        uint8_t before = step[j - config->column_count];
+        if (step[j] < before)
+            return false;
+        coarser = coarser || step[j] > before;
+    }
+    return coarser;
+}
+
 static int check_config(const zn_row_ladder_config *config, zn_error *err)
 {
     if (config->column_count == 0 || config->column_count > ZN_LADDER_COLUMNS_MAX)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "1 to %d columns can be generalized",
                        ZN_LADDER_COLUMNS_MAX);
     if (config->step_count == 0 || config->step_count > ZN_LADDER_STEPS_MAX)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "a ladder has 1 to %d steps", ZN_LADDER_STEPS_MAX);
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "1 to %u steps are possible", ZN_LADDER_STEPS_MAX);
     for (size_t i = 0; i < config->step_count * config->column_count; i++)
         if (config->levels[i] >= zn_taxonomy_levels(config->columns[i % config->column_count]))
             return zn_fail(err, ZN_ERR_CONFIG, 0, "a step has a level that its hierarchy has not");
+    for (size_t i = 1; i < config->step_count; i++)
+        if (!is_nested(config, i))
+            return zn_fail(err, ZN_ERR_CONFIG, 0,
+                           "step %zu must be coarser than the step before it in a column, and "
+                           "finer in none",
+                           i + 1);
     return 0;
 }
 
-int zn_row_ladder_open(zn_row_ladder **out, const zn_row_ladder_config *config, zn_error *err)
+static int open_chains(zn_row_ladder *l, const zn_row_ladder_table *t, zn_error *err)
+{
+    zn_levels_config levels = zn_levels_default_config(t->table, (uint32_t)l->step_count - 1,
+                                                       t->config->z, t->config->window_ns);
+    levels.max_votes = t->config->max_tuples / 4 + 1;
+    levels.max_labels = t->config->max_attributes / 4 + 1;
+    return zn_levels_open(&l->chains, &levels, err);
+}
+
+int zn_row_ladder_open(zn_row_ladder **out, const zn_row_ladder_config *config,
+                       const zn_row_ladder_table *table, zn_error *err)
 {
     zn_row_ladder *l;
     int rc = check_config(config, err);
@@ -80,6 +112,8 @@ int zn_row_ladder_open(zn_row_ladder **out, const zn_row_ladder_config *config, 
     memcpy(l->levels, config->levels, config->step_count * config->column_count);
     for (size_t i = 0; i < config->column_count && rc == 0; i++)
         rc = open_column(&l->columns[i], config->columns[i], err);
+    if (rc == 0)
+        rc = open_chains(l, table, err);
     if (rc != 0)
         zn_row_ladder_close(l);
     else
@@ -93,6 +127,7 @@ void zn_row_ladder_close(zn_row_ladder *l)
         return;
     for (size_t i = 0; i < ZN_LADDER_COLUMNS_MAX; i++)
         zn_heap_free(l->columns[i].of_node);
+    zn_levels_close(l->chains);
     zn_block_clear(l, sizeof *l);
     zn_block_free(l, sizeof *l);
 }
@@ -126,8 +161,8 @@ bool zn_row_ladder_find(zn_row_ladder *l, size_t i, const zn_value *values, size
     return true;
 }
 
-/* Writes the observations of a row, one a step. */
-static void expose(zn_row_ladder *l, size_t i, int64_t t_ns, uint64_t user, zn_observation *out)
+/* Writes the chain of labels of a row, one a step. */
+static void write_chain(zn_row_ladder *l, size_t i, zn_id *out)
 {
     const zn_node *leaf = leaves_of(l, i);
     const uint8_t *level = l->levels;
@@ -144,9 +179,7 @@ static void expose(zn_row_ladder *l, size_t i, int64_t t_ns, uint64_t user, zn_o
             id.lo ^= part->lo;
             id.hi ^= part->hi;
         }
-        out[s].t_ns = t_ns;
-        out[s].user = user;
-        out[s].attribute = id;
+        out[s] = id;
     }
 }
 
@@ -162,39 +195,37 @@ static double loss_of(zn_row_ladder *l, size_t i, size_t step)
     return loss / (double)l->column_count;
 }
 
-/* Takes the finest step that was released. */
-static void choose(zn_row_ladder *l, size_t i, const uint8_t *answers)
+/* Takes the decision on a row. */
+static void choose(zn_row_ladder *l, size_t i, const zn_level_decision *d)
 {
-    for (size_t s = 0; s < l->step_count; s++) {
-        if (answers[s] != ZN_RELEASE)
-            continue;
-        l->step[i] = (uint16_t)s;
-        l->stats.released[s]++;
-        l->stats.answers[ZN_RELEASE]++;
-        l->stats.loss += loss_of(l, i, s);
+    l->stats.answers[d->decision]++;
+    if (d->decision != ZN_RELEASE)
         return;
-    }
-    l->stats.answers[answers[l->step_count - 1]]++;
+    l->step[i] = d->level;
+    l->stats.released[d->level]++;
+    l->stats.loss += loss_of(l, i, d->level);
 }
 
-void zn_row_ladder_decide(zn_row_ladder *l, zn_ztable *table, const zn_row *rows,
-                          const zn_id *users, size_t n)
+void zn_row_ladder_decide(zn_row_ladder *l, const zn_row *rows, const zn_id *users, size_t n)
 {
-    size_t most = ASKED / l->step_count, i = 0;
+    size_t most = LABELS / l->step_count, i = 0;
     while (i < n) {
-        size_t first = i, asked = 0, answered = 0;
-        for (; i < n && asked < most; i++) {
+        size_t first = i, exposed = 0, decided = 0;
+        for (; i < n && exposed < most; i++) {
+            zn_id *chain = &l->label[exposed * l->step_count];
+            zn_exposure exposure = {.t_ns = rows[i].t_ns, .user = users[i].lo, .chain = chain};
             l->step[i] = NO_STEP;
             if (*leaves_of(l, i) == ZN_NODE_NONE) {
                 l->stats.unknown++;
                 continue;
             }
-            expose(l, i, rows[i].t_ns, users[i].lo, &l->asked[asked++ * l->step_count]);
+            write_chain(l, i, chain);
+            l->exposures[exposed++] = exposure;
         }
-        zn_ztable_observe_batch(table, l->asked, asked * l->step_count, l->answers);
+        zn_levels_decide(l->chains, l->exposures, exposed, l->decisions);
         for (size_t row = first; row < i; row++)
             if (*leaves_of(l, row) != ZN_NODE_NONE)
-                choose(l, row, &l->answers[answered++ * l->step_count]);
+                choose(l, row, &l->decisions[decided++]);
     }
 }
 
@@ -219,19 +250,19 @@ size_t zn_row_ladder_columns(const zn_row_ladder *l)
     return l->column_count;
 }
 
-size_t zn_row_ladder_steps(const zn_row_ladder *l)
-{
-    return l->step_count;
-}
-
 const zn_row_ladder_stats *zn_row_ladder_get_stats(const zn_row_ladder *l)
 {
     return &l->stats;
 }
 
+const zn_levels *zn_row_ladder_levels(const zn_row_ladder *l)
+{
+    return l->chains;
+}
+
 size_t zn_row_ladder_memory(const zn_row_ladder *l)
 {
-    size_t bytes = sizeof *l;
+    size_t bytes = sizeof *l + zn_levels_memory(l->chains);
     for (size_t i = 0; i < l->column_count; i++)
         bytes += zn_taxonomy_memory(l->columns[i].taxonomy) +
                  zn_taxonomy_nodes(l->columns[i].taxonomy) * sizeof(zn_id);

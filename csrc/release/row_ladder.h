@@ -2,24 +2,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ladder that finds the finest generalization of a row that may leave. The attribute columns of a
- * row have hierarchies. A step has one level per hierarchy, and the finest step comes first. A row
- * exposes all its generalizations at once, one per step. The finest generalization that z users
- * exposed in the window may be written. No row waits.
+ * row have hierarchies. A step has one level per hierarchy. The finest step comes first, and each
+ * step is coarser than the step before. A row's generalizations are the chain of labels that
+ * anonymity/levels decides. A written generalization has z users behind it after all finer rows are
+ * removed. No row waits.
  *
- * The table knows a generalization by the exclusive or of one random number per node. Equal nodes
- * are therefore one generalization, whatever the step.
+ * The tables know a generalization by the exclusive or of one random number per node.
  *
  * A ladder is a part of release/row_gate and belongs to its thread. The hierarchies are borrowed.
  */
 #ifndef ZN_RELEASE_ROW_LADDER_H
 #define ZN_RELEASE_ROW_LADDER_H
 
+#include "anonymity/levels.h"
 #include "microdata/taxonomy.h"
 #include "release/row.h"
-#include "zanon/ztable.h"
 
 #define ZN_LADDER_COLUMNS_MAX 16
-#define ZN_LADDER_STEPS_MAX 256
+#define ZN_LADDER_STEPS_MAX (ZN_LEVELS_MAX + 1)
 #define ZN_LADDER_ROWS 256 /* decided together, as ZN_ROW_BATCH */
 
 /* Treatment of a row with a value that its hierarchy does not have. */
@@ -38,17 +38,23 @@ typedef struct zn_row_ladder_config {
 } zn_row_ladder_config;
 
 typedef struct zn_row_ladder_stats {
-    uint64_t answers[ZN_NO_ROOM + 1]; /* rows by the table's decision, on the coarsest step unless
-                                         one was released */
+    uint64_t answers[ZN_NO_ROOM + 1]; /* rows by their decision */
     uint64_t unknown;                 /* rows suppressed for a value that no hierarchy has */
     double loss;                      /* sum over the released rows of the mean of their columns */
     uint64_t released[ZN_LADDER_STEPS_MAX]; /* rows by the step that was released */
 } zn_row_ladder_stats;
 
+/* The z-table that decides the finest step, without observations, and its settings. */
+typedef struct zn_row_ladder_table {
+    zn_ztable *table; /* borrowed */
+    const zn_ztable_config *config;
+} zn_row_ladder_table;
+
 typedef struct zn_row_ladder zn_row_ladder;
 
 /* Returns 0, -ZN_ERR_CONFIG for steps or columns that do not fit, or -ZN_ERR_CAPACITY. */
-int zn_row_ladder_open(zn_row_ladder **out, const zn_row_ladder_config *config, zn_error *err);
+int zn_row_ladder_open(zn_row_ladder **out, const zn_row_ladder_config *config,
+                       const zn_row_ladder_table *table, zn_error *err);
 /* Wipes and frees a ladder; NULL is fine. */
 void zn_row_ladder_close(zn_row_ladder *l);
 
@@ -58,18 +64,17 @@ void zn_row_ladder_close(zn_row_ladder *l);
  * makes that an error.
  */
 bool zn_row_ladder_find(zn_row_ladder *l, size_t i, const zn_value *values, size_t *which);
-/* Decides n <= ZN_LADDER_ROWS rows, whose leaves were found, by the table in their order. */
-void zn_row_ladder_decide(zn_row_ladder *l, zn_ztable *table, const zn_row *rows,
-                          const zn_id *users, size_t n);
+/* Decides n <= ZN_LADDER_ROWS rows, whose leaves were found, in their order. */
+void zn_row_ladder_decide(zn_row_ladder *l, const zn_row *rows, const zn_id *users, size_t n);
 /* Returns true if row i of the batch may leave, generalized. */
 bool zn_row_ladder_released(const zn_row_ladder *l, size_t i);
 /* Returns the value that may be written in attribute column j of a released row i. */
 zn_value zn_row_ladder_value(const zn_row_ladder *l, size_t i, size_t j);
 
-/* Return the numbers of attribute columns and of steps. */
+/* Returns the number of attribute columns. */
 size_t zn_row_ladder_columns(const zn_row_ladder *l);
-size_t zn_row_ladder_steps(const zn_row_ladder *l);
 const zn_row_ladder_stats *zn_row_ladder_get_stats(const zn_row_ladder *l);
+const zn_levels *zn_row_ladder_levels(const zn_row_ladder *l);
 size_t zn_row_ladder_memory(const zn_row_ladder *l);
 
 #endif

@@ -286,6 +286,11 @@ const zn_row_ladder_stats *zn_row_filter_ladder_stats(const zn_row_filter *s)
     return s->log != NULL ? NULL : zn_row_gate_ladder_stats(s->gate);
 }
 
+const zn_levels *zn_row_filter_levels(const zn_row_filter *s)
+{
+    return s->log != NULL ? NULL : zn_row_gate_levels(s->gate);
+}
+
 zn_row_format zn_row_filter_format(const zn_row_filter *s)
 {
     return zn_row_reader_format(&s->reader);

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""`zanon-net filter --generalize` and `zanon-net table hierarchy` on a few rows."""
+"""`zanon-net filter --levels` and `zanon-net table hierarchy` on a few rows."""
 
 import json
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def files(tmp_path: Path) -> list[str]:
     """The arguments for the two columns, and the file of the rows last."""
     for name, text in (("town.csv", TOWNS), ("trade.csv", TRADES), ("rows.csv", ROWS)):
         (tmp_path / name).write_text(text, "utf-8")
-    options = ["--time-unit", "s", "--z", "2", "--generalize", "--attribute", "town,trade"]
+    options = ["--time-unit", "s", "--z", "2", "--levels", "chain", "--attribute", "town,trade"]
     for name in ("town", "trade"):
         options += ["--hierarchy", f"{name}={tmp_path / name}.csv"]
     return [*options, str(tmp_path / "rows.csv")]
@@ -45,22 +45,25 @@ def test_each_row_leaves_at_its_finest_step(files: list[str], capsys: Captured) 
         "time,town,trade",
         "2,west,baker",
         "3,Essen,baker",
-        "4,Essen,*",
         "6,Essen,",
     ]
     manifest = json.loads(err[err.index("{") :])
     assert manifest["configuration"]["hierarchy"] == {"town": "town.csv", "trade": "trade.csv"}
     assert manifest["decisions"]["observations"] == 6
-    assert manifest["decisions"]["released"] == 4
-    assert manifest["decisions"]["suppressed"]["below_z"] == 2
-    ladder = manifest["ladder"]
+    assert manifest["decisions"]["released"] == 3
+    assert manifest["decisions"]["suppressed"]["below_z"] == 3
+    assert manifest["configuration"]["levels"] == "chain"
+    ladder = manifest["levels"]
     assert (ladder["columns"], ladder["unknown_values"]) == (["town", "trade"], 0)
-    assert len(ladder["steps"]) == 3 * 3 - 1
     released = {tuple(step["levels"]): step["released"] for step in ladder["steps"]}
-    assert {levels for levels, count in released.items() if count} == {(1, 0), (0, 0), (0, 2)}
-    assert sum(released.values()) == 4
-    # by hand: 1 + (1/3)/2 + 0 + 1/2 + 1 + 0, over six rows
-    assert ladder["loss"] == pytest.approx((2 + 1 / 6 + 1 / 2) / 6, abs=1e-6)
+    assert released == {(0, 0): 2, (1, 0): 1, (1, 1): 0, (1, 2): 0}
+    # west,baker withdraws ann's votes above it, Essen,baker her vote for it, and the last row the
+    # votes of her other row
+    assert [step["withdrawn"] for step in ladder["steps"]] == [0, 2, 2, 2]
+    assert ladder["users_behind"] == {"smallest": 2, "median": 2}
+    assert ladder["levels_paused"] == 0
+    # by hand: 1 + (1/3)/2 + 0 + 1 + 1 + 0, over six rows
+    assert ladder["loss"] == pytest.approx((3 + 1 / 6) / 6, abs=1e-6)
     for secret in ("ann", "bob", "Essen", "Paris", "smith", "west"):
         assert secret not in err
 
@@ -82,10 +85,10 @@ def test_names_of_columns_with_commas(tmp_path: Path, capsys: Captured) -> None:
     rows.write_text(ROWS.replace("town,trade", '"town, now",trade'), "utf-8")
     columns = ["--attribute", '"town, now",trade', "--hierarchy", f"town, now={tmp_path / 'town'}"]
     columns += ["--hierarchy", f"trade={tmp_path / 'trade'}", "--time-unit", "s", "--z", "2"]
-    assert main(["filter", "--generalize", *columns, "--no-user", "-q", str(rows)]) == 0
+    assert main(["filter", "--levels", "chain", *columns, "--no-user", "-q", str(rows)]) == 0
     assert capsys.readouterr().out.splitlines()[:2] == ['time,"town, now",trade', "2,west,baker"]
     columns[1] = '"town, now,trade'
-    assert main(["filter", "--generalize", *columns, str(rows)]) == 2
+    assert main(["filter", "--levels", "chain", *columns, str(rows)]) == 2
     assert "--attribute: a name with a comma is in double quotes" in capsys.readouterr().err
 
 
@@ -93,10 +96,10 @@ def test_the_summary_says_what_was_lost(files: list[str], capsys: Captured) -> N
     assert main(["filter", *files]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()[1].split(",")[1]) == 32  # the pseudonym
-    assert "released    4 of 6" in err
-    assert "loss        0.444 (from 0, unchanged, to 1, nothing left)" in err
-    assert "1  town 0, trade 2" in err
-    assert "a row's combination may be rarer in the output than z users" in " ".join(err.split())
+    assert "released    3 of 6" in err
+    assert "loss        0.528 (from 0, unchanged, to 1, nothing left)" in err
+    assert "1  town 1, trade 0" in err
+    assert "z users stand behind each coarser row" in " ".join(err.split())
 
 
 @pytest.mark.parametrize("unknown", ["suppress", "top"])
@@ -116,12 +119,12 @@ def test_unknown_values(unknown: str, files: list[str], tmp_path: Path, capsys: 
         assert out == "time,town,trade\n"
         assert "2  a value that its hierarchy does not have" in err
     else:  # the root is what a known town is at its last level, too
-        assert out == "time,town,trade\n2,*,cook\n3,*,cook\n"
+        assert out == "time,town,trade\n3,*,cook\n"
 
 
 BAD: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
     "no file for a column": (
-        lambda args: [*args[:7], *args[9:]],
+        lambda args: [*args[:8], *args[10:]],
         "--hierarchy: 'town' has no hierarchy; each attribute needs COL=FILE",
     ),
     "a file for no column": (
@@ -138,11 +141,35 @@ BAD: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
     ),
     "popularity": (
         lambda args: [*args, "--popularity", "p.json"],
-        "--popularity: counts users of one attribute, and not with --generalize",
+        "--popularity: counts users of one attribute, and not with --levels",
     ),
-    "without --generalize": (
-        lambda args: [arg for arg in args if arg != "--generalize"],
-        "--hierarchy: is for rows that leave generalized; add --generalize",
+    "without --levels": (
+        lambda args: [arg for arg in args if arg not in ("--levels", "chain")],
+        "--hierarchy: is for rows that leave generalized; add --levels chain",
+    ),
+    "z too large": (
+        lambda args: [*args, "--z", "1001"],
+        "--z: must be 1 to 1,000 with --levels",
+    ),
+    "all combinations": (
+        lambda args: [*args, "--levels", "all"],
+        "--levels: not all combinations can be tried; take chain, or a file of steps",
+    ),
+    "no such file of steps": (
+        lambda args: [*args, "--levels", "nowhere.txt"],
+        "--levels: nowhere.txt cannot be read: No such file or directory",
+    ),
+    "--generalize": (
+        lambda args: [*args, "--generalize"],
+        "--generalize: is now --levels chain, which suppresses more rows",
+    ),
+    "--steps": (
+        lambda args: [*args, "--steps", "chain"],
+        "--steps: is now --levels: chain, or a file of steps",
+    ),
+    "--round": (
+        lambda args: [*args, "--round", "age=10"],
+        "--round: make intervals with 'zanon-net table hierarchy --intervals' and give them",
     ),
     "a column that is not there": (
         lambda args: [
@@ -166,7 +193,39 @@ def test_options_that_do_not_fit_end_it_with_2(
     assert main(["filter", *change(files)]) == 2
     out, err = capsys.readouterr()
     assert problem in err
+    assert sum("warning:" not in line for line in err.splitlines()) == 1
     assert out == ""
+
+
+STEPS = {
+    "0,0\n1,1\n": "",
+    "0 0\n\n0 1\n2 1\n": "",
+    "0,0\n1\n": ": line 2: must be 2 whole numbers, a level for each attribute",
+    "0,x\n": ": line 1: must be 2 whole numbers, a level for each attribute",
+    "0,0\n0,3\n": ": line 2: attribute 2 has levels 0 to 2, not 3",
+    "0,0\n0,1\n\n1,0\n": ": line 4: must be coarser than the step before in a column",
+    "0,0\n0,1\n0,1\n": ": line 3: must be coarser than the step before in a column",
+    "\n": " has no step",
+}
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_steps_of_a_file_are_nested(
+    steps: str, files: list[str], tmp_path: Path, capsys: Captured
+) -> None:
+    (tmp_path / "steps.txt").write_text(steps)
+    code = main(["filter", *files, "--levels", str(tmp_path / "steps.txt"), "--json"])
+    out, err = capsys.readouterr()
+    if STEPS[steps]:
+        assert (code, out) == (2, "")
+        assert f"--levels: steps.txt{STEPS[steps]}" in err
+        return
+    assert code == 0
+    manifest = json.loads(err[err.index("{") :])
+    assert manifest["configuration"]["levels"] == "steps.txt"
+    assert [step["levels"] for step in manifest["levels"]["steps"]] == [
+        list(map(int, line.replace(",", " ").split())) for line in steps.split("\n") if line
+    ]
 
 
 def test_a_broken_hierarchy_ends_it_with_its_line(
@@ -186,29 +245,31 @@ def test_too_many_steps_are_refused_with_what_to_do(tmp_path: Path) -> None:
     for name in "abc":
         names[name] = str(tmp_path / name)
         (tmp_path / name).write_text(f"x;{levels};*\ny;{levels};*\n")
-    with pytest.raises(ConfigError, match=r"^steps: the hierarchies make 728, .* --steps chain"):
-        ladder_of(names)
-    _config, ladder = ladder_of(names, steps="chain")
+    _config, ladder = ladder_of(names)
     assert len(ladder.steps) == 24
     assert ladder.steps[0] == (0, 0, 0)
+    many = ";".join(f"{level}" for level in range(62))
+    for name in "abc":
+        (tmp_path / name).write_text(f"x;{many};*\ny;{many};*\n")
+    with pytest.raises(ConfigError, match=r"^hierarchy: a chain must have 1 to 64 steps, not 189"):
+        ladder_of(names)
     alone = tmp_path / "alone"
     alone.write_text("*\n")
-    with pytest.raises(ConfigError, match=r"^hierarchy: none has a level below its root"):
+    with pytest.raises(ConfigError, match=r"^hierarchy: a chain must have 1 to 64 steps, not 0"):
         ladder_of({"a": str(alone)})
 
 
 def test_a_chain_coarsens_one_column_at_a_time_where_least_is_lost(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1;x;*\n2;x;*\n3;x;*\n4;y;*\n")
     (tmp_path / "b").write_text("1;*\n2;*\n")
-    _config, ladder = ladder_of({name: str(tmp_path / name) for name in "ab"}, steps="chain")
+    _config, ladder = ladder_of({name: str(tmp_path / name) for name in "ab"})
     assert ladder.steps == ((0, 0), (1, 0), (2, 0))
     assert ladder.expected == (0, 0.25, 0.5)
 
 
 def test_the_clock_is_set_back_after_as_many_rows_as_without_a_ladder(tmp_path: Path) -> None:
-    """A step is an observation of the table, and is not a row."""
     (tmp_path / "a.csv").write_text("x;*\ny;*\n")
-    hierarchy = ("--generalize", "--hierarchy", f"attribute={tmp_path / 'a.csv'}")
+    hierarchy = ("--levels", "chain", "--hierarchy", f"attribute={tmp_path / 'a.csv'}")
     late = "".join(f"{second},u{second % 3},x\n" for second in range(300))
     data = f"time,user,attribute\n999999,u,x\n{late}".encode()
     found = [
@@ -242,7 +303,7 @@ def test_rows_without_a_ladder_are_as_ever() -> None:
     )
     assert done.stdout == b'time,"a,b"\n2,x\n'
     text = done.stderr.decode()
-    assert not [word for word in ("ladder", "generalize", "hierarchy", "unknown") if word in text]
+    assert not [word for word in ("levels", "generalize", "hierarchy", "unknown") if word in text]
 
 
 # ---- zanon-net table hierarchy ------------------------------------------------------------------

@@ -290,6 +290,13 @@ class Rule:
         self._empty()
         return True
 
+    def _decide(self, t: int, n: int, z: int, released: bool | None) -> bool:
+        """The decision at level 0 on n users. Asserts that a z-table releases no more."""
+        if released is None or t >= self.clock:
+            return n >= z
+        assert n >= z or not released
+        return released
+
     def set_z(self, z: int) -> None:
         """Changes z; the votes before a fall no longer count."""
         if z < self.z and self.without != "floor":
@@ -297,18 +304,27 @@ class Rule:
         self.z = z
 
     def observe(
-        self, t: int, user: int, chain: Chain, z: int, *, peek: bool = False, early_z: int = 0
+        self,
+        t: int,
+        user: int,
+        chain: Chain,
+        z: int,
+        *,
+        peek: bool = False,
+        early_z: int = 0,
+        released: bool | None = None,
     ) -> int | None:
         """The level at which the exposure is published, or None.
 
         peek: only looks whether z users share the value. early_z: a higher z of an earlier time, by
-        which the exposure is decided; 0: z.
+        which the exposure is decided; 0: z. released: the decision of a z-table at level 0, which
+        counts if the exposure is before the clock: a z-table may have dropped users by then.
         """
         self.set_z(z)
         self.users = 0
         early = early_z > z
         if peek:
-            if self._count(chain[0], t) < (early_z if early else z):
+            if not self._decide(t, self._count(chain[0], t), early_z if early else z, released):
                 return None
             self._publish_value(chain, t)
             return 0
@@ -316,13 +332,15 @@ class Rule:
         before = self.values
         if not self._accept(t):
             return None
-        late = (late and before is self.values) or early
+        rebased = before is not self.values
+        late = (late and not rebased) or early
         users = self.values.setdefault(chain[0], {})
         users[user] = max(t, users.get(user, NEVER))
         for one in [v for v, s in users.items() if s < min(t, self.clock) - self.window]:
             del users[one]
         own = 0 if users[user] <= t else 1  # a later time of the user itself is stored
-        if self._count(chain[0], t) + own >= (early_z if early else z):
+        n = self._count(chain[0], t) + own
+        if self._decide(t, n, early_z if early else z, released):
             self._publish_value(chain, t)
             return 0
         if late and self.without != "late rule":

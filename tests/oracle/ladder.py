@@ -1,40 +1,24 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The oracle of `filter --generalize`: all generalizations of all rows, counted by brute force."""
+"""The oracle of `filter --levels` on rows: the rule of oracle/generalization with chains of rows."""
 
-import itertools
 from collections.abc import Sequence
-from fractions import Fraction
 
+from oracle.generalization import Rule, World
 from oracle.hierarchy import Tree
-from oracle.ztable import ZOracle
 
 Step = tuple[int, ...]
 Values = Sequence[str | None]
-
-
-def all_steps(trees: Sequence[Tree]) -> list[Step]:
-    """All combinations of levels but the roots, those that lose least first."""
-    steps = itertools.product(*(range(tree.levels) for tree in trees))
-    below = [step for step in steps if step != tuple(tree.levels - 1 for tree in trees)]
-    return sorted(below, key=lambda step: (expected_loss(trees, step), step))
-
-
-def expected_loss(trees: Sequence[Tree], step: Step) -> Fraction:
-    """The mean over the columns, and over the values of each."""
-    total = Fraction(0)
-    for tree, level in zip(trees, step, strict=True):
-        losses = [tree.loss((level, line[level])) for line in tree.lines]
-        total += sum(losses, Fraction(0)) / len(losses)
-    return total / len(trees)
 
 
 class Ladder:
     """Rows in the order of their times: which generalization of each leaves."""
 
     def __init__(self, trees: Sequence[Tree], steps: Sequence[Step], z: int, window: int) -> None:
-        self.trees, self.steps = trees, steps
-        self.oracle = ZOracle(z, window)
+        self.trees, self.steps, self.z = trees, steps, z
+        self.numbers: dict[object, int] = {}
+        self.world = World([tuple(range(len(steps)))], [1.0])
+        self.rule = Rule(self.world, window, z_max=z)
 
     def nodes(self, values: Values, step: Step) -> tuple[tuple[int, str], ...]:
         """A generalization; a value that is in no hierarchy is the root."""
@@ -45,11 +29,19 @@ class Ladder:
             found.append(tree.ancestor((0, value or ""), level) if known else top)
         return tuple(found)
 
-    def decide(self, t: int, user: str, values: Values) -> tuple[Step, list[str | None]] | None:
-        """(step, labels) of the finest generalization that z users exposed, or None."""
-        answer = None
-        for step in self.steps:
-            nodes = self.nodes(values, step)
-            if self.oracle.observe(t, user, nodes) and answer is None:
-                answer = step, [label or None for _level, label in nodes]
-        return answer
+    def chain(self, values: Values) -> tuple[int, ...]:
+        """The numbers of a row's generalizations, which the world learns."""
+        labels = [(i, self.nodes(values, step)) for i, step in enumerate(self.steps)]
+        chain = tuple(self.numbers.setdefault(label, len(self.numbers) + 1) for label in labels)
+        for level, label in enumerate(chain):
+            for higher in range(level + 1, len(chain)):
+                self.world.above[label][higher].add(chain[higher])
+        return chain
+
+    def decide(self, t: int, user: int, values: Values) -> tuple[Step, list[str | None]] | None:
+        """(step, labels) of the generalization that leaves, or None."""
+        level = self.rule.observe(t, user, self.chain(values), self.z)
+        if level is None:
+            return None
+        step = self.steps[level]
+        return step, [label or None for _level, label in self.nodes(values, step)]

@@ -114,15 +114,10 @@ def compare(world: World, window: int, given: list[Action | int], size: int, **l
             core.set_z(z)
             core.set_early_z(early_z)
             continue
-        rows, expected = [], []
+        rows = []
         for step, user, number, flags in batch:
             t = max(t + step, 0)
-            chain = world.chains[number % len(world.chains)]
-            rows.append((t, user, chain, flags))
-            level = rule.observe(
-                t, user, chain, z, peek=bool(flags & 1), early_z=early_z if flags & 2 else 0
-            )
-            expected.append((level, rule.users if level is not None else 0))
+            rows.append((t, user, world.chains[number % len(world.chains)], flags))
         decided = core.decide(
             np.array([row[0] for row in rows], np.int64),
             np.array([row[1] for row in rows], np.uint64),
@@ -134,7 +129,12 @@ def compare(world: World, window: int, given: list[Action | int], size: int, **l
             (int(level) if decision == 0 else None, int(users))
             for decision, level, users in zip(*decided, strict=True)
         ]
-        assert found == expected
+        for (at, user, chain, flags), (level, users) in zip(rows, found, strict=True):
+            early = early_z if flags & 2 else 0
+            expected = rule.observe(
+                at, user, chain, z, peek=bool(flags & 1), early_z=early, released=level == 0
+            )
+            assert (level, users) == (expected, rule.users)
 
 
 SIZES = [1, 7, 1 << 20]

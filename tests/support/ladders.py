@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `filter --generalize` on bytes, in this process."""
+"""Runs `filter --levels` on rows of bytes, in this process."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ def write_hierarchies(folder: Path, lines: Sequence[Sequence[Sequence[str]]]) ->
 def ladder_of(files: dict[str, str], **options: Any) -> tuple[FilterConfig, Ladder]:
     """The settings and the ladder; times are seconds."""
     config = FilterConfig(
-        **{"time_unit": "s", "generalize": True, "attribute": ",".join(files), "hierarchy": files}
+        **{"time_unit": "s", "levels": "chain", "attribute": ",".join(files), "hierarchy": files}
         | options
     )
     ladder = Ladder.of(config)

@@ -81,7 +81,7 @@ COMMON = {
         f"{ROWS} z window rotate key_file",
         suppressed="Rows with a suppressed attribute",
         attribute="Column of the attribute",
-        generalize="Release rows as detailed as z users share",
+        levels="Release rare rows as coarser rows",
         no_user="Leave out the user's column",
         to="Format of the output",
         delimiter="Character between CSV's columns",

@@ -37,6 +37,14 @@ Examples:
   zanon-net run captures/ more.pcap.zst --format observations --out - | head
 """
 
+FILTER_REFUSED = {
+    "--generalize": "is now --levels chain, which suppresses more rows",
+    "--steps": "is now --levels: chain, or a file of steps",
+    "--round": "make intervals with 'zanon-net table hierarchy --intervals' and give them with"
+    " --hierarchy and --levels chain",
+}
+"""Options that `filter` does not have, with what to do instead."""
+
 FILTER_EPILOG = """\b
 DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
 Exit codes: 0 done, 1 could not be done, 2 wrong option, or a column that is not there.
@@ -167,7 +175,19 @@ def filter_options() -> list[click.Parameter]:
         ),
         json_option("Print the manifest, not the summary, on stderr."),
         quiet_option("No summary, only warnings."),
+        *(_refused_option(name, about) for name, about in FILTER_REFUSED.items()),
     ]
+
+
+def _refused_option(name: str, about: str) -> click.Option:
+    """Returns an option that is not in the help and ends the command with what to do instead."""
+
+    def refuse(_context: click.Context, _option: click.Parameter, given: object) -> None:
+        if given:
+            raise click.UsageError(f"{name}: {about}")
+
+    words: dict[str, Any] = {"is_flag": True} if name == "--generalize" else {}
+    return click.Option([name], hidden=True, expose_value=False, callback=refuse, **words)
 
 
 def setting_options(command: str) -> list[GroupedOption]:

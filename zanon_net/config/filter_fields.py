@@ -32,10 +32,9 @@ class FilterFields(View):
     evidence: str = FILTER["evidence"].default
     internal: str | Sequence[str] | None = FILTER["internal"].default
     user_prefix: str | Sequence[int] = FILTER["user_prefix"].default
-    generalize: bool = FILTER["generalize"].default
+    levels: str | os.PathLike[str] | None = FILTER["levels"].default
     hierarchy: Mapping[str, str] | Sequence[str] = FILTER["hierarchy"].default
     hierarchy_delimiter: str = FILTER["hierarchy_delimiter"].default
-    steps: str = FILTER["steps"].default
     unknown: str = FILTER["unknown"].default
     no_user: bool = FILTER["no_user"].default
     rotate: int | str | None = FILTER["rotate"].default

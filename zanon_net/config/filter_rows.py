@@ -31,7 +31,6 @@ SECTION = "filter"  # of configuration files
 SUPPRESSED = ("drop", "blank")
 ROW_FORMATS = ("auto", "csv", "jsonl")
 OUTPUTS = (*ROW_FORMATS, "parquet")
-STEPS = ("all", "chain")
 UNKNOWN = ("error", "suppress", "top")
 TIME_UNITS = ("s", "ms", "us", "ns", "iso")
 TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
@@ -107,7 +106,7 @@ _COLUMNS = (
         name="attribute",
         type=COLUMN,
         default="attribute",
-        help="The column of the attribute; with --generalize several, separated by commas.",
+        help="The column of the attribute; with --levels several, separated by commas.",
         check=rules.check_columns,
         manifest="as it is",
     ),
@@ -179,12 +178,12 @@ _ladder = partial(
 )
 _LADDER = (
     _ladder(
-        name="generalize",
-        type=FLAG,
-        default=False,
-        help="Release rows with their attributes as detailed as z users share: each column at a"
-        " level of its --hierarchy.",
-        manifest=ladder_rules.shown_generalize,
+        name="levels",
+        type=ladder_rules.LEVELS,
+        default=None,
+        help="Release a rare row as a coarser row that z users share: in steps that coarsen one"
+        " column at a time by its --hierarchy (chain), or in the steps of a file.",
+        manifest=ladder_rules.shown_levels,
     ),
     _ladder(
         name="hierarchy",
@@ -200,14 +199,6 @@ _LADDER = (
         default=";",
         help="The character between the labels of a hierarchy, or the word tab.",
         manifest="nothing",
-    ),
-    _ladder(
-        name="steps",
-        type=one_of(STEPS, f"must be one of {', '.join(STEPS)}"),
-        default="all",
-        help="The generalizations that are tried, finest first: all combinations of levels, or"
-        " a chain that coarsens one column at a time.",
-        manifest=ladder_rules.shown_steps,
     ),
     _ladder(
         name="unknown",

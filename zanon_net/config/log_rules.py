@@ -29,7 +29,7 @@ WITHOUT_PRESET = {
     "user": "user",
     "attribute": "attribute",
     "passed": (),
-    "generalize": False,
+    "levels": None,
     "format": "auto",
     "to": "auto",
     "delimiter": ",",

@@ -150,7 +150,7 @@ def check_all(settings: Settings) -> None:
 def attributes(settings: Settings) -> list[str]:
     """Returns the filter's columns of attributes: one, unless rows are generalized."""
     named = settings["attribute"]
-    return names_in("attribute", named) if settings["generalize"] else [named]
+    return names_in("attribute", named) if settings["levels"] else [named]
 
 
 def _column_roles(settings: Settings) -> list[tuple[str, str]]:

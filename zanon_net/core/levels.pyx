@@ -15,6 +15,14 @@ cdef const zn_id *parents_of(void *of, uint32_t level, zn_id label, uint32_t abo
     return levels.answer
 
 
+cdef object levels_stats(const zn_levels *of, uint32_t count):
+    """Returns the counters of levels, of which `count` are above the value."""
+    cdef zn_levels_stats stats = zn_levels_get_stats(of)
+    levels = [zn_levels_level_stats(of, i) for i in range(count + 1)]
+    users = {i: stats.users[i] for i in range(ZN_LEVELS_Z_MAX + 1) if stats.users[i]}
+    return {"paused": stats.paused, "no_room": stats.no_room, "users": users, "levels": levels}
+
+
 cdef class Levels:
     """Values that fewer than z users share are published as coarser labels (anonymity/levels.h).
 
@@ -155,10 +163,7 @@ cdef class Levels:
     def stats(self):
         """Counters: paused, no_room, users (labels published by users behind them), and levels, a
         dict for each level from 0 on."""
-        cdef zn_levels_stats stats = zn_levels_get_stats(self.levels)
-        levels = [zn_levels_level_stats(self.levels, i) for i in range(self.count + 1)]
-        users = {i: stats.users[i] for i in range(ZN_LEVELS_Z_MAX + 1) if stats.users[i]}
-        return {"paused": stats.paused, "no_room": stats.no_room, "users": users, "levels": levels}
+        return levels_stats(self.levels, self.count)
 
     @property
     def memory_bytes(self):

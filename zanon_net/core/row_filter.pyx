@@ -203,7 +203,8 @@ cdef class RowFilter:
         """Counters of a ladder; None without one.
 
         Rows released by step, suppressed rows with an unknown value, and loss: the sum over the
-        released rows of the mean loss of their attributes.
+        released rows of the mean loss of their attributes. The others are as in Levels.stats, with
+        a level for each step.
         """
         cdef const zn_row_ladder_stats *stats
         self._check_open()
@@ -211,7 +212,8 @@ cdef class RowFilter:
         if stats == NULL:
             return None
         return {"released": [stats.released[i] for i in range(self.steps)],
-                "unknown": stats.unknown, "loss": stats.loss}
+                "unknown": stats.unknown, "loss": stats.loss,
+                **levels_stats(zn_row_filter_levels(self.row_filter), self.steps - 1)}
 
     @property
     def format(self):

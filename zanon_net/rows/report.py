@@ -15,7 +15,7 @@ from zanon_net.rows.ladder import Ladder
 
 Z_EQUALS_1 = "z = 1: every attribute is released, even if a single user exposed it"
 
-COARSE = "a row's combination may be rarer in the output than z users: they exposed it, no more"
+COARSE = "z users stand behind each coarser row, but its text may be in fewer rows of the output"
 
 STEPS_SHOWN = 5  # in the summary; the manifest has all
 
@@ -200,7 +200,7 @@ def build_filter_manifest(
             "clock_jumps": counts["clock_jumps"],
             "evicted": counts["evicted"],
         },
-        **({} if totals.ladder is None else {"ladder": dict(totals.ladder)}),
+        **({} if totals.ladder is None else {"levels": dict(totals.ladder)}),
     }
 
 
