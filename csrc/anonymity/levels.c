@@ -1,14 +1,32 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A part of a batch goes level by level. The z-table decides all its exposures. Then each level
+ * takes, in their order, the exposures that failed so far, and the withdrawals that publications at
+ * the levels beneath ask for. The state of a level depends on the decisions beneath it only, so the
+ * decisions are those of one exposure after another. A part ends at a clock rebase, which empties
+ * all levels.
+ */
 #include "anonymity/levels.h"
 
+#include "anonymity/ztable_marks.h"
 #include "util/arena.h"
 
 #include <string.h>
 
 #define DEFAULT_VOTES (UINT32_C(1) << 24)
 #define DEFAULT_LABELS (UINT32_C(1) << 22)
-#define SLICES 7 /* of a window: the time of a value's last publication is a slice's number */
+#define PART 256 /* exposures that go up the levels together */
+#define NO_LEVEL UINT8_MAX
+#define NO_ROOM UINT32_MAX
+#define AHEAD 4 /* exposures between two steps of prefetching */
+
+/* What an exposure of the current part does at the levels above. */
+typedef struct climber {
+    uint8_t first; /* level of a first publication, which withdraws votes above; else NO_LEVEL */
+    bool climbs;   /* goes on to the next level */
+    bool voting;   /* casts votes on its way */
+} climber;
 
 struct zn_levels {
     zn_levels_config config;
@@ -17,19 +35,15 @@ struct zn_levels {
     int64_t clock_ns;      /* largest time that the z-table accepted, or INT64_MIN */
     int64_t floor_ns;      /* votes up to this time do not count, or INT64_MIN */
     int64_t paused_to_ns;  /* last time at which labels are off, or INT64_MIN */
-    uint64_t clock_jumps;  /* of the z-table, as far as they were followed */
-    zn_vote_table marks;   /* of level 0 */
     zn_vote_table *tables; /* of the levels above */
+    zn_vote_table kept;    /* marks of values that the z-table freed */
     zn_level_stats stats[ZN_LEVELS_MAX + 1];
     zn_levels_stats all;
+    zn_observation observations[PART];
+    uint8_t answers[PART];
+    climber climbers[PART];
+    uint16_t list[PART]; /* exposures that have to do with the current level */
 };
-
-/* An exposure on its way up. */
-typedef struct climber {
-    const zn_exposure *exposure;
-    uint32_t tags[ZN_LEVELS_MAX + 1];
-    bool voting;
-} climber;
 
 /* ---- opening ---- */
 
@@ -62,6 +76,33 @@ static int check_config(const zn_levels_config *c, zn_error *err)
     return 0;
 }
 
+/* ---- marks of values that the z-table freed ---- */
+
+static bool keep_mark(void *of, zn_id value, int64_t slice)
+{
+    zn_levels *l = of;
+    int64_t t_ns = slice * l->slice_ns;
+    uint32_t label;
+    zn_vote_table_reclaim(&l->kept, t_ns);
+    label = zn_vote_table_add(&l->kept, value, t_ns);
+    if (label != 0)
+        zn_vote_table_mark(&l->kept, label, t_ns);
+    return label != 0;
+}
+
+static int64_t find_mark(void *of, zn_id value)
+{
+    const zn_levels *l = of;
+    uint32_t label = l->kept.labels.live != 0 ? zn_vote_table_find(&l->kept, value) : 0;
+    return label != 0 ? zn_vote_table_mark_of(&l->kept, label) / l->slice_ns : ZN_SLICE_NONE;
+}
+
+static void forget_marks(void *of)
+{
+    zn_levels *l = of;
+    zn_vote_table_clear(&l->kept);
+}
+
 static int open_tables(zn_levels *l, zn_error *err)
 {
     const zn_levels_config *c = &l->config;
@@ -70,10 +111,11 @@ static int open_tables(zn_levels *l, zn_error *err)
         .max_votes = c->max_votes,
         .max_labels = c->max_labels,
         .window_ns = c->window_ns};
-    int rc;
-    table.window_ns = (SLICES + 1) * l->slice_ns;
-    rc = zn_vote_table_init(&l->marks, &table, err);
-    table.window_ns = c->window_ns;
+    zn_vote_table_config kept = {.keep = 1,
+                                 .max_votes = 1,
+                                 .max_labels = c->max_labels,
+                                 .window_ns = (ZN_MARK_SLICES + 1) * l->slice_ns};
+    int rc = zn_vote_table_init(&l->kept, &kept, err);
     l->tables = zn_heap_alloc((c->levels + 1) * sizeof *l->tables);
     if (l->tables == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the tables of labels");
@@ -86,6 +128,7 @@ static int open_tables(zn_levels *l, zn_error *err)
 
 int zn_levels_open(zn_levels **out, const zn_levels_config *config, zn_error *err)
 {
+    zn_zmarks marks = {NULL, keep_mark, find_mark, forget_marks};
     zn_levels *l;
     int rc = check_config(config, err);
     *out = NULL;
@@ -96,9 +139,11 @@ int zn_levels_open(zn_levels **out, const zn_levels_config *config, zn_error *er
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the tables of labels");
     l->config = *config;
     l->z = l->early_z = config->z;
-    l->slice_ns = (config->window_ns + SLICES - 1) / SLICES;
+    l->slice_ns = zn_mark_slice_ns(config->window_ns);
     l->clock_ns = l->floor_ns = l->paused_to_ns = INT64_MIN;
     rc = open_tables(l, err);
+    marks.of = l;
+    zn_ztable_set_marks(l->config.table, &marks);
     if (rc != 0)
         zn_levels_close(l);
     else
@@ -112,12 +157,12 @@ void zn_levels_close(zn_levels *l)
         return;
     for (uint32_t i = 0; l->tables != NULL && i < l->config.levels; i++)
         zn_vote_table_fini(&l->tables[i]);
-    zn_vote_table_fini(&l->marks);
+    zn_vote_table_fini(&l->kept);
     zn_heap_free(l->tables);
     zn_heap_free(l);
 }
 
-/* ---- publications ---- */
+/* ---- helpers ---- */
 
 static bool is_absent(zn_id label)
 {
@@ -128,24 +173,6 @@ static bool is_absent(zn_id label)
 static zn_vote_table *table_of(zn_levels *l, uint32_t level)
 {
     return &l->tables[level - 1];
-}
-
-/* Withdraws the votes above a label that is published for the first time. */
-static void withdraw(zn_levels *l, const zn_id *chain, uint32_t level)
-{
-    uint32_t tag = zn_vote_tag(chain[level]);
-    for (uint32_t above = level + 1; above <= l->config.levels; above++) {
-        const zn_id *labels = &chain[above];
-        size_t n = 1;
-        if (l->config.parents != NULL && level != 0)
-            labels =
-                l->config.parents(l->config.parents_of, level, chain[level], above, labels, &n);
-        for (size_t i = 0; i < n; i++) {
-            uint32_t label = zn_vote_table_find(table_of(l, above), labels[i]);
-            if (label != 0)
-                (void)zn_vote_table_withdraw(table_of(l, above), label, level, tag);
-        }
-    }
 }
 
 static int64_t window_start(const zn_levels *l, int64_t t_ns)
@@ -160,171 +187,220 @@ static void pause(zn_levels *l, int64_t t_ns)
         l->paused_to_ns = t_ns + l->config.window_ns;
 }
 
-/* Returns true if the value was published in the window that ends at now_ns, or up to a slice
- * before. */
-static bool value_is_marked(const zn_levels *l, zn_id value, int64_t now_ns)
-{
-    uint32_t label = zn_vote_table_find(&l->marks, value);
-    int64_t mark_ns = label != 0 ? zn_vote_table_mark_of(&l->marks, label) : ZN_MARK_NONE;
-    return mark_ns != ZN_MARK_NONE && now_ns / l->slice_ns - mark_ns / l->slice_ns <= SLICES;
-}
+/* ---- level 0 ---- */
 
-/* Notes that the value of a chain is published at t_ns. */
-static void publish_value(zn_levels *l, const zn_id *chain, int64_t t_ns)
+/* Empties all levels, because the clock was set back to t_ns. */
+static void rebase(zn_levels *l, int64_t t_ns)
 {
-    int64_t now_ns = t_ns > l->clock_ns ? t_ns : l->clock_ns;
-    uint32_t label;
-    if (!value_is_marked(l, chain[0], now_ns))
-        withdraw(l, chain, 0);
-    label = zn_vote_table_add(&l->marks, chain[0], now_ns);
-    if (label != 0)
-        zn_vote_table_mark(&l->marks, label, t_ns);
-    else
-        pause(l, now_ns);
-}
-
-/* ---- exposures ---- */
-
-/* Follows the clock of the z-table after an observation that it accepted. */
-static void follow_clock(zn_levels *l, int64_t t_ns)
-{
-    uint64_t jumps = zn_ztable_get_stats(l->config.table).clock_jumps;
-    if (jumps == l->clock_jumps) {
-        if (t_ns > l->clock_ns)
-            l->clock_ns = t_ns;
-        return;
-    }
-    l->clock_jumps = jumps;
     l->clock_ns = l->floor_ns = t_ns;
-    zn_vote_table_clear(&l->marks);
     for (uint32_t level = 1; level <= l->config.levels; level++)
         zn_vote_table_clear(table_of(l, level));
     l->paused_to_ns = INT64_MIN;
     pause(l, t_ns);
 }
 
-/* Decides a peek at level 0. */
-static zn_decision peek(zn_levels *l, const zn_exposure *e, uint32_t z)
+/* Decides a peek, which the z-table does not store. */
+static uint8_t peek(zn_levels *l, const zn_exposure *e, uint32_t z)
 {
     if (zn_ztable_count_at(l->config.table, e->chain[0], e->t_ns) < z)
         return ZN_BELOW_Z;
-    publish_value(l, e->chain, e->t_ns);
-    return ZN_RELEASE;
+    return (uint8_t)ZN_RELEASE | zn_ztable_mark(l->config.table, e->chain[0], e->t_ns);
 }
 
-/* Decides an exposure at level 0. Sets *climbs if the exposure goes on to level 1. */
-static zn_decision decide_value(zn_levels *l, const zn_exposure *e, bool *climbs)
+/* Returns the number of exposures from the first on that go to the z-table in the same way. */
+static size_t alike(const zn_exposure *e, size_t n)
 {
-    bool early = (e->flags & ZN_EXPOSURE_EARLY) != 0 && l->early_z > l->z;
-    bool late = e->t_ns < l->clock_ns || early;
-    zn_observation o = {e->t_ns, e->user, e->chain[0]};
-    uint64_t jumps = l->clock_jumps;
-    zn_decision decision;
-    if ((e->flags & ZN_EXPOSURE_PEEK) != 0)
-        return peek(l, e, early ? l->early_z : l->z);
-    if (early)
-        (void)zn_ztable_set_z(l->config.table, l->early_z, NULL);
-    decision = zn_ztable_observe(l->config.table, &o);
-    if (early)
-        (void)zn_ztable_set_z(l->config.table, l->z, NULL);
-    if (decision != ZN_RELEASE && decision != ZN_BELOW_Z)
-        return decision;
-    follow_clock(l, e->t_ns);
-    late = late && jumps == l->clock_jumps;
-    if (decision == ZN_RELEASE)
-        publish_value(l, e->chain, e->t_ns);
-    else if (late && zn_ztable_count(l->config.table, e->chain[0]) >= l->z)
-        publish_value(l, e->chain, l->clock_ns);
-    *climbs = decision == ZN_BELOW_Z && !late;
-    return decision;
+    size_t i = 1;
+    while (i < n && e[i].flags == e[0].flags && (e[0].flags & ZN_EXPOSURE_PEEK) == 0)
+        i++;
+    return i;
 }
 
-/* Publishes the climber's label at a level. */
-static void publish(zn_levels *l, const climber *c, uint32_t level, uint32_t label)
+/* Has the z-table answer n exposures. */
+static void answer_values(zn_levels *l, const zn_exposure *e, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        zn_observation o = {e[i].t_ns, e[i].user, e[i].chain[0]};
+        l->observations[i] = o;
+    }
+    for (size_t i = 0, many; i < n; i += many) {
+        bool early = (e[i].flags & ZN_EXPOSURE_EARLY) != 0;
+        many = alike(e + i, n - i);
+        if ((e[i].flags & ZN_EXPOSURE_PEEK) != 0)
+            l->answers[i] = peek(l, e + i, early && l->early_z > l->z ? l->early_z : l->z);
+        else
+            zn_ztable_observe_marked(l->config.table, l->observations + i, many,
+                                     early ? l->early_z : 0, l->answers + i);
+    }
+}
+
+/* Takes the z-table's answer to exposure i: its decision, and what it does at the levels above. */
+static void take_answer(zn_levels *l, size_t i, const zn_exposure *e, zn_level_decision *out)
+{
+    uint8_t answer = l->answers[i], decision = answer & ZN_ANSWER_DECISION;
+    bool peeks = (e->flags & ZN_EXPOSURE_PEEK) != 0;
+    bool early = (e->flags & ZN_EXPOSURE_EARLY) != 0 && l->early_z > l->z;
+    bool late = e->t_ns < l->clock_ns || early || peeks;
+    climber c = {.first = (answer & ZN_ANSWER_FIRST) != 0 ? 0 : NO_LEVEL};
+    if (!peeks && (decision == ZN_RELEASE || decision == ZN_BELOW_Z) && e->t_ns > l->clock_ns)
+        l->clock_ns = e->t_ns;
+    if (ZN_UNLIKELY((answer & ZN_ANSWER_LOST) != 0))
+        pause(l, e->t_ns > l->clock_ns ? e->t_ns : l->clock_ns);
+    c.climbs = decision == ZN_BELOW_Z && !late;
+    c.voting = (answer & ZN_ANSWER_MARKED) == 0;
+    if (c.climbs && l->clock_ns <= l->paused_to_ns) {
+        l->all.paused++;
+        c.climbs = false;
+    }
+    l->climbers[i] = c;
+    l->stats[0].published += decision == ZN_RELEASE;
+    l->stats[0].peeks += decision == ZN_RELEASE && peeks;
+    *out = (zn_level_decision){decision, 0, 0};
+}
+
+/* ---- levels above ---- */
+
+/* Withdraws the votes at one level above a label that is published for the first time. */
+static void withdraw(zn_levels *l, const zn_id *chain, uint32_t level, uint32_t above)
+{
+    uint32_t tag = zn_vote_tag(chain[level]);
+    const zn_id *labels = &chain[above];
+    size_t n = 1;
+    if (l->config.parents != NULL && level != 0)
+        labels = l->config.parents(l->config.parents_of, level, chain[level], above, labels, &n);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t label = zn_vote_table_find(table_of(l, above), labels[i]);
+        if (label != 0)
+            (void)zn_vote_table_withdraw(table_of(l, above), label, level, tag);
+    }
+}
+
+/* Stores the vote of an exposure. Returns false if there is no room. */
+static bool vote(zn_levels *l, const zn_exposure *e, uint32_t level, uint32_t label)
+{
+    uint32_t tags[ZN_LEVELS_MAX];
+    zn_ballot ballot = {e->t_ns, e->user, tags};
+    for (uint32_t i = 0; i < level; i++)
+        tags[i] = is_absent(e->chain[i]) ? ZN_VOTE_TAG_ABSENT : zn_vote_tag(e->chain[i]);
+    return zn_vote_table_vote(table_of(l, level), label, &ballot);
+}
+
+/* Returns the number of users behind a label, with the exposure's vote if it casts one; NO_ROOM
+ * if there is no room for the vote. */
+static uint32_t count_users(zn_levels *l, const zn_exposure *e, uint32_t level, uint32_t label,
+                            bool voting)
+{
+    const zn_vote_table *table = table_of(l, level);
+    int64_t start_ns = window_start(l, e->t_ns);
+    if (start_ns <= l->floor_ns)
+        start_ns = l->floor_ns + 1;
+    zn_vote_table_trim(table_of(l, level), label, start_ns);
+    if (!voting)
+        return zn_vote_table_count(table, label) -
+               (uint32_t)zn_vote_table_has(table, label, e->user);
+    return vote(l, e, level, label) ? zn_vote_table_count(table, label) : NO_ROOM;
+}
+
+static void publish(zn_levels *l, const zn_exposure *e, climber *c, uint32_t level, uint32_t label)
 {
     zn_vote_table *table = table_of(l, level);
-    int64_t t_ns = c->exposure->t_ns;
-    if (zn_vote_table_mark_of(table, label) < window_start(l, t_ns))
-        withdraw(l, c->exposure->chain, level);
-    zn_vote_table_mark(table, label, t_ns);
+    if (zn_vote_table_mark_of(table, label) < window_start(l, e->t_ns))
+        c->first = (uint8_t)level;
+    c->climbs = false;
+    zn_vote_table_mark(table, label, e->t_ns);
     l->stats[level].published++;
     l->stats[level].peeks += !c->voting;
 }
 
-/* Decides a climber at one level. Returns the users behind the label, or 0 with *label 0 if the
- * table has no room. */
-static uint32_t count_at_level(zn_levels *l, climber *c, uint32_t level, uint32_t *label)
+/* Decides an exposure that failed beneath a level. */
+static void climb(zn_levels *l, const zn_exposure *e, climber *c, uint32_t level,
+                  zn_level_decision *out)
 {
-    const zn_exposure *e = c->exposure;
     zn_vote_table *table = table_of(l, level);
-    zn_ballot ballot = {e->t_ns, e->user, c->tags};
-    int64_t start_ns = window_start(l, e->t_ns);
-    if (start_ns <= l->floor_ns)
-        start_ns = l->floor_ns + 1;
-    *label = c->voting ? zn_vote_table_add(table, e->chain[level], e->t_ns)
-                       : zn_vote_table_find(table, e->chain[level]);
-    if (*label == 0)
-        return 0;
-    zn_vote_table_trim(table, *label, start_ns);
-    if (!c->voting)
-        return zn_vote_table_count(table, *label) -
-               (uint32_t)zn_vote_table_has(table, *label, e->user);
-    if (!zn_vote_table_vote(table, *label, &ballot)) {
-        *label = 0;
-        return 0;
+    uint32_t label, users = NO_ROOM;
+    zn_vote_table_reclaim(table, e->t_ns);
+    label = c->voting ? zn_vote_table_add(table, e->chain[level], e->t_ns)
+                      : zn_vote_table_find(table, e->chain[level]);
+    if (label == 0 && !c->voting)
+        return;
+    if (label != 0)
+        users = count_users(l, e, level, label, c->voting);
+    if (users == NO_ROOM) {
+        l->all.no_room++;
+        c->climbs = false;
+        *out = (zn_level_decision){ZN_NO_ROOM, 0, 0};
+    } else if (users >= l->z) {
+        publish(l, e, c, level, label);
+        l->all.users[users]++;
+        *out = (zn_level_decision){ZN_RELEASE, (uint8_t)level, (uint16_t)users};
+    } else if (zn_vote_table_mark_of(table, label) >= window_start(l, e->t_ns)) {
+        c->voting = false;
     }
-    return zn_vote_table_count(table, *label);
 }
 
-/* Takes an exposure that failed at level 0 up its chain. */
-static zn_level_decision climb(zn_levels *l, const zn_exposure *e)
+/* Fills the list of the exposures that have to do with a level. Returns their number. */
+static size_t list_level(zn_levels *l, const zn_exposure *e, size_t n, uint32_t level)
 {
-    zn_level_decision below_z = {ZN_BELOW_Z, 0, 0}, no_room = {ZN_NO_ROOM, 0, 0};
-    climber c = {.exposure = e, .voting = !value_is_marked(l, e->chain[0], e->t_ns)};
-    for (uint32_t i = 0; i < l->config.levels; i++)
-        c.tags[i] = is_absent(e->chain[i]) ? ZN_VOTE_TAG_ABSENT : zn_vote_tag(e->chain[i]);
-    for (uint32_t level = 1; level <= l->config.levels; level++) {
-        zn_vote_table *table = table_of(l, level);
-        uint32_t label, users;
-        if (is_absent(e->chain[level]))
-            continue;
-        zn_vote_table_reclaim(table, e->t_ns);
-        users = count_at_level(l, &c, level, &label);
-        if (label == 0 && c.voting) {
-            l->all.no_room++;
-            return no_room;
-        }
-        if (label == 0)
-            continue;
-        if (users >= l->z) {
-            zn_level_decision released = {ZN_RELEASE, (uint8_t)level, (uint16_t)users};
-            publish(l, &c, level, label);
-            l->all.users[users]++;
-            return released;
-        }
-        if (zn_vote_table_mark_of(table, label) >= window_start(l, e->t_ns))
-            c.voting = false;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const climber *c = &l->climbers[i];
+        l->list[count] = (uint16_t)i;
+        count += c->first != NO_LEVEL || (c->climbs && !is_absent(e[i].chain[level]));
     }
-    return below_z;
+    return count;
+}
+
+/* Takes the listed exposures to a level, and prefetches the memory of later ones. */
+static void decide_level(zn_levels *l, const zn_exposure *e, size_t count, uint32_t level,
+                         zn_level_decision *out)
+{
+    const zn_vote_table *table = table_of(l, level);
+    for (size_t k = 0; k < count + 3 * AHEAD; k++) {
+        if (k < count)
+            zn_vote_table_fetch_index(table, e[l->list[k]].chain[level]);
+        if (k - AHEAD < count)
+            zn_vote_table_fetch_label(table, e[l->list[k - AHEAD]].chain[level]);
+        if (k - 2 * AHEAD < count)
+            zn_vote_table_fetch_votes(table, e[l->list[k - 2 * AHEAD]].chain[level]);
+        if (k - 3 * AHEAD < count) {
+            size_t i = l->list[k - 3 * AHEAD];
+            climber *c = &l->climbers[i];
+            if (c->first != NO_LEVEL)
+                withdraw(l, e[i].chain, c->first, level);
+            else
+                climb(l, &e[i], c, level, &out[i]);
+        }
+    }
+}
+
+/* Decides exposures up to a clock rebase. Returns their number, at least 1. */
+static size_t decide_part(zn_levels *l, const zn_exposure *e, size_t first, size_t n,
+                          zn_level_decision *out)
+{
+    size_t i = first;
+    if ((l->answers[first] & ZN_ANSWER_REBASED) != 0)
+        rebase(l, e[first].t_ns);
+    do {
+        take_answer(l, i, &e[i], &out[i]);
+        i++;
+    } while (i < n && (l->answers[i] & ZN_ANSWER_REBASED) == 0);
+    memmove(l->climbers, l->climbers + first, (i - first) * sizeof *l->climbers);
+    for (uint32_t level = 1; level <= l->config.levels; level++) {
+        size_t count = list_level(l, e + first, i - first, level);
+        if (count != 0)
+            decide_level(l, e + first, count, level, out + first);
+    }
+    return i - first;
 }
 
 void zn_levels_decide(zn_levels *l, const zn_exposure *exposures, size_t n,
                       zn_level_decision *decisions)
 {
-    for (size_t i = 0; i < n; i++) {
-        bool climbs = false;
-        zn_decision decision;
-        zn_vote_table_reclaim(&l->marks, l->clock_ns);
-        decision = decide_value(l, &exposures[i], &climbs);
-        decisions[i] = (zn_level_decision){(uint8_t)decision, 0, 0};
-        l->stats[0].published += decision == ZN_RELEASE;
-        l->stats[0].peeks += decision == ZN_RELEASE && (exposures[i].flags & ZN_EXPOSURE_PEEK) != 0;
-        if (!climbs)
-            continue;
-        if (l->clock_ns <= l->paused_to_ns)
-            l->all.paused++;
-        else
-            decisions[i] = climb(l, &exposures[i]);
+    for (size_t at = 0; at < n; at += PART) {
+        size_t many = n - at < PART ? n - at : PART;
+        answer_values(l, exposures + at, many);
+        for (size_t i = 0; i < many;)
+            i += decide_part(l, exposures + at, i, many, decisions + at);
     }
 }
 
@@ -370,7 +446,7 @@ zn_level_stats zn_levels_level_stats(const zn_levels *l, uint32_t level)
 
 size_t zn_levels_memory(const zn_levels *l)
 {
-    size_t bytes = sizeof *l + zn_vote_table_memory(&l->marks);
+    size_t bytes = sizeof *l + zn_vote_table_memory(&l->kept);
     for (uint32_t i = 0; i < l->config.levels; i++)
         bytes += sizeof *l->tables + zn_vote_table_memory(&l->tables[i]);
     return bytes;
@@ -378,7 +454,7 @@ size_t zn_levels_memory(const zn_levels *l)
 
 const char *zn_levels_check(const zn_levels *l)
 {
-    const char *wrong = zn_vote_table_check(&l->marks);
+    const char *wrong = zn_vote_table_check(&l->kept);
     for (uint32_t i = 0; wrong == NULL && i < l->config.levels; i++)
         wrong = zn_vote_table_check(&l->tables[i]);
     return wrong;

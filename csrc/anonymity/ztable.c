@@ -44,6 +44,8 @@
 #define CAP_STEPS 64        /* slots looked at in search of the candidates */
 #define CAP_FREE_STEPS 1024 /* slots looked at while all are free */
 
+#define MARK_NUMBERS 15 /* of slices, of which a mark has one */
+
 /* ---- attributes of either form ---- */
 
 /* Time of the newest user. */
@@ -105,9 +107,113 @@ size_t zn_znewest(const zn_ztable *t, zn_id attribute, zn_observation *out, size
     return n;
 }
 
+/* ---- marks ---- */
+
+/* Returns the number of the slice that t_ns lies in. */
+static inline int64_t slice_of(zn_ztable *t, int64_t t_ns)
+{
+    int64_t inside = t_ns - t->slice_start_ns;
+    if (inside < 0 || inside >= t->slice_ns) {
+        t->slice = t_ns / t->slice_ns;
+        t->slice_start_ns = t->slice * t->slice_ns;
+    }
+    return t->slice;
+}
+
+static uint32_t mark_bits(const zn_ztable *t, zn_zref ref)
+{
+    if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
+        return zn_zlist_at(t, zn_zref_index(ref))->mark;
+    return zn_zrecord_at(t, ref)->mark;
+}
+
+static void set_mark_bits(const zn_ztable *t, zn_zref ref, uint32_t bits)
+{
+    if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
+        zn_zlist_at(t, zn_zref_index(ref))->mark = (uint8_t)bits;
+    else
+        zn_zrecord_at(t, ref)->mark = bits & 15;
+}
+
+/* Returns the slice of an attribute's mark, or ZN_SLICE_NONE. Deletes a mark that is over. */
+static int64_t read_mark(zn_ztable *t, zn_zref ref)
+{
+    uint32_t bits = mark_bits(t, ref);
+    int64_t slice, ahead;
+    if (ZN_LIKELY(bits == 0))
+        return ZN_SLICE_NONE;
+    slice = slice_of(t, newest_of(t, ref)) - ZN_MARK_SLICES;
+    ahead = ((int64_t)bits - 1 - slice) % MARK_NUMBERS;
+    slice += ahead < 0 ? ahead + MARK_NUMBERS : ahead;
+    if (slice_of(t, t->clock.now_ns) - slice <= ZN_MARK_SLICES)
+        return slice;
+    set_mark_bits(t, ref, 0);
+    return ZN_SLICE_NONE;
+}
+
+/* Marks an attribute, whose mark is `before`, at a time. */
+static void write_mark(zn_ztable *t, zn_zref ref, int64_t before, int64_t t_ns)
+{
+    int64_t slice = slice_of(t, t_ns);
+    if (slice > before && slice_of(t, t->clock.now_ns) - slice <= ZN_MARK_SLICES)
+        set_mark_bits(t, ref, (uint32_t)(slice % MARK_NUMBERS) + 1);
+}
+
+/* Returns the part of an attribute's identity that is stored. */
+static zn_id id_of(const zn_ztable *t, zn_zref ref)
+{
+    zn_id id = zn_zref_kind(ref) == ZN_ZKIND_LIST ? zn_zlist_at(t, zn_zref_index(ref))->id
+                                                  : zn_zrecord_id(zn_zrecord_at(t, ref));
+    id.hi &= ZN_ZID_HI;
+    return id;
+}
+
+/* Hands the mark of an attribute that is about to be freed to the owner of the marks. */
+static void keep_mark(zn_ztable *t, zn_zref ref)
+{
+    int64_t slice = read_mark(t, ref);
+    if (slice != ZN_SLICE_NONE && !t->marks.keep(t->marks.of, id_of(t, ref), slice))
+        t->mark_lost = true;
+}
+
+/* Returns the slice of the mark that the owner kept for an attribute, or ZN_SLICE_NONE. */
+static int64_t kept_mark(zn_ztable *t, zn_id id)
+{
+    int64_t slice;
+    id.hi &= ZN_ZID_HI;
+    slice = t->marks.find(t->marks.of, id);
+    if (slice == ZN_SLICE_NONE || slice_of(t, t->clock.now_ns) - slice > ZN_MARK_SLICES)
+        return ZN_SLICE_NONE;
+    return slice;
+}
+
+void zn_ztable_set_marks(zn_ztable *t, const zn_zmarks *marks)
+{
+    t->marks = *marks;
+    t->slice_ns = zn_mark_slice_ns(t->config.window_ns);
+}
+
+uint8_t zn_ztable_mark(zn_ztable *t, zn_id attribute, int64_t t_ns)
+{
+    const zn_zref *found = zn_zref_find(t, attribute);
+    zn_zref ref;
+    int64_t before;
+    if (found == NULL)
+        return 0;
+    ref = *found;
+    before = read_mark(t, ref);
+    if (before != ZN_SLICE_NONE && t_ns > t->clock.now_ns &&
+        slice_of(t, t_ns) - before > ZN_MARK_SLICES)
+        before = ZN_SLICE_NONE; /* over at the time of the publication */
+    write_mark(t, ref, before, t_ns);
+    return before == ZN_SLICE_NONE ? ZN_ANSWER_FIRST : 0;
+}
+
 /* Removes an attribute. */
 static void retire(zn_ztable *t, zn_zref ref)
 {
+    if (t->marks.of != NULL)
+        keep_mark(t, ref);
     t->stats.attributes--;
     t->stats.tuples -= zn_zref_count(t, ref);
     if (zn_zref_kind(ref) == ZN_ZKIND_LIST) {
@@ -137,6 +243,7 @@ static bool become_list(zn_ztable *t, zn_zref *ref)
     uint32_t n = zn_zref_count(t, *ref);
     if (list == 0)
         return false;
+    zn_zlist_at(t, list)->mark = (uint8_t)zn_zrecord_at(t, *ref)->mark;
     fetch_buckets(t, *ref, list);
     while (n-- != 0) {
         zn_observation o = zn_zrecord_get(t, *ref, n);
@@ -548,6 +655,8 @@ static void forget(zn_ztable *t)
     t->stale_count = 0;
     t->swept_ns = t->clock.now_ns;
     t->stats.tuples = t->stats.attributes = 0;
+    if (t->marks.of != NULL)
+        t->marks.forget(t->marks.of);
 }
 
 void zn_ztable_clear(zn_ztable *t)
@@ -565,43 +674,66 @@ static uint64_t place_in_record(zn_ztable *t, zn_zref *ref, const zn_observation
     return users;
 }
 
-/* Puts an accepted observation in; returns the users up to its time, ZN_ZDEEP or ZN_ZFULL. In line:
- * every observation goes through it. */
-static inline __attribute__((always_inline)) uint64_t place(zn_ztable *t, const zn_observation *o)
+/* An attribute at which an observation is placed, with its mark before. */
+typedef struct marked_place {
+    zn_zref ref;
+    int64_t slice;
+} marked_place;
+
+/* Puts an accepted observation in; returns the users up to its time, ZN_ZDEEP or ZN_ZFULL. Fills *m
+ * unless m is NULL. In line: every observation goes through it. */
+static inline __attribute__((always_inline)) uint64_t place(zn_ztable *t, const zn_observation *o,
+                                                            marked_place *m)
 {
-    zn_zref *ref = zn_zref_find(t, o->attribute);
+    zn_zref *ref = zn_zref_find(t, o->attribute), made;
     uint64_t users = 1;
+    if (m != NULL && ref != NULL)
+        m->slice = read_mark(t, *ref);
+    else if (m != NULL)
+        m->slice = kept_mark(t, o->attribute);
     if (ref != NULL && zn_zref_kind(*ref) == ZN_ZKIND_LIST &&
         newest_of(t, *ref) < zn_zwindow_start(t, o->t_ns)) {
         retire(t, *ref); /* all at once, however long */
         ref = NULL;
     }
-    if (ref == NULL)
-        zn_zrecord_make(t, o);
-    else if (zn_zref_kind(*ref) == ZN_ZKIND_LIST)
+    if (ref == NULL) {
+        made = zn_zrecord_make(t, o);
+        ref = &made;
+    } else if (zn_zref_kind(*ref) == ZN_ZKIND_LIST) {
         users = zn_zlist_place(t, *ref, o);
-    else
+    } else {
         users = place_in_record(t, ref, o);
+    }
+    if (m != NULL)
+        m->ref = *ref;
+    return users;
+}
+
+/* Enforces the caps after an observation was placed. */
+static inline __attribute__((always_inline)) void hold_caps(zn_ztable *t, const zn_observation *o)
+{
     if (ZN_UNLIKELY(t->stats.tuples + t->dying_tuples > t->config.max_tuples ||
                     t->stats.attributes > t->config.max_attributes))
         enforce_caps(t, o->attribute);
-    return users;
 }
 
 uint64_t zn_zplace(zn_ztable *t, const zn_observation *o)
 {
-    return place(t, o);
+    uint64_t users = place(t, o, NULL);
+    hold_caps(t, o);
+    return users;
 }
 
-static zn_decision observe(zn_ztable *t, const zn_observation *o)
+/* Lets the clock judge an observation. */
+static inline __attribute__((always_inline)) zn_clock_verdict judge(zn_ztable *t,
+                                                                    const zn_observation *o)
 {
     zn_clock_verdict verdict;
-    uint64_t users;
     if (ZN_UNLIKELY(o->t_ns < 0))
-        return ZN_TOO_LATE;
+        return ZN_CLOCK_REJECTED;
     verdict = zn_clock_see(&t->clock, o->t_ns);
     if (ZN_UNLIKELY(verdict == ZN_CLOCK_REJECTED))
-        return ZN_TOO_LATE;
+        return verdict;
     if (ZN_UNLIKELY(verdict == ZN_CLOCK_REBASED)) {
         t->stats.clock_jumps++;
         forget(t);
@@ -609,10 +741,24 @@ static zn_decision observe(zn_ztable *t, const zn_observation *o)
     t->stats.late += verdict == ZN_CLOCK_LATE;
     if (t->stats.observations % ZN_ZSWEEP_EVERY == 0)
         sweep(t);
-    users = place(t, o);
+    return verdict;
+}
+
+/* Returns the decision on an observation that was placed. */
+static inline __attribute__((always_inline)) zn_decision decide(const zn_ztable *t, uint64_t users)
+{
     if (ZN_UNLIKELY(users >= ZN_ZFULL))
         return users == ZN_ZFULL ? ZN_NO_ROOM : ZN_LATE_DEEP;
     return users >= t->config.z ? ZN_RELEASE : ZN_BELOW_Z;
+}
+
+static zn_decision observe(zn_ztable *t, const zn_observation *o)
+{
+    uint64_t users;
+    if (ZN_UNLIKELY(judge(t, o) == ZN_CLOCK_REJECTED))
+        return ZN_TOO_LATE;
+    users = zn_zplace(t, o);
+    return decide(t, users);
 }
 
 static void count_not_stored(zn_ztable *t, zn_decision d)
@@ -622,15 +768,73 @@ static void count_not_stored(zn_ztable *t, zn_decision d)
     t->stats.no_room += d == ZN_NO_ROOM;
 }
 
-zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
+static inline __attribute__((always_inline)) void count_decision(zn_ztable *t, zn_decision d)
 {
-    zn_decision d = observe(t, o);
     t->stats.observations++;
     t->stats.released += d == ZN_RELEASE; /* no branch: which of the two cannot be predicted */
     t->stats.below_z += d == ZN_BELOW_Z;
     if (ZN_UNLIKELY(d > ZN_BELOW_Z))
         count_not_stored(t, d);
+}
+
+zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
+{
+    zn_decision d = observe(t, o);
+    count_decision(t, d);
     return d;
+}
+
+/* Gives a kept mark to a new record. A mark of a peek that is too far ahead of the new user is lost,
+ * because the user's time does not give its slice back. */
+static void restore_mark(zn_ztable *t, const marked_place *m)
+{
+    if (m->slice <= slice_of(t, newest_of(t, m->ref)) + ZN_MARK_SLICES)
+        set_mark_bits(t, m->ref, (uint32_t)(m->slice % MARK_NUMBERS) + 1);
+    else
+        t->mark_lost = true;
+}
+
+/* Marks the attribute of an observation that was decided. Returns the bits of the answer. */
+static uint8_t mark_place(zn_ztable *t, const zn_observation *o, const marked_place *m,
+                          zn_decision d, bool late)
+{
+    uint8_t was_marked = m->slice != ZN_SLICE_NONE;
+    uint8_t first = was_marked ? 0 : ZN_ANSWER_FIRST;
+    if (d == ZN_RELEASE) {
+        write_mark(t, m->ref, m->slice, o->t_ns);
+        return first;
+    }
+    if (d != ZN_BELOW_Z)
+        return 0;
+    if (late &&
+        live_users(t, m->ref, t->clock.now_ns) >= (t->late_z != 0 ? t->late_z : t->config.z)) {
+        write_mark(t, m->ref, m->slice, t->clock.now_ns);
+        return first;
+    }
+    return was_marked ? ZN_ANSWER_MARKED : 0;
+}
+
+uint8_t zn_zobserve_marked(zn_ztable *t, const zn_observation *o)
+{
+    zn_clock_verdict verdict;
+    marked_place m;
+    zn_decision d;
+    uint8_t bits;
+    t->mark_lost = false;
+    verdict = judge(t, o);
+    if (ZN_UNLIKELY(verdict == ZN_CLOCK_REJECTED)) {
+        count_decision(t, ZN_TOO_LATE);
+        return ZN_TOO_LATE | (t->mark_lost ? ZN_ANSWER_LOST : 0);
+    }
+    d = decide(t, place(t, o, &m));
+    if (m.slice != ZN_SLICE_NONE && mark_bits(t, m.ref) == 0)
+        restore_mark(t, &m);
+    bits = mark_place(t, o, &m, d, verdict == ZN_CLOCK_LATE || t->late_z != 0);
+    hold_caps(t, o);
+    count_decision(t, d);
+    if (ZN_UNLIKELY(verdict == ZN_CLOCK_REBASED))
+        bits |= ZN_ANSWER_REBASED;
+    return (uint8_t)d | bits | (t->mark_lost ? ZN_ANSWER_LOST : 0);
 }
 
 int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err)

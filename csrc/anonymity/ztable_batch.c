@@ -297,7 +297,7 @@ static void fetch_users(const zn_ztable *t, const group *p)
     }
 }
 
-static void observe_all(zn_ztable *t, source *from, uint8_t *decisions)
+INLINE void observe_all(zn_ztable *t, source *from, uint8_t *decisions, bool marked)
 {
     group ring[STEPS];
     size_t groups = (from->n + GROUP - 1) / GROUP;
@@ -312,8 +312,11 @@ static void observe_all(zn_ztable *t, source *from, uint8_t *decisions)
         if (--k < groups)
             fetch_users(t, ring + k % STEPS);
         if (--k < groups)
-            for (size_t j = 0; j < ring[k % STEPS].n; j++)
-                decisions[k * GROUP + j] = (uint8_t)zn_ztable_observe(t, ring[k % STEPS].o + j);
+            for (size_t j = 0; j < ring[k % STEPS].n; j++) {
+                const zn_observation *o = ring[k % STEPS].o + j;
+                decisions[k * GROUP + j] =
+                    marked ? zn_zobserve_marked(t, o) : (uint8_t)zn_ztable_observe(t, o);
+            }
     }
 }
 
@@ -323,7 +326,22 @@ void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n, ui
     from.o = o;
     from.key = NULL;
     from.n = n;
-    observe_all(t, &from, decisions);
+    observe_all(t, &from, decisions, false);
+}
+
+void zn_ztable_observe_marked(zn_ztable *t, const zn_observation *o, size_t n, uint32_t early_z,
+                              uint8_t *answers)
+{
+    source from;
+    uint32_t z = t->config.z;
+    from.o = o;
+    from.key = NULL;
+    from.n = n;
+    t->late_z = early_z > z ? z : 0;
+    if (early_z > z)
+        t->config.z = early_z;
+    observe_all(t, &from, answers, true);
+    t->config.z = z;
 }
 
 void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key, const zn_columns *in, size_t n,
@@ -333,5 +351,5 @@ void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key, const zn_co
     from.key = key;
     from.in = in;
     from.n = n;
-    observe_all(t, &from, decisions);
+    observe_all(t, &from, decisions, false);
 }

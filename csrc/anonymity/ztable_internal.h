@@ -22,6 +22,7 @@
 #define ZN_ANONYMITY_ZTABLE_INTERNAL_H
 
 #include "anonymity/ztable_index.h"
+#include "anonymity/ztable_marks.h"
 #include "util/clock.h"
 #include "zanon/ztable.h"
 
@@ -56,12 +57,13 @@ typedef uint32_t zn_zref;
 #define ZN_ZREF_INDEX_MAX ((UINT32_C(1) << ZN_ZREF_SHIFT) - 1)
 #define ZN_ZKIND_LIST 15 /* smaller kinds are records, by size */
 
-/* The start of every record: 108 bits of the identity (the index's tag has eight more), and its
- * ring. */
+/* The start of every record: 104 bits of the identity (the index's tag has eight more), its mark,
+ * and its ring. */
 typedef struct zn_zrecord {
     uint64_t id_lo;
     uint32_t id_mid;
-    uint32_t id_hi : 12;
+    uint32_t id_hi : 8;
+    uint32_t mark : 4;   /* as zn_zlist's */
     uint32_t head : 10;  /* place of the newest user */
     uint32_t count : 10; /* users; 0: the slot is free */
 } zn_zrecord;
@@ -89,12 +91,13 @@ _Static_assert(sizeof(zn_zentry) == 24, "24 bytes a tuple");
 
 /* On one cache line, which one prefetch brings. */
 typedef struct zn_zlist {
-    zn_id id; /* its lower 108 bits; a dying list's id.lo is the next one on the stack */
+    zn_id id; /* its lower 104 bits; a dying list's id.lo is the next one on the stack */
     int64_t newest_ns, oldest_ns;
     uint32_t newest, oldest;
     uint32_t count; /* entries; 0: the slot is free */
     bool dying;
-    uint8_t unused[15];
+    uint8_t mark; /* slice of the last publication modulo 15, plus 1; 0: none (ztable_marks.h) */
+    uint8_t unused[14];
 } zn_zlist;
 
 _Static_assert(sizeof(zn_zlist) == 64, "a list's header is a cache line");
@@ -121,7 +124,12 @@ struct zn_ztable {
     bool sweeping;                 /* a round is under way */
     uint32_t stale_count;          /* records the sweep has noted, to be freed at its next step */
     zn_zref stale[ZN_ZSTALE_MAX + 1];
-    zn_ztable_stats stats; /* attributes and tuples: those not dying */
+    zn_zmarks marks;
+    bool mark_lost;  /* by the current observation */
+    uint32_t late_z; /* 0; or z, while observations count as late and config.z is higher */
+    int64_t slice_ns;
+    int64_t slice_start_ns, slice; /* the slice that was last computed, and its start */
+    zn_ztable_stats stats;         /* attributes and tuples: those not dying */
 };
 
 /* Results, besides a number of users, of the two functions that place an observation. */
@@ -188,9 +196,9 @@ static inline uint64_t zn_zentry_hash(const zn_ztable *t, uint32_t list, uint32_
     return x ^ x >> 32;
 }
 
-#define ZN_ZID_HI ((UINT64_C(1) << 44) - 1) /* the bits of id.hi that are compared */
+#define ZN_ZID_HI ((UINT64_C(1) << 40) - 1) /* the bits of id.hi that are compared */
 
-/* The lower 108 bits of an identity, which is what attributes are compared by. */
+/* The lower 104 bits of an identity, which is what attributes are compared by. */
 static inline zn_id zn_zrecord_id(const zn_zrecord *r)
 {
     zn_id id = {r->id_lo, (uint64_t)r->id_hi << 32 | r->id_mid};
@@ -251,6 +259,8 @@ static inline zn_zref *zn_zref_find(const zn_ztable *t, zn_id id)
 /* Puts an observation in, without a look at the clock. Returns the users of its attribute up to its
  * time, ZN_ZDEEP or ZN_ZFULL. */
 uint64_t zn_zplace(zn_ztable *t, const zn_observation *o);
+/* Decides an observation, marks its attribute and returns the answer (ztable_marks.h). */
+uint8_t zn_zobserve_marked(zn_ztable *t, const zn_observation *o);
 /* Writes the newest users of an attribute, at most n, newest first, without it. Returns how many
  * there are of them. */
 size_t zn_znewest(const zn_ztable *t, zn_id attribute, zn_observation *out, size_t n);
@@ -259,8 +269,8 @@ size_t zn_znewest(const zn_ztable *t, zn_id attribute, zn_observation *out, size
 
 /* Lays out the sizes of records: up to `users` users, for the caps of attributes and tuples. */
 int zn_zrecord_lay_out(zn_ztable *t, uint32_t users, zn_error *err);
-/* A new record with one user; the slab always has space for one. */
-void zn_zrecord_make(zn_ztable *t, const zn_observation *o);
+/* Makes a record with one user; the slab always has space for one. */
+zn_zref zn_zrecord_make(zn_ztable *t, const zn_observation *o);
 /*
  * Evicts from the record *ref what the window that ends at the observation does not hold, and puts
  * the user in. Returns the users up to the observation's time, ZN_ZDEEP, or ZN_ZFULL: only a list

@@ -116,18 +116,19 @@ int zn_zrecord_lay_out(zn_ztable *t, uint32_t users, zn_error *err)
     return 0;
 }
 
-void zn_zrecord_make(zn_ztable *t, const zn_observation *o)
+zn_zref zn_zrecord_make(zn_ztable *t, const zn_observation *o)
 {
     zn_zref ref = zn_slab_take(&t->size[0].slab);
     ring g = open_ring(t, ref);
     g.r->id_lo = o->attribute.lo;
     g.r->id_mid = (uint32_t)o->attribute.hi;
-    g.r->id_hi = (uint32_t)(o->attribute.hi >> 32) & 0xfff;
+    g.r->id_hi = (uint32_t)(o->attribute.hi >> 32) & 0xff;
     g.r->count = 1;
     set_place(&g, 0, o);
     zn_zindex_add(&t->by_id, o->attribute.lo, zn_ztag(o->attribute.hi), ref);
     t->stats.attributes++;
     t->stats.tuples++;
+    return ref;
 }
 
 void zn_zrecord_free(zn_ztable *t, zn_zref ref)

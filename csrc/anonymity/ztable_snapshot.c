@@ -4,9 +4,9 @@
  * Snapshots of a z-table. All numbers are little endian:
  *
  *   header   152 bytes: magic "ZNZT", version, the settings, the clock, the counters (see HEADER)
- *   blocks   an attribute's 116 bits, a number of users in four bits (0: it follows in two bytes),
- *            and of each user how long before the clock it came, in as many bytes as the window
- *            needs, and its 40 bits; from the oldest user to the newest
+ *   blocks   an attribute's 112 bits, four zero bits, a number of users in four bits (0: it
+ *            follows in two bytes), and of each user how long before the clock it came, in as many
+ *            bytes as the window needs, and its 40 bits; from the oldest user to the newest
  *   trailer  24 bytes: attributes, users of all attributes, SipHash-1-3 of all before under a
  *            published key
  *

@@ -71,7 +71,8 @@ typedef struct zn_vote_header {
     uint8_t time_bytes;
 } zn_vote_header;
 
-/* Bits of an attribute's hash that decide, 116 with lo. The other bits are zero in a message. */
+/* Bits of an attribute's hash that a message holds, 116 with lo. A z-table decides by 112 of
+ * them. */
 #define ZN_VOTE_ID_LOW ((UINT64_C(1) << 44) - 1)
 #define ZN_VOTE_ID_HI (UINT64_C(0xff) << 56 | ZN_VOTE_ID_LOW)
 

@@ -211,7 +211,7 @@ cdef class ZTable:
         """Returns True if the observation may be released. The caller computes its hashes.
 
         user: 64 bits of a keyed hash, of which the lowest 32 and the highest 8 decide. lo, hi: both
-        halves of a keyed hash of 128 bits, of which 116 decide. Without a secret key, a person who
+        halves of a keyed hash of 128 bits, of which 112 decide. Without a secret key, a person who
         chooses names and addresses could make two of them collide.
         """
         cdef zn_observation o

@@ -25,7 +25,7 @@
  *
  * Users and attributes come as hashes under a secret key, never in clear and never under a hash
  * without a key: an attacker who chose names that collide could make the table slow, or have one
- * attribute count for another. The table stores 40 bits of a user and 116 of an attribute. Two
+ * attribute count for another. The table stores 40 bits of a user and 112 of an attribute. Two
  * users whose 40 bits are equal count as one, which can only suppress.
  *
  * Guarantee, for any order of the input: never ZN_RELEASE where brute force over all observations
