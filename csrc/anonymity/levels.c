@@ -4,8 +4,8 @@
  * A part of a batch goes level by level. The z-table decides all its exposures. Then each level
  * takes, in their order, the exposures that failed so far, and the withdrawals that publications at
  * the levels beneath ask for. The state of a level depends on the decisions beneath it only, so the
- * decisions are those of one exposure after another. A part ends at a clock rebase, which empties
- * all levels.
+ * decisions equal the decisions on one exposure after another. A part ends at a clock rebase, which
+ * empties all levels.
  */
 #include "anonymity/levels.h"
 
@@ -19,9 +19,9 @@
 #define PART 256 /* exposures that go up the levels together */
 #define NO_LEVEL UINT8_MAX
 #define NO_ROOM UINT32_MAX
-#define AHEAD 4 /* exposures between two steps of prefetching */
+#define DISTANCE 8 /* exposures between two steps of prefetching */
 
-/* What an exposure of the current part does at the levels above. */
+/* State of an exposure on its way through the levels above level 0. */
 typedef struct climber {
     uint8_t first; /* level of a first publication, which withdraws votes above; else NO_LEVEL */
     bool climbs;   /* goes on to the next level */
@@ -43,6 +43,7 @@ struct zn_levels {
     uint8_t answers[PART];
     climber climbers[PART];
     uint16_t list[PART]; /* exposures that have to do with the current level */
+    size_t listed;
 };
 
 /* ---- opening ---- */
@@ -219,9 +220,17 @@ static size_t alike(const zn_exposure *e, size_t n)
 /* Has the z-table answer n exposures. */
 static void answer_values(zn_levels *l, const zn_exposure *e, size_t n)
 {
+    uint8_t flags = 0;
     for (size_t i = 0; i < n; i++) {
-        zn_observation o = {e[i].t_ns, e[i].user, e[i].chain[0]};
-        l->observations[i] = o;
+        zn_observation *o = &l->observations[i];
+        o->t_ns = e[i].t_ns;
+        o->user = e[i].user;
+        o->attribute = e[i].chain[0];
+        flags |= e[i].flags;
+    }
+    if (flags == 0) {
+        zn_ztable_observe_marked(l->config.table, l->observations, n, 0, l->answers);
+        return;
     }
     for (size_t i = 0, many; i < n; i += many) {
         bool early = (e[i].flags & ZN_EXPOSURE_EARLY) != 0;
@@ -234,15 +243,15 @@ static void answer_values(zn_levels *l, const zn_exposure *e, size_t n)
     }
 }
 
-/* Takes the z-table's answer to exposure i: its decision, and what it does at the levels above. */
-static void take_answer(zn_levels *l, size_t i, const zn_exposure *e, zn_level_decision *out)
+/* Takes the z-table's answer to an exposure. Returns what the exposure does at the levels above. */
+static climber take_answer(zn_levels *l, const zn_exposure *e, uint8_t answer)
 {
-    uint8_t answer = l->answers[i], decision = answer & ZN_ANSWER_DECISION;
+    uint8_t decision = answer & ZN_ANSWER_DECISION;
     bool peeks = (e->flags & ZN_EXPOSURE_PEEK) != 0;
     bool early = (e->flags & ZN_EXPOSURE_EARLY) != 0 && l->early_z > l->z;
     bool late = e->t_ns < l->clock_ns || early || peeks;
     climber c = {.first = (answer & ZN_ANSWER_FIRST) != 0 ? 0 : NO_LEVEL};
-    if (!peeks && (decision == ZN_RELEASE || decision == ZN_BELOW_Z) && e->t_ns > l->clock_ns)
+    if (!peeks && decision <= ZN_BELOW_Z && e->t_ns > l->clock_ns)
         l->clock_ns = e->t_ns;
     if (ZN_UNLIKELY((answer & ZN_ANSWER_LOST) != 0))
         pause(l, e->t_ns > l->clock_ns ? e->t_ns : l->clock_ns);
@@ -252,10 +261,30 @@ static void take_answer(zn_levels *l, size_t i, const zn_exposure *e, zn_level_d
         l->all.paused++;
         c.climbs = false;
     }
-    l->climbers[i] = c;
-    l->stats[0].published += decision == ZN_RELEASE;
     l->stats[0].peeks += decision == ZN_RELEASE && peeks;
-    *out = (zn_level_decision){decision, 0, 0};
+    return c;
+}
+
+/* Takes the answers to exposures up to a clock rebase, from `first` on. Lists the exposures that
+ * have to do with the levels above. Returns the end of the exposures that were taken. */
+static size_t take_answers(zn_levels *l, const zn_exposure *e, size_t first, size_t n,
+                           zn_level_decision *out)
+{
+    size_t i = first;
+    l->listed = 0;
+    do {
+        uint8_t answer = l->answers[i];
+        out[i] = (zn_level_decision){answer & ZN_ANSWER_DECISION, 0, 0};
+        l->stats[0].published += (answer & ZN_ANSWER_DECISION) == ZN_RELEASE;
+        if (answer == ZN_RELEASE && e[i].flags == 0) {
+            l->clock_ns = e[i].t_ns > l->clock_ns ? e[i].t_ns : l->clock_ns;
+            continue;
+        }
+        l->climbers[i] = take_answer(l, &e[i], answer);
+        l->list[l->listed] = (uint16_t)i;
+        l->listed += l->climbers[i].first != NO_LEVEL || l->climbers[i].climbs;
+    } while (++i < n && (l->answers[i] & ZN_ANSWER_REBASED) == 0);
+    return i;
 }
 
 /* ---- levels above ---- */
@@ -338,59 +367,43 @@ static void climb(zn_levels *l, const zn_exposure *e, climber *c, uint32_t level
     }
 }
 
-/* Fills the list of the exposures that have to do with a level. Returns their number. */
-static size_t list_level(zn_levels *l, const zn_exposure *e, size_t n, uint32_t level)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        const climber *c = &l->climbers[i];
-        l->list[count] = (uint16_t)i;
-        count += c->first != NO_LEVEL || (c->climbs && !is_absent(e[i].chain[level]));
-    }
-    return count;
-}
-
 /* Takes the listed exposures to a level, and prefetches the memory of later ones. */
-static void decide_level(zn_levels *l, const zn_exposure *e, size_t count, uint32_t level,
-                         zn_level_decision *out)
+static void decide_level(zn_levels *l, const zn_exposure *e, uint32_t level, zn_level_decision *out)
 {
     const zn_vote_table *table = table_of(l, level);
-    for (size_t k = 0; k < count + 3 * AHEAD; k++) {
+    size_t count = l->listed, kept = 0;
+    for (size_t k = 0; k < count + 3 * DISTANCE; k++) {
         if (k < count)
             zn_vote_table_fetch_index(table, e[l->list[k]].chain[level]);
-        if (k - AHEAD < count)
-            zn_vote_table_fetch_label(table, e[l->list[k - AHEAD]].chain[level]);
-        if (k - 2 * AHEAD < count)
-            zn_vote_table_fetch_votes(table, e[l->list[k - 2 * AHEAD]].chain[level]);
-        if (k - 3 * AHEAD < count) {
-            size_t i = l->list[k - 3 * AHEAD];
+        if (k - DISTANCE < count)
+            zn_vote_table_fetch_label(table, e[l->list[k - DISTANCE]].chain[level]);
+        if (k - 2 * DISTANCE < count)
+            zn_vote_table_fetch_votes(table, e[l->list[k - 2 * DISTANCE]].chain[level]);
+        if (k - 3 * DISTANCE < count) {
+            uint16_t i = l->list[k - 3 * DISTANCE];
             climber *c = &l->climbers[i];
             if (c->first != NO_LEVEL)
                 withdraw(l, e[i].chain, c->first, level);
-            else
+            else if (!is_absent(e[i].chain[level]))
                 climb(l, &e[i], c, level, &out[i]);
+            l->list[kept] = i;
+            kept += c->first != NO_LEVEL || c->climbs;
         }
     }
+    l->listed = kept;
 }
 
-/* Decides exposures up to a clock rebase. Returns their number, at least 1. */
+/* Decides exposures up to a clock rebase, from `first` on. Returns their end. */
 static size_t decide_part(zn_levels *l, const zn_exposure *e, size_t first, size_t n,
                           zn_level_decision *out)
 {
-    size_t i = first;
+    size_t end;
     if ((l->answers[first] & ZN_ANSWER_REBASED) != 0)
         rebase(l, e[first].t_ns);
-    do {
-        take_answer(l, i, &e[i], &out[i]);
-        i++;
-    } while (i < n && (l->answers[i] & ZN_ANSWER_REBASED) == 0);
-    memmove(l->climbers, l->climbers + first, (i - first) * sizeof *l->climbers);
-    for (uint32_t level = 1; level <= l->config.levels; level++) {
-        size_t count = list_level(l, e + first, i - first, level);
-        if (count != 0)
-            decide_level(l, e + first, count, level, out + first);
-    }
-    return i - first;
+    end = take_answers(l, e, first, n, out);
+    for (uint32_t level = 1; level <= l->config.levels && l->listed != 0; level++)
+        decide_level(l, e, level, out);
+    return end;
 }
 
 void zn_levels_decide(zn_levels *l, const zn_exposure *exposures, size_t n,
@@ -400,7 +413,7 @@ void zn_levels_decide(zn_levels *l, const zn_exposure *exposures, size_t n,
         size_t many = n - at < PART ? n - at : PART;
         answer_values(l, exposures + at, many);
         for (size_t i = 0; i < many;)
-            i += decide_part(l, exposures + at, i, many, decisions + at);
+            i = decide_part(l, exposures + at, i, many, decisions + at);
     }
 }
 

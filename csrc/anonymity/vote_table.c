@@ -19,11 +19,12 @@
 /* A block opened for use. */
 typedef struct places {
     uint8_t *high;  /* upper 8 bits of each user */
-    uint32_t *user; /* lower 32 bits */
-    uint32_t *tag;  /* rows of `size` tags, one for each level beneath */
-    int64_t *t_ns;
-    uint32_t size;
+    uint32_t *body; /* `words` words of each vote */
+    uint32_t size, words;
 } places;
+
+/* Words of a body. */
+enum { WORD_TIME, WORD_TIME_HIGH, WORD_USER, WORD_TAGS };
 
 static zn_vote_label *label_at(const zn_vote_table *t, uint32_t label)
 {
@@ -35,9 +36,19 @@ static places open_block(const zn_vote_table *t, uint32_t block)
 {
     const zn_vote_kind_size *s = &t->size[block >> BLOCK_SHIFT];
     uint8_t *base = zn_slab_at(&s->slab, block & BLOCK_INDEX_MAX);
-    places p = {base, (void *)(base + s->users_at), (void *)(base + s->tags_at),
-                (void *)(base + s->times_at), s->votes};
+    places p = {base, (void *)(base + s->bodies_at), s->votes, WORD_TAGS + t->config.tags};
     return p;
+}
+
+static inline uint32_t *body_at(const places *p, uint32_t at)
+{
+    return p->body + (size_t)at * p->words;
+}
+
+static inline int64_t time_at(const places *p, uint32_t at)
+{
+    const uint32_t *body = body_at(p, at);
+    return (int64_t)((uint64_t)body[WORD_TIME_HIGH] << 32 | body[WORD_TIME]);
 }
 
 /* ---- opening ---- */
@@ -57,16 +68,16 @@ static int lay_out_kind(zn_vote_table *t, uint32_t votes, uint32_t before, zn_er
 {
     zn_vote_kind_size *s = &t->size[t->kinds];
     uint32_t cap = t->config.max_votes / (before + 1) + 1;
+    size_t bytes;
     s->votes = votes;
-    s->users_at = (votes + 3) & ~UINT32_C(3);
-    s->tags_at = s->users_at + votes * (uint32_t)sizeof(uint32_t);
-    s->times_at = (s->tags_at + votes * t->config.tags * (uint32_t)sizeof(uint32_t) + 7) & ~7u;
+    s->bodies_at = (votes + 3) & ~UINT32_C(3);
     if (cap > t->config.max_labels)
         cap = t->config.max_labels;
     if (cap > BLOCK_INDEX_MAX)
         cap = BLOCK_INDEX_MAX;
-    /* The users of one place are read SCAN at a time. */
-    if (zn_slab_init(&s->slab, s->times_at + votes * sizeof(int64_t) + SCAN, cap, err) != 0)
+    /* Users are read SCAN at a time: the last ones read may lie in the bodies. */
+    bytes = s->bodies_at + (size_t)votes * (WORD_TAGS + t->config.tags) * sizeof(uint32_t);
+    if (zn_slab_init(&s->slab, bytes < SCAN ? SCAN : bytes, cap, err) != 0)
         return -ZN_ERR_CAPACITY;
     t->kinds++;
     return 0;
@@ -165,13 +176,9 @@ static void free_label(zn_vote_table *t, uint32_t label)
 }
 
 /* Returns the time of the last vote or publication of a label. */
-static int64_t touched_ns(const zn_vote_table *t, const zn_vote_label *l)
+static int64_t touched_ns(const zn_vote_label *l)
 {
-    int64_t newest_ns;
-    if (l->count == 0)
-        return l->mark_ns;
-    newest_ns = open_block(t, l->block).t_ns[l->first + l->count - 1];
-    return newest_ns > l->mark_ns ? newest_ns : l->mark_ns;
+    return l->count != 0 && l->newest_ns > l->mark_ns ? l->newest_ns : l->mark_ns;
 }
 
 /* Takes a block with at least `votes` places; returns 0 if all blocks of these sizes are taken. */
@@ -186,14 +193,10 @@ static uint32_t take_block(zn_vote_table *t, uint32_t votes)
 }
 
 static void copy_votes(const places *to, uint32_t at, const places *from, uint32_t first,
-                       uint32_t n, uint32_t tags)
+                       uint32_t n)
 {
     memmove(to->high + at, from->high + first, n);
-    memmove(to->user + at, from->user + first, n * sizeof *to->user);
-    memmove(to->t_ns + at, from->t_ns + first, n * sizeof *to->t_ns);
-    for (uint32_t i = 0; i < tags; i++)
-        memmove(to->tag + i * to->size + at, from->tag + i * from->size + first,
-                n * sizeof *to->tag);
+    memmove(body_at(to, at), body_at(from, first), n * to->words * sizeof *to->body);
 }
 
 /* Moves the votes of a label to another block. */
@@ -202,7 +205,7 @@ static void move_to(zn_vote_table *t, zn_vote_label *l, uint32_t block)
     places to = open_block(t, block);
     if (l->count != 0) {
         places from = open_block(t, l->block);
-        copy_votes(&to, 0, &from, l->first, l->count, t->config.tags);
+        copy_votes(&to, 0, &from, l->first, l->count);
     }
     give_block(t, l);
     l->block = block;
@@ -224,26 +227,37 @@ static void shrink(zn_vote_table *t, zn_vote_label *l)
         move_to(t, l, block);
 }
 
+/* Sets the times of the first and the last vote. */
+static void note_ends(const zn_vote_table *t, zn_vote_label *l)
+{
+    places p;
+    if (l->count == 0) {
+        l->first = 0;
+        return;
+    }
+    p = open_block(t, l->block);
+    l->oldest_ns = time_at(&p, l->first);
+    l->newest_ns = time_at(&p, l->first + l->count - 1u);
+}
+
 static void drop_oldest(zn_vote_table *t, zn_vote_label *l, uint32_t n)
 {
     l->first = (uint16_t)(l->first + n);
     l->count = (uint16_t)(l->count - n);
-    if (l->count == 0)
-        l->first = 0;
     t->votes -= n;
+    note_ends(t, l);
 }
 
 static void trim(zn_vote_table *t, zn_vote_label *l, int64_t start_ns)
 {
-    const int64_t *t_ns;
-    uint32_t n = 0;
-    if (l->count == 0)
+    places p;
+    uint32_t n = 1;
+    if (l->count == 0 || l->oldest_ns >= start_ns)
         return;
-    t_ns = open_block(t, l->block).t_ns + l->first;
-    while (n < l->count && t_ns[n] < start_ns)
+    p = open_block(t, l->block);
+    while (n < l->count && time_at(&p, l->first + n) < start_ns)
         n++;
-    if (n != 0)
-        drop_oldest(t, l, n);
+    drop_oldest(t, l, n);
 }
 
 void zn_vote_table_trim(zn_vote_table *t, uint32_t label, int64_t start_ns)
@@ -268,7 +282,7 @@ void zn_vote_table_reclaim(zn_vote_table *t, int64_t now_ns)
         const zn_vote_label *l = label_at(t, t->oldest);
         if (l->queued_ns >= start_ns)
             return;
-        if (touched_ns(t, l) < start_ns)
+        if (touched_ns(l) < start_ns)
             free_label(t, dequeue(t));
         else
             queue_again(t, now_ns);
@@ -281,7 +295,7 @@ static bool evict(zn_vote_table *t, uint32_t keep, int64_t now_ns)
 {
     for (int i = 0; i < CANDIDATES && t->oldest != 0; i++) {
         const zn_vote_label *l = label_at(t, t->oldest);
-        if (t->oldest != keep && touched_ns(t, l) <= l->queued_ns &&
+        if (t->oldest != keep && touched_ns(l) <= l->queued_ns &&
             l->mark_ns < now_ns - t->config.window_ns) {
             t->evicted += l->count;
             free_label(t, dequeue(t));
@@ -346,7 +360,7 @@ static uint32_t find_user(const zn_vote_label *l, const places *p, uint64_t user
         uint32_t hits = match_users(p->high + at, (uint8_t)(user >> 56));
         for (; hits != 0; hits &= hits - 1) {
             uint32_t i = at + (uint32_t)__builtin_ctz(hits);
-            if (i < end && p->user[i] == (uint32_t)user)
+            if (i < end && body_at(p, i)[WORD_USER] == (uint32_t)user)
                 return i;
         }
     }
@@ -377,7 +391,7 @@ static bool make_place(zn_vote_table *t, zn_vote_label *l)
     }
     if (l->first == 0)
         return false;
-    copy_votes(&p, 0, &p, l->first, l->count, t->config.tags);
+    copy_votes(&p, 0, &p, l->first, l->count);
     l->first = 0;
     return true;
 }
@@ -401,14 +415,15 @@ bool zn_vote_table_vote(zn_vote_table *t, uint32_t label, const zn_ballot *ballo
 {
     zn_vote_label *l = label_at(t, label);
     places p;
-    uint32_t at;
+    uint32_t at, *body;
     if (l->count != 0) {
         p = open_block(t, l->block);
         at = find_user(l, &p, ballot->user);
         if (at < l->first + (uint32_t)l->count) {
-            copy_votes(&p, at, &p, at + 1, l->first + (uint32_t)l->count - at - 1, t->config.tags);
+            copy_votes(&p, at, &p, at + 1, l->first + (uint32_t)l->count - at - 1);
             l->count--;
             t->votes--;
+            note_ends(t, l);
         }
     }
     if (l->count == t->config.keep)
@@ -419,10 +434,14 @@ bool zn_vote_table_vote(zn_vote_table *t, uint32_t label, const zn_ballot *ballo
     at = l->first + (uint32_t)l->count++;
     t->votes++;
     p.high[at] = (uint8_t)(ballot->user >> 56);
-    p.user[at] = (uint32_t)ballot->user;
-    p.t_ns[at] = ballot->t_ns;
-    for (uint32_t i = 0; i < t->config.tags; i++)
-        p.tag[i * p.size + at] = ballot->tags[i];
+    body = body_at(&p, at);
+    body[WORD_TIME] = (uint32_t)ballot->t_ns;
+    body[WORD_TIME_HIGH] = (uint32_t)((uint64_t)ballot->t_ns >> 32);
+    body[WORD_USER] = (uint32_t)ballot->user;
+    memcpy(body + WORD_TAGS, ballot->tags, t->config.tags * sizeof *body);
+    l->newest_ns = ballot->t_ns;
+    if (l->count == 1)
+        l->oldest_ns = ballot->t_ns;
     return true;
 }
 
@@ -444,29 +463,25 @@ bool zn_vote_table_has(const zn_vote_table *t, uint32_t label, uint64_t user)
 uint32_t zn_vote_table_withdraw(zn_vote_table *t, uint32_t label, uint32_t level, uint32_t tag)
 {
     zn_vote_label *l = label_at(t, label);
-    uint32_t kept = 0, hits = 0, n = l->count;
-    const uint32_t *row;
+    uint32_t end = l->first + (uint32_t)l->count, kept = l->first, hits;
     places p;
-    if (n == 0)
+    if (l->count == 0)
         return 0;
     p = open_block(t, l->block);
-    row = p.tag + level * p.size + l->first;
-    for (uint32_t i = 0; i < n; i++)
-        hits += row[i] == tag;
-    if (hits == 0)
-        return 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (row[i] == tag)
+    for (uint32_t i = l->first; i < end; i++) {
+        if (body_at(&p, i)[WORD_TAGS + level] == tag)
             continue;
         if (i != kept)
-            copy_votes(&p, l->first + kept, &p, l->first + i, 1, t->config.tags);
+            copy_votes(&p, kept, &p, i, 1);
         kept++;
     }
-    l->count = (uint16_t)kept;
-    if (kept == 0)
-        l->first = 0;
+    hits = end - kept;
+    if (hits == 0)
+        return 0;
+    l->count = (uint16_t)(kept - l->first);
     t->votes -= hits;
     t->withdrawn += hits;
+    note_ends(t, l);
     return hits;
 }
 
@@ -504,8 +519,7 @@ void zn_vote_table_fetch_votes(const zn_vote_table *t, zn_id id)
         return;
     p = open_block(t, l->block);
     ZN_PREFETCH_WRITE(p.high + l->first);
-    ZN_PREFETCH_WRITE(p.t_ns + l->first);
-    ZN_PREFETCH_WRITE(p.user + l->first + l->count);
+    ZN_PREFETCH_WRITE(body_at(&p, l->first + (uint32_t)l->count));
 }
 
 /* ---- tests ---- */
@@ -529,11 +543,14 @@ static const char *check_label(const zn_vote_table *t, const zn_vote_label *l)
     if (l->first + (uint32_t)l->count > p.size || l->count > t->config.keep)
         return "more votes than places";
     for (uint32_t i = l->first; i < l->first + (uint32_t)l->count; i++) {
-        if (i > l->first && p.t_ns[i] < p.t_ns[i - 1])
+        if (i > l->first && time_at(&p, i) < time_at(&p, i - 1))
             return "votes out of order";
-        if (find_user(l, &p, (uint64_t)p.high[i] << 56 | p.user[i]) != i)
+        if (find_user(l, &p, (uint64_t)p.high[i] << 56 | body_at(&p, i)[WORD_USER]) != i)
             return "two votes of a user";
     }
+    if (l->count != 0 && (l->oldest_ns != time_at(&p, l->first) ||
+                          l->newest_ns != time_at(&p, l->first + l->count - 1u)))
+        return "times of the first and the last vote";
     return NULL;
 }
 

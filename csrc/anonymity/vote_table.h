@@ -37,18 +37,22 @@ typedef struct zn_vote_label {
     zn_id id;
     int64_t mark_ns;   /* time of the last publication, or ZN_MARK_NONE */
     int64_t queued_ns; /* time when the label was queued */
+    int64_t oldest_ns; /* time of the oldest vote; meaningful if there are votes */
+    int64_t newest_ns; /* time of the newest vote; meaningful if there are votes */
     uint32_t block;    /* kind in the upper 4 bits, index in the lower 28; 0: none */
     uint32_t next;     /* label behind this one in the queue; 0: none */
     uint16_t first;    /* place of the oldest vote in the block */
     uint16_t count;    /* votes */
 } zn_vote_label;
 
-/* Blocks of one size. A block has a byte and then 32 bits of each user, rows of tags by level, and
- * times. */
+_Static_assert(sizeof(zn_vote_label) == 64, "a label is a cache line");
+
+/* Blocks of one size. A block has the upper 8 bits of each user, and then a body of each vote: time
+ * (two words), lower 32 bits of the user, and tags by level. */
 typedef struct zn_vote_kind_size {
     zn_slab slab;
     uint32_t votes;
-    uint32_t users_at, tags_at, times_at; /* offsets in bytes */
+    uint32_t bodies_at; /* offset in bytes */
 } zn_vote_kind_size;
 
 typedef struct zn_vote_table {

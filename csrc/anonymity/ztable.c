@@ -110,14 +110,17 @@ size_t zn_znewest(const zn_ztable *t, zn_id attribute, zn_observation *out, size
 /* ---- marks ---- */
 
 /* Returns the number of the slice that t_ns lies in. */
-static inline int64_t slice_of(zn_ztable *t, int64_t t_ns)
+static inline int64_t slice_of(const zn_ztable *t, int64_t t_ns)
 {
-    int64_t inside = t_ns - t->slice_start_ns;
-    if (inside < 0 || inside >= t->slice_ns) {
-        t->slice = t_ns / t->slice_ns;
-        t->slice_start_ns = t->slice * t->slice_ns;
-    }
-    return t->slice;
+    uint64_t inside = (uint64_t)t_ns - (uint64_t)t->slice_start_ns;
+    return ZN_LIKELY(inside < (uint64_t)t->slice_ns) ? t->slice : t_ns / t->slice_ns;
+}
+
+/* Notes the slice of the clock. */
+static inline void follow_slice(zn_ztable *t)
+{
+    t->slice = slice_of(t, t->clock.now_ns);
+    t->slice_start_ns = t->slice * t->slice_ns;
 }
 
 static uint32_t mark_bits(const zn_ztable *t, zn_zref ref)
@@ -139,12 +142,12 @@ static void set_mark_bits(const zn_ztable *t, zn_zref ref, uint32_t bits)
 static int64_t read_mark(zn_ztable *t, zn_zref ref)
 {
     uint32_t bits = mark_bits(t, ref);
-    int64_t slice, ahead;
+    int64_t slice, numbers_on;
     if (ZN_LIKELY(bits == 0))
         return ZN_SLICE_NONE;
     slice = slice_of(t, newest_of(t, ref)) - ZN_MARK_SLICES;
-    ahead = ((int64_t)bits - 1 - slice) % MARK_NUMBERS;
-    slice += ahead < 0 ? ahead + MARK_NUMBERS : ahead;
+    numbers_on = ((int64_t)bits - 1 - slice) % MARK_NUMBERS;
+    slice += numbers_on < 0 ? numbers_on + MARK_NUMBERS : numbers_on;
     if (slice_of(t, t->clock.now_ns) - slice <= ZN_MARK_SLICES)
         return slice;
     set_mark_bits(t, ref, 0);
@@ -784,8 +787,8 @@ zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
     return d;
 }
 
-/* Gives a kept mark to a new record. A mark of a peek that is too far ahead of the new user is lost,
- * because the user's time does not give its slice back. */
+/* Gives a kept mark to a new record. A mark of a peek that is too far after the new user is
+ * lost, because the user's time does not give its slice back. */
 static void restore_mark(zn_ztable *t, const marked_place *m)
 {
     if (m->slice <= slice_of(t, newest_of(t, m->ref)) + ZN_MARK_SLICES)
@@ -826,6 +829,7 @@ uint8_t zn_zobserve_marked(zn_ztable *t, const zn_observation *o)
         count_decision(t, ZN_TOO_LATE);
         return ZN_TOO_LATE | (t->mark_lost ? ZN_ANSWER_LOST : 0);
     }
+    follow_slice(t);
     d = decide(t, place(t, o, &m));
     if (m.slice != ZN_SLICE_NONE && mark_bits(t, m.ref) == 0)
         restore_mark(t, &m);

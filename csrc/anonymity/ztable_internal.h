@@ -128,7 +128,7 @@ struct zn_ztable {
     bool mark_lost;  /* by the current observation */
     uint32_t late_z; /* 0; or z, while observations count as late and config.z is higher */
     int64_t slice_ns;
-    int64_t slice_start_ns, slice; /* the slice that was last computed, and its start */
+    int64_t slice_start_ns, slice; /* of the clock, when it was last noted */
     zn_ztable_stats stats;         /* attributes and tuples: those not dying */
 };
 

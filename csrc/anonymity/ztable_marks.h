@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Marks of a z-table's attributes, for anonymity/levels. The mark of an attribute is the time of its
- * last publication, in slices of a seventh of the window. An attribute is marked from its
+ * Marks of a z-table's attributes, for anonymity/levels. The mark of an attribute is the time of
+ * its last publication, in slices of a seventh of the window. An attribute is marked from its
  * publication for a window and up to one slice more.
  *
  * A mark takes 4 bits of the attribute: the slice's number modulo 15, plus 1. The time of the

@@ -64,7 +64,7 @@ int zn_row_gate_finish(zn_row_gate *g, zn_error *err);
  * caller. */
 zn_popularity *zn_row_gate_popularity(zn_row_gate *g);
 
-/* The z-table's counts; with a ladder, the decisions are those of the whole chain. */
+/* The z-table's counts. With a ladder, the decisions are the decisions on the whole chain. */
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g);
 zn_row_gate_skipped zn_row_gate_get_skipped(const zn_row_gate *g);
 /* NULL without a ladder. */

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The oracle of `filter --levels` on rows: the rule of oracle/generalization with chains of rows."""
+"""The oracle of `filter --levels` on rows: the rule of oracle/generalization, row by row."""
 
 from collections.abc import Sequence
 

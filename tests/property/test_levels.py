@@ -15,6 +15,7 @@ from oracle.generalization import BROKEN, STREAMS, Cascade, Literal, Naive, Rule
 from support.examples import EVERY_CASE, each, examples
 
 from zanon_net._core import Levels
+from zanon_net.errors import ConfigError
 
 EXPOSURES = 10_000_000 // len(STREAMS) if EVERY_CASE else 9_000
 FIRST = 100_000  # exposures in which a wrong rule has to isolate a user
@@ -125,6 +126,8 @@ def compare(world: World, window: int, given: list[Action | int], size: int, **l
             np.array([row[3] for row in rows], np.uint8),
         )
         core.check()
+        if "max_labels" in limits and core.stats["paused"]:
+            return  # a mark was lost: the rule has room for all marks
         found = [
             (int(level) if decision == 0 else None, int(users))
             for decision, level, users in zip(*decided, strict=True)
@@ -165,3 +168,88 @@ def test_the_core_decides_as_the_rule_at_its_caps(
 ) -> None:
     given_ = data.draw(actions(window, ordered=True))
     compare(world, window, given_, size, max_votes=max_votes, max_labels=max_labels)
+
+
+# ---- marks --------------------------------------------------------------------------------------
+
+
+def exposures(core: Levels, *given: tuple[int, int, int, int]) -> list[int | None]:
+    """Decides (time, user, name, domain), and returns the levels that are published."""
+    columns = [np.array([one[i] for one in given]) for i in (0, 1)]
+    chain = np.array([one[2:] for one in given], np.uint64)
+    decided = core.decide(columns[0].astype(np.int64), columns[1].astype(np.uint64), chain)
+    return [
+        int(level) if decision == 0 else None
+        for decision, level, _users in zip(*decided, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("how", ["vote", "peek", "evicted", "swept"])
+@given(
+    window=st.one_of(st.integers(7, 100), st.integers(100, 10**15)),
+    start=st.integers(0, 10**18),
+    part=st.one_of(st.integers(0, 1300), st.integers(990, 1150)),
+    data=st.data(),
+)
+def test_a_mark_lasts_a_window_and_at_most_a_slice_more(
+    how: str, window: int, start: int, part: int, data: st.DataObject
+) -> None:
+    """A user of a marked name casts no vote, so the domain lacks one user.
+
+    vote: the name is released by votes. peek: by a look-up, of users who are older. evicted: the
+    name's record goes at a cap. swept: the record is freed when its users are out of the window.
+    """
+    slice_ = -(-window // 7)
+    cap = 8 if how == "evicted" else 1 << 20
+    core = Levels(2, window, 1, z_max=8, max_attributes=cap)
+    published, before = start + 2 * window, start + window + data.draw(st.integers(0, window))
+    if how == "peek":
+        core.set_z(3)
+        assert exposures(core, (before, 1, 1, 1), (before, 2, 1, 1)) == [None, None]
+        core.set_z(2)
+        flags = np.array([1], np.uint8)
+        chain = np.array([[1, 1]], np.uint64)
+        times, users = np.array([published], np.int64), np.array([9], np.uint64)
+        shared = before >= published - window
+        assert (core.decide(times, users, chain, flags)[0][0] == 0) == shared
+        if not shared:
+            return
+    else:
+        assert exposures(core, (published, 1, 1, 1), (published, 2, 1, 1)) == [None, 0]
+    core.set_z(4)
+    later = published + window * part // 1000
+    others = [(later, 10 + i, 10 + i, 2) for i in range(300 if how == "swept" else 20)]
+    if how in ("evicted", "swept"):
+        exposures(core, *others)
+    core.check()
+    assert exposures(core, (later, 3, 1, 1))[0] is None
+    named = [(later, user, user, 1) for user in (4, 5, 6)]
+    voted = exposures(core, *named)[-1] == 1
+    lasts = later // slice_ - published // slice_ <= 7
+    assert voted == (not lasts)
+    assert not voted or later > published + window
+    assert voted or later < published + 8 * slice_
+
+
+def test_without_room_for_a_mark_labels_are_off_for_a_window() -> None:
+    window = 700
+    core = Levels(2, window, 1, max_attributes=4, max_labels=1)
+    for name in (1, 2, 3):  # two of these marks have to be kept in one place
+        assert exposures(core, (name, 1, name, 0), (name, 2, name, 0)) == [None, 0]
+    exposures(core, *((10, user, user, 0) for user in range(10, 40)))
+    assert exposures(core, (20, 1, 50, 9), (20, 2, 51, 9)) == [None, None]
+    assert core.stats["paused"] > 0
+    late = 20 + 3 * window
+    assert exposures(core, (late, 1, 50, 9), (late, 2, 51, 9)) == [None, 1]
+
+
+def test_settings_that_do_not_fit_are_refused() -> None:
+    for arguments, text in (
+        ((1001, 10, 1), "with levels, z must be from 1 to 1000"),
+        ((2, 10, 64), "at most 63 levels are possible, not 64"),
+    ):
+        with pytest.raises(ConfigError, match=text):
+            Levels(*arguments)
+    core = Levels(2, 10, 1, z_max=3)
+    with pytest.raises(ConfigError, match="z must be from 1 to 3, not 4"):
+        core.set_z(4)

@@ -182,8 +182,8 @@ def filter_options() -> list[click.Parameter]:
 def _refused_option(name: str, about: str) -> click.Option:
     """Returns an option that is not in the help and ends the command with what to do instead."""
 
-    def refuse(_context: click.Context, _option: click.Parameter, given: object) -> None:
-        if given:
+    def refuse(_context: click.Context, _option: click.Parameter, value: object) -> None:
+        if value:
             raise click.UsageError(f"{name}: {about}")
 
     words: dict[str, Any] = {"is_flag": True} if name == "--generalize" else {}
