@@ -3,19 +3,14 @@
 """All diffs of CONTRIBUTING.md together, in one copy of the tree: each addition works."""
 
 import csv
-import filecmp
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-import sysconfig
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePath
 
 import pytest
 from support.c_build import run as output_of
+from support.core_copy import CFLAGS, compile_objects, link_core, python
 from support.diffs import apply, documented
 from support.packets import CLIENT, RST, SECOND, START, Tcp, user
 from support.parts import capture_of
@@ -33,87 +28,12 @@ PLACES = {
     "Add a command": 2,
 }
 """The number of places of each section; a header and its C file are one place."""
-CFLAGS = ["-std=c11", "-O0", "-fPIC", "-D_GNU_SOURCE", "-DZN_TESTING"]
-CFLAGS += ["-Icsrc", "-Icsrc/include"]
 STRICT = ["-Wall", "-Wextra", "-Werror", "-DZN_DEBUG", "-fsyntax-only"]
-CYTHON = (".pyx", ".pxd", ".pxi")
 NEW_COLUMN = 'X("pkts_both", NUMBER, U64, "", NULL, packets_both, EXACT, '
 FOLDERS = ("csrc", "zanon_net", "docs", "pcaps", "scripts", "tests/support")
 FILES = ("pyproject.toml", "tests/conftest.py", "tests/unit/test_config.py")
 COMMAND = ("-m", "zanon_net")
 DAY_NS = 86_400 * 10**9
-
-
-def includes(tree: Path, path: str, seen: dict[str, set[str]]) -> set[str]:
-    """The headers of ours that a file includes, also by others."""
-    if path not in seen:
-        seen[path] = set()
-        for name in re.findall(r'#include "([^"]+)"', (tree / "csrc" / path).read_text("utf-8")):
-            base = "include/" if (tree / "csrc/include" / name).exists() else ""
-            seen[path] |= {base + name} | includes(tree, base + name, seen)
-    return seen[path]
-
-
-def is_as_before(tree: Path, name: str) -> bool:
-    """Returns true if no diff changes the file."""
-    return (ROOT / name).exists() and filecmp.cmp(ROOT / name, tree / name, shallow=False)
-
-
-def made_by_cython(tree: Path) -> Path:
-    """Returns the binding in C. The file of the last build is used if no source changed since."""
-    last = ROOT / "build" / "cython" / "zanon_net" / "_core_testing.c"
-    paths = [path for path in (tree / "zanon_net").rglob("*.p*") if path.suffix in CYTHON]
-    names = [path.relative_to(tree).as_posix() for path in paths]
-    if last.exists() and all(
-        is_as_before(tree, name) and (ROOT / name).stat().st_mtime < last.stat().st_mtime
-        for name in names
-    ):
-        return last
-    made = tree / "obj" / "_core.c"
-    command = [sys.executable, "-m", "cython", "-3", "-X", "binding=True"]
-    output_of([*command, "zanon_net/_core.pyx", "-o", str(made)], cwd=tree)
-    return made
-
-
-def compile_core(tree: Path, library: Path) -> None:
-    """Makes _core, with the objects of the C library where nothing that they hold changed."""
-    seen: dict[str, set[str]] = {}
-    objects, commands = [], []
-    for path in sorted((tree / "csrc").rglob("*.c")):
-        source = path.relative_to(tree / "csrc").as_posix()
-        used = {source, *includes(tree, source, seen)}
-        is_for_tests = "ZN_TESTING" in path.read_text("utf-8")
-        if not is_for_tests and all(is_as_before(tree, f"csrc/{name}") for name in used):
-            target = (library / "lib" / "obj" / source).with_suffix(".o")
-        else:
-            target = (tree / "obj" / source).with_suffix(".o")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            commands.append(["gcc", *CFLAGS, "-w", "-c", f"csrc/{source}", "-o", str(target)])
-        objects.append(str(target))
-    binding = tree / "obj" / "_core.o"
-    python = f"-I{sysconfig.get_path('include')}"
-    made = str(made_by_cython(tree))
-    commands.insert(0, ["gcc", *CFLAGS, "-w", python, "-c", made, "-o", str(binding)])
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda command: output_of(command, cwd=tree), commands))
-    name = f"zanon_net/_core{sysconfig.get_config_var('EXT_SUFFIX')}"
-    libraries = output_of(["pkg-config", "--libs", "libcrypto", "libpcap"]).split()
-    link = ["gcc", "-shared", str(binding), *objects, *libraries, "-lm", "-pthread", "-o", name]
-    output_of(link, cwd=tree)
-
-
-def python(tree: Path, *arguments: str) -> str:
-    """Returns the output of the Python that uses the copy."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=tree,
-        env=os.environ | {"PYTHONPATH": str(tree)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def build(tree: Path, library: Path) -> None:
@@ -127,7 +47,7 @@ def build(tree: Path, library: Path) -> None:
     for section in PLACES:
         apply(documented(section), tree)
     python(tree, "scripts/make_settings.py")
-    compile_core(tree, library)
+    link_core(tree, compile_objects(tree, library, tree / "obj"))
     python(tree, "tests/support/reference_docs.py")
 
 

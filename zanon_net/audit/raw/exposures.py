@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zanon_net.audit.raw.flows import DNS, RESOLVER, SERVER, Flow, FlowTable, Rules
+from zanon_net.audit.raw.flows import CERTIFICATE, DNS, RESOLVER, SERVER, Flow, FlowTable, Rules
 from zanon_net.audit.raw.networks import is_multicast, is_special
 from zanon_net.audit.raw.packets import UDP, Frame, Read
 from zanon_net.audit.raw.sweep import Observations, count_users
@@ -35,8 +35,8 @@ class Exposures:
     flows: all closed flows. index: exposures of each name, in order of time. started: the same by
     name and first packet of the flow.
     maybe: (time, user) of names whose evidence was not seen. barred: (time, reason) of names that
-    never count. unread: (first, last, user) of flows that may have exposed any name. peaks: what
-    `peak` returned before.
+    never count. unread: (first, last, user) of flows that may have exposed any name. uncertified:
+    the same of flows that may have exposed a certificate. peaks: what `peak` returned before.
     """
 
     rules: Rules
@@ -47,6 +47,7 @@ class Exposures:
     maybe: dict[Name, list[tuple[int, bytes]]] = field(default_factory=lambda: defaultdict(list))
     barred: dict[Name, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
     unread: list[tuple[int, int, bytes]] = field(default_factory=list)
+    uncertified: list[tuple[int, int, bytes]] = field(default_factory=list)
     dark: list[int] = field(default_factory=list)
     users: dict[bytes, int] = field(default_factory=dict)
     tunnelled: set[bytes] = field(default_factory=set)
@@ -90,7 +91,8 @@ class Exposures:
         known = self.users_in(name, first_ns, last_ns)
         more = {user for t_ns, user in self.maybe.get(name, ()) if first_ns <= t_ns <= last_ns}
         if name[0] != SERVER:
-            more |= {user for a, b, user in self.unread if a <= last_ns and b >= first_ns}
+            flows = [*self.unread, *(self.uncertified if name[0] == CERTIFICATE else ())]
+            more |= {user for a, b, user in flows if a <= last_ns and b >= first_ns}
         return len({user for user in more if self.users.get(user) not in known})
 
 
@@ -172,6 +174,8 @@ def note(found: Exposures, flow: Flow) -> None:
     """Notes the names of a flow that never count, and names that may count."""
     if flow.unread:
         found.unread.append((flow.first_ns, flow.last_ns, flow.user))
+    if flow.greeted and flow.payload[1 - flow.client] and not has_certificate(flow):
+        found.uncertified.append((flow.first_ns, flow.last_ns, flow.user))
     for name in flow.names:
         key = (name.space, name.text)
         if name.why is not None:
@@ -179,6 +183,11 @@ def note(found: Exposures, flow: Flow) -> None:
         elif name.voted_ns is None and flow.proto == UDP:
             found.maybe[key].append((name.seen_ns, flow.user))
     found.users.setdefault(flow.user, len(found.users))
+
+
+def has_certificate(flow: Flow) -> bool:
+    """Returns whether a certificate of the flow's server was read."""
+    return any(name.space == CERTIFICATE for name in flow.names)
 
 
 __all__ = ["Exposure", "Exposures", "Name", "collect", "server_space"]

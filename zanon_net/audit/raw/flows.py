@@ -161,7 +161,7 @@ class FlowTable:
         self._rules = rules
         self._done = done
         self._flows: dict[Key, Flow] = {}
-        self._lingering: dict[Key, int] = {}
+        self._lingering: dict[Key, Flow] = {}
         self._clock = Clock(rules.window_ns, rules.rotate_ns, rules.ephemeral)
         self.clients: dict[bytes, list[int]] = {}  # times at which an address was a client
 
@@ -203,7 +203,7 @@ class FlowTable:
         self._note_client(flow, p.t_ns)
         if p.proto == TCP and (p.flags & RST or all(flow.closed)):
             self._close(key, now_ns)
-            self._lingering[key] = flow.last_ns + LINGER_NS
+            self._lingering[key] = flow
 
     def end(self) -> None:
         """Closes all flows."""
@@ -213,9 +213,7 @@ class FlowTable:
     def _open(self, key: Key, p: Packet) -> Flow | None:
         if p.proto == TCP:
             stray = p.flags & (SYN | ACK) != SYN
-            until_ns = self._lingering.get(key, -1)
-            lingers = stray and not p.flags & SYN and self.now_ns <= until_ns
-            if lingers or p.flags & RST:
+            if p.flags & RST or (stray and self._lingers(key, p)):
                 return None
         ends = ((p.source, p.source_port), (p.target, p.target_port))
         epoch = self._clock.epoch(p.t_ns)
@@ -224,6 +222,13 @@ class FlowTable:
         choose_client(flow, p, self._rules)
         self._flows[key] = flow
         return flow
+
+    def _lingers(self, key: Key, p: Packet) -> bool:
+        """Returns whether a packet that opens no connection is of a flow that closed before."""
+        flow = self._lingering.get(key)
+        if flow is None or self.now_ns > flow.last_ns + LINGER_NS:
+            return False
+        return not p.flags & SYN or flow.begin is None or answers(flow, p.acknowledged)
 
     def _count(self, flow: Flow, side: int, p: Packet) -> None:
         flow.last_ns = max(flow.last_ns, p.t_ns)
@@ -425,6 +430,8 @@ def hear(flow: Flow, p: Packet, rules: Rules) -> None:
 
 def take_datagram(flow: Flow, side: int, p: Packet, rules: Rules) -> None:
     """Takes a datagram."""
+    if not rules.established and is_multicast(flow.server):
+        vote_server(flow, p.t_ns)
     if DNS_PORT in (flow.ends[0][1], flow.ends[1][1]):
         for query in p.queries:
             if not query.response and side != flow.client and not flow.names:

@@ -167,6 +167,8 @@ def judge(claim: Claim, row: Row, seen: Exposures, settings: Settings) -> Findin
         return None
     if not matches and barred(claim, seen):
         return found(row, "reasons", claim, 0, z)
+    if z == 1:
+        return None  # the row's own user suffices
     first = max(claim.times.first_ns, 0) - settings.window_ns
     if not matches:
         users = len(seen.users_in(claim.name, first, claim.times.last_ns))

@@ -76,6 +76,9 @@ UDP_HEADER = 8
 # Protocols that carry no packet of TCP or UDP of a user.
 SILENT = {"arp", "icmp", "icmpv6", "stp", "lldp", "igmp", "loop", "cdp", "eapol", "llc", "ospf"}
 ERRORS = {"icmp", "icmpv6"}  # their payload quotes another packet
+LATEST_NS = 2**63 - 1  # tshark has later times for a damaged one
+QUOTING = "lisp"  # a control message that has the packet it is about
+CARRYING = "capwap.data"
 PLAIN = {"tcp", "udp", "data", "ip", "ipv6"}  # layers below, and payload that is not dissected
 NAMING = {"tls", "http", "http2", "dns", "quic", "gquic", "dtls"}  # protocols that may carry names
 
@@ -191,6 +194,10 @@ def lines_of(
 def packet_of(line: Line) -> Read:
     """Returns what a line of tshark says."""
     t_ns, layers = nanoseconds(line.time), line.layers.split(":")
+    if t_ns > LATEST_NS:
+        return Frame(LATEST_NS, dark=True)
+    if QUOTING in layers:
+        layers = layers[: layers.index(QUOTING)]
     transport = next((name for name in reversed(layers) if name in ("tcp", "udp")), "")
     sources = [*listed(line.four_source), *listed(line.six_source)]
     if transport not in ("tcp", "udp") or ERRORS & set(layers) or not sources:
@@ -199,20 +206,23 @@ def packet_of(line: Line) -> Read:
     if not pairs:
         return Frame(t_ns, dark=True)
     tcp = transport == "tcp"
-    own = last(line.tcp_source if tcp else line.udp_source, "")
-    other = last(line.tcp_target if tcp else line.udp_target, "")
-    if not own or not other or (tcp and not line.tcp_length):
+    at = layers.count(transport) - 1
+    owns = listed(line.tcp_source if tcp else line.udp_source)
+    others = listed(line.tcp_target if tcp else line.udp_target)
+    if len(owns) <= at or len(others) <= at or (tcp and not line.tcp_length):
         return Frame(t_ns, dark=True)
     behind = layers[len(layers) - layers[::-1].index(transport) :]
+    if CARRYING in behind:  # of frames that have no packet of IP
+        return Frame(t_ns, dark=False)
     source, target = pairs[-1]
-    said = said_in(line)
+    said = said_in(line) if tcp or "tls" not in behind or "quic" in behind else ()
     return Packet(
         t_ns,
         TCP if tcp else UDP,
         source,
-        int(own),
+        int(owns[at]),
         target,
-        int(other),
+        int(others[at]),
         int(last(line.flags, "0"), 16) if tcp else 0,
         int(last(line.sequence, "0")) if tcp else 0,
         int(last(line.acknowledged, "0")) if tcp else 0,
