@@ -548,6 +548,8 @@ def expose(flow: Flow, source: str, text: str | None, t_ns: int, rules: Rules) -
         space = source
     else:
         flow.read = True
+        if source == DNS and not text:
+            return None  # the root
         kind, text = normal(text)
         if kind == ADDRESS:
             return None

@@ -77,6 +77,7 @@ UDP_HEADER = 8
 SILENT = {"arp", "icmp", "icmpv6", "stp", "lldp", "igmp", "loop", "cdp", "eapol", "llc", "ospf"}
 ERRORS = {"icmp", "icmpv6"}  # their payload quotes another packet
 LATEST_NS = 2**63 - 1  # tshark has later times for a damaged one
+ROOT = "<Root>"
 QUOTING = "lisp"  # a control message that has the packet it is about
 CARRYING = "capwap.data"
 PLAIN = {"tcp", "udp", "data", "ip", "ipv6"}  # layers below, and payload that is not dissected
@@ -323,7 +324,7 @@ def queries_in(line: Line) -> tuple[Query, ...]:
     rows = zip(listed(line.dns_responses), listed(line.dns_numbers), strict=False)
     names, kinds = listed(line.dns_names), listed(line.dns_kinds)
     return tuple(
-        Query(response in ("1", "True"), int(number, 16), int(kind), name)
+        Query(response in ("1", "True"), int(number, 16), int(kind), "" if name == ROOT else name)
         for (response, number), name, kind in zip(rows, names, kinds, strict=False)
     )
 
