@@ -156,7 +156,7 @@ class Model:
             )
 
     def _counts(self, vote: Vote, attribute: Hashable) -> bool:
-        """Whether no cap on invented users refuses the vote."""
+        """Returns true if no cap on invented users refuses the vote."""
         user, is_name = vote.talk.user, isinstance(vote.what, Name)
         network = self.rules.network(user)
         return self.caps.vote(CappedVote(vote.t_ns, user, network, attribute, is_name)) == "none"

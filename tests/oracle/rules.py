@@ -111,7 +111,7 @@ class Rules:
 
     @property
     def has_caps(self) -> bool:
-        """Whether votes of invented users are capped."""
+        """Returns true if votes of invented users are capped."""
         return self.max_per_prefix is not None or self.max_names_per_user is not None
 
     def z_at(self, t_ns: int) -> int:
