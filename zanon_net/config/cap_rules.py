@@ -10,12 +10,12 @@ from zanon_net.config.rules import COUNT_MAX, Settings
 
 CAPS = ("max_per_prefix", "max_names_per_user", "min_user_age")
 WINDOW_MAX_NS = 1830 * 24 * 3600 * 10**9  # the caps keep users for two windows
-_PER_PREFIX = re.compile("([0-9]{1,3}),([0-9]{1,3})=([0-9]{1,10})")
+_PER_PREFIX = "([0-9]{1,3}),([0-9]{1,3})=([0-9]{1,10})"  # few runs need it compiled
 
 
 def read_per_prefix(name: str, value: object) -> str:
     """Reads two prefix lengths and a number of users: "24,48=4"."""
-    match = _PER_PREFIX.fullmatch(value.replace(" ", "")) if isinstance(value, str) else None
+    match = re.fullmatch(_PER_PREFIX, value.replace(" ", "")) if isinstance(value, str) else None
     if match is None:
         reject(name, f"must be two prefix lengths and a number of users, such as 24,48=4,"
                f" not {shown(value)}")  # fmt: skip
