@@ -238,3 +238,61 @@ def test_single_calls(
     longest = ", ".join(f"{x / 1e3:.2f}" for x in np.percentile(took, (99, 99.99, 100)))
     facts = {"us of 99 %, 99.99 % and all calls at most:": longest}
     measure(f"z-table: single calls, {kind}", job, len(columns), **facts)
+
+
+LEVELS_ON, LEVELS_OFF = "levels on", "levels off"
+LEVEL_CASES = {
+    "z=5": Case(Stream(1_000_000, 10_000, 10_000), z=5),
+    "z=20": Case(Stream(1_000_000, 10_000, 10_000), z=20),
+    "many names": Case(Stream(1_000_000, 100_000, 100_000)),
+}
+
+
+@pytest.mark.parametrize("name", LEVEL_CASES)
+@pytest.mark.parametrize("who", [LEVELS_ON, peer(LEVELS_OFF)])
+def test_levels(
+    name: str, who: str, size: Size, build_c: Callable[..., ctypes.CDLL], measure: Measure
+) -> None:
+    """Names with domains and categories above them, beside the z-table alone."""
+    case = LEVEL_CASES[name]
+    n = size.of(case.stream.observations)
+    names = size.of(case.stream.names)
+    columns = Stream(n, names, names).columns()
+    rng = np.random.default_rng(2)
+    domains = rng.integers(1, names // 4 + 2, names).astype(np.uint64)[columns.name]
+    categories = rng.integers(1, 60, names // 4 + 2).astype(np.uint64)[domains]
+    sources = ("anonymity/ztable*.c", "anonymity/levels.c", "anonymity/vote_table.c", *UTILITIES)
+    library = build_c("levels_calls.c", *sources)
+    library.levels_make.restype = ctypes.c_void_p
+    run = library.levels_on if who == LEVELS_ON else library.levels_off
+    run.restype = ctypes.c_double
+    labels = (ctypes.c_void_p(column.ctypes.data) for column in (domains, categories))
+    made = ctypes.c_void_p(
+        library.levels_make(pointers_and_domain(columns), *labels, ctypes.c_size_t(n))
+    )
+    published = (ctypes.c_uint64 * 3)()
+
+    def job() -> None:
+        run(made, case.z, ctypes.c_int64(case.window_ns), published)
+
+    job()
+    facts = {"published by level:": ", ".join(f"{count / n:.1%}" for count in published)}
+    measure(f"z-table: levels, {name}", job, n, **facts if who == LEVELS_ON else {})
+    library.levels_free(made)
+
+
+class ZnColumns(ctypes.Structure):
+    """zn_columns."""
+
+    _fields_ = (
+        ("t_ns", ctypes.c_void_p),
+        ("user", ctypes.c_void_p),
+        ("attribute", ctypes.c_void_p),
+        ("domain", ctypes.c_uint8),
+    )
+
+
+def pointers_and_domain(columns: Columns) -> Any:
+    """Returns the columns as zn_columns; valid while they live."""
+    arrays = (columns.t_ns, columns.user, columns.name)
+    return ctypes.byref(ZnColumns(*(array.ctypes.data for array in arrays), 1))

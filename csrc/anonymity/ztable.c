@@ -116,21 +116,31 @@ static inline int64_t slice_of(const zn_ztable *t, int64_t t_ns)
     return ZN_LIKELY(inside < (uint64_t)t->slice_ns) ? t->slice : t_ns / t->slice_ns;
 }
 
+/* Returns the mark bits of a slice. */
+static inline uint32_t bits_of(int64_t slice)
+{
+    return (uint32_t)(slice % MARK_NUMBERS) + 1;
+}
+
 /* Notes the slice of the clock. */
 static inline void follow_slice(zn_ztable *t)
 {
-    t->slice = slice_of(t, t->clock.now_ns);
+    uint64_t inside = (uint64_t)t->clock.now_ns - (uint64_t)t->slice_start_ns;
+    if (ZN_LIKELY(inside < (uint64_t)t->slice_ns && t->slice_bits != 0))
+        return;
+    t->slice = t->clock.now_ns / t->slice_ns;
     t->slice_start_ns = t->slice * t->slice_ns;
+    t->slice_bits = bits_of(t->slice);
 }
 
-static uint32_t mark_bits(const zn_ztable *t, zn_zref ref)
+static inline uint32_t mark_bits(const zn_ztable *t, zn_zref ref)
 {
     if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
         return zn_zlist_at(t, zn_zref_index(ref))->mark;
     return zn_zrecord_at(t, ref)->mark;
 }
 
-static void set_mark_bits(const zn_ztable *t, zn_zref ref, uint32_t bits)
+static inline void set_mark_bits(const zn_ztable *t, zn_zref ref, uint32_t bits)
 {
     if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
         zn_zlist_at(t, zn_zref_index(ref))->mark = (uint8_t)bits;
@@ -139,12 +149,9 @@ static void set_mark_bits(const zn_ztable *t, zn_zref ref, uint32_t bits)
 }
 
 /* Returns the slice of an attribute's mark, or ZN_SLICE_NONE. Deletes a mark that is over. */
-static int64_t read_mark(zn_ztable *t, zn_zref ref)
+static int64_t decode_mark(zn_ztable *t, zn_zref ref, uint32_t bits)
 {
-    uint32_t bits = mark_bits(t, ref);
     int64_t slice, numbers_on;
-    if (ZN_LIKELY(bits == 0))
-        return ZN_SLICE_NONE;
     slice = slice_of(t, newest_of(t, ref)) - ZN_MARK_SLICES;
     numbers_on = ((int64_t)bits - 1 - slice) % MARK_NUMBERS;
     slice += numbers_on < 0 ? numbers_on + MARK_NUMBERS : numbers_on;
@@ -154,12 +161,24 @@ static int64_t read_mark(zn_ztable *t, zn_zref ref)
     return ZN_SLICE_NONE;
 }
 
+/* Returns the slice of an attribute's mark, or ZN_SLICE_NONE. */
+static inline int64_t read_mark(zn_ztable *t, zn_zref ref)
+{
+    uint32_t bits = mark_bits(t, ref);
+    if (bits == 0)
+        return ZN_SLICE_NONE;
+    if (ZN_LIKELY(bits == t->slice_bits && newest_of(t, ref) >= t->slice_start_ns &&
+                  t->slice_start_ns + t->slice_ns > t->clock.now_ns))
+        return t->slice; /* published in the slice of the clock */
+    return decode_mark(t, ref, bits);
+}
+
 /* Marks an attribute, whose mark is `before`, at a time. */
-static void write_mark(zn_ztable *t, zn_zref ref, int64_t before, int64_t t_ns)
+static inline void write_mark(zn_ztable *t, zn_zref ref, int64_t before, int64_t t_ns)
 {
     int64_t slice = slice_of(t, t_ns);
     if (slice > before && slice_of(t, t->clock.now_ns) - slice <= ZN_MARK_SLICES)
-        set_mark_bits(t, ref, (uint32_t)(slice % MARK_NUMBERS) + 1);
+        set_mark_bits(t, ref, bits_of(slice));
 }
 
 /* Returns the part of an attribute's identity that is stored. */
@@ -792,14 +811,14 @@ zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
 static void restore_mark(zn_ztable *t, const marked_place *m)
 {
     if (m->slice <= slice_of(t, newest_of(t, m->ref)) + ZN_MARK_SLICES)
-        set_mark_bits(t, m->ref, (uint32_t)(m->slice % MARK_NUMBERS) + 1);
+        set_mark_bits(t, m->ref, bits_of(m->slice));
     else
         t->mark_lost = true;
 }
 
 /* Marks the attribute of an observation that was decided. Returns the bits of the answer. */
-static uint8_t mark_place(zn_ztable *t, const zn_observation *o, const marked_place *m,
-                          zn_decision d, bool late)
+static inline uint8_t mark_place(zn_ztable *t, const zn_observation *o, const marked_place *m,
+                                 zn_decision d, bool late)
 {
     uint8_t was_marked = m->slice != ZN_SLICE_NONE;
     uint8_t first = was_marked ? 0 : ZN_ANSWER_FIRST;

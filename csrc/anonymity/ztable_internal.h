@@ -129,6 +129,7 @@ struct zn_ztable {
     uint32_t late_z; /* 0; or z, while observations count as late and config.z is higher */
     int64_t slice_ns;
     int64_t slice_start_ns, slice; /* of the clock, when it was last noted */
+    uint32_t slice_bits;           /* of a mark in this slice; 0: no slice was noted */
     zn_ztable_stats stats;         /* attributes and tuples: those not dying */
 };
 

@@ -43,7 +43,8 @@ def test_help(capsys: Captured) -> None:
 
 
 def test_every_setting_has_its_option() -> None:
-    options = {parameter.name for parameter in filter_options()}
+    offered = [one for one in filter_options() if not getattr(one, "hidden", False)]
+    options = {parameter.name for parameter in offered}
     settings = set(FilterConfig.__dataclass_fields__)
     assert options == settings | {"source", "config_file", "as_json", "quiet"}
 
