@@ -39,7 +39,7 @@ from zanon_net.report.parts import Bars, Cells, Contents, Section, Table
 FOOTER = "This page has counts and figures. It has no name, no address and no pseudonym."
 RECIPIENTS = {
     "internal": "people of the organisation that made the release, under its rules",
-    "partner": "a partner who is bound by a contract and may have logs of its own",
+    "partner": "a partner who is bound by a contract and may have other logs",
     "public": "anybody, with any other data and for any time",
 }
 MEANING = {

@@ -22,9 +22,9 @@ SECOND_US, MINUTE_US, HOUR_US = 1_000_000, 60_000_000, 3_600_000_000
 
 
 class Subject:
-    """The release that is audited.
+    """A release in the database.
 
-    addresses: addresses behind the pseudonyms, for an auditor who has the key file; else None.
+    addresses: addresses behind the pseudonyms if the auditor has the key file; else None.
 
     `shown` has the number of records of each pseudonym and name. `people` has each pseudonym with
     two hashes of its set of released names; equal sets have equal hashes.

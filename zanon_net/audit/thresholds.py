@@ -182,7 +182,7 @@ TABLE_ROWS = {
     ),
     "rows_reid": Row(
         risk=SINGLING,
-        attacker="guesses the person's row among those that fit",
+        attacker="guesses the person's row among all rows that fit",
         partner=0.20,
         public=0.09,
         is_census=True,

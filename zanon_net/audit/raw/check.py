@@ -48,7 +48,7 @@ class RawResult:
     notes: list[str] = field(default_factory=list)
 
     def note(self) -> str:
-        """Returns a sentence about what was read and what was not confirmed."""
+        """Returns sentences with the numbers of packets read and of values not confirmed."""
         cut = f" {self.cut:,} captures are cut at their end." if self.cut else ""
         return (
             f"The audit read {self.packets:,} packets with {self.reader}, and could not read"
@@ -122,7 +122,7 @@ def rules_of(
 ) -> Rules:
     """Returns the settings of a run on which exposures depend.
 
-    Raises ConfigError if the suffixes of `never` are not those of the run.
+    Raises ConfigError if `never` has another number of suffixes than the run had.
     """
     count = manifest["configuration"]["anonymity"]["never_suffixes"]
     if never and len(never) != count:

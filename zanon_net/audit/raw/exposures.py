@@ -36,7 +36,7 @@ class Exposures:
     name and first packet of the flow.
     maybe: (time, user) of names whose evidence was not seen. barred: (time, reason) of names that
     never count. unread: (first, last, user) of flows that may have exposed any name. uncertified:
-    the same of flows that may have exposed a certificate. peaks: what `peak` returned before.
+    flows that may have exposed a certificate, in this form. peaks: what `peak` returned before.
     """
 
     rules: Rules

@@ -172,7 +172,7 @@ class FlowTable:
 
     @property
     def jumps(self) -> int:
-        """How often the clock was set back."""
+        """Number of times that the clock was set back."""
         return self._clock.jumps
 
     def take(self, p: Packet) -> None:

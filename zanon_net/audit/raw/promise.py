@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether all folders of a release kept the promise, as far as captures can show."""
+"""The promise of all folders of a release, checked as far as captures can show it."""
 
 import json
 import os

@@ -23,7 +23,7 @@ Epoch = tuple[int, int]  # jumps of the clock, and number of the epoch
 
 @dataclass(slots=True)
 class FlowsOfRows:
-    """The flows that rows tell of, where only one flow fits."""
+    """The flow of each row that only one flow fits."""
 
     settings: Settings
     _flows: dict[tuple[int, int, int], list[Flow]] = field(

@@ -33,7 +33,9 @@ def sums(
     unread = len(seen.dark) + len(seen.unread)
     # Names on which the two readers differ: their form, and their evidence.
     suppressed = decisions["suppressed"]
-    doubt = unread + late(manifest) + abs(suppressed["invalid"] - barred(seen, INVALID))
+    # Each packet of a flow that was not read may hold a name.
+    doubt = len(seen.dark) + sum(sum(flow.packets) for flow in seen.flows if flow.unread)
+    doubt += late(manifest) + abs(suppressed["invalid"] - barred(seen, INVALID))
     doubt += abs(suppressed["unconfirmed"] - unconfirmed(seen))
     own = observed(seen, z)
     dns, records = manifest["counters"]["dns"], manifest["records"]["records"]

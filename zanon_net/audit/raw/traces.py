@@ -29,9 +29,9 @@ RARE = 1e-6  # an event that chance does not explain
 
 
 class Secrets:
-    """Addresses of clients, and names that were never released. No file may have one.
+    """Addresses of clients, and names that were never released. No file may contain these secrets.
 
-    shown: pseudonyms and addresses that a log may show; a client may have one of them by chance.
+    shown: pseudonyms and addresses that a log may show, some of them of a client by chance.
     """
 
     def __init__(self, addresses: set[bytes], names: set[str], released: set[str]) -> None:

@@ -79,7 +79,7 @@ ERRORS = {"icmp", "icmpv6"}  # their payload quotes another packet
 LATEST_NS = 2**63 - 1  # tshark has later times for a damaged one
 ROOT = "<Root>"
 QUOTING = "lisp"  # a control message that has the packet it is about
-CARRYING = "capwap.data"
+FRAMES = {"eth", "wlan"}
 PLAIN = {"tcp", "udp", "data", "ip", "ipv6"}  # layers below, and payload that is not dissected
 NAMING = {"tls", "http", "http2", "dns", "quic", "gquic", "dtls"}  # protocols that may carry names
 
@@ -151,7 +151,7 @@ def lines_of(
     *,
     whole: bool = False,
 ) -> Iterator[list[str]]:
-    """Yields the values of fields of each frame of a capture; none for a frame that is cut.
+    """Yields the values of fields of each frame of a capture, and an empty list for a cut frame.
 
     fields: of tshark; `frame.time_epoch` is one of them. options: preferences of tshark.
     whole: true if a capture whose end tshark cannot read is an error.
@@ -213,7 +213,7 @@ def packet_of(line: Line) -> Read:
     if len(owns) <= at or len(others) <= at or (tcp and not line.tcp_length):
         return Frame(t_ns, dark=True)
     behind = layers[len(layers) - layers[::-1].index(transport) :]
-    if CARRYING in behind:  # of frames that have no packet of IP
+    if FRAMES & set(behind):  # a tunnel with a frame that has no packet of IP
         return Frame(t_ns, dark=False)
     source, target = pairs[-1]
     said = said_in(line) if tcp or "tls" not in behind or "quic" in behind else ()
