@@ -25,6 +25,7 @@ KNOWN = (
     "suricata/tests/bug-3286-02-linux-evasion/with_evasion_linux.pcap",  # SYN-ACK behind a reset
     "suricata/tests/http2-compression-bug/input.pcap",  # several names of a flow not read
     "suricata/tests/geneve-decoder/input.pcap",  # ARP in a tunnel
+    "zeek/testing/btest/Traces/http/zeek-image-post-1080-8000-x.pcap",  # HTTP taken for SOCKS
     "suricata/tests/detect-bytetest-03/input.pcap",  # a question for the root
 )
 """Captures in which the audit once saw a violation where there was none."""

@@ -81,7 +81,16 @@ ROOT = "<Root>"
 QUOTING = "lisp"  # a control message that has the packet it is about
 FRAMES = {"eth", "wlan"}
 PLAIN = {"tcp", "udp", "data", "ip", "ipv6"}  # layers below, and payload that is not dissected
-NAMING = {"tls", "http", "http2", "dns", "quic", "gquic", "dtls"}  # protocols that may carry names
+NAMING = {
+    "tls",
+    "http",
+    "http2",
+    "dns",
+    "quic",
+    "gquic",
+    "dtls",
+    "socks",
+}  # protocols that may carry names
 
 
 class Line(NamedTuple):
