@@ -162,7 +162,7 @@ void zn_dn_hunter_packet(zn_dn_hunter *r, uint32_t flow, const zn_flow *f, const
         q.opcode != 0 || q.name_odd || q.response == from_client)
         return;
     kind = zn_hostname_normalize((zn_span){q.name, q.name_bytes}, &host);
-    if (kind != ZN_HOST_NAME || zn_never_list_has(&r->roles->never, &host))
+    if (kind != ZN_HOST_NAME || zn_roles_list_refuses(r->roles, &host) != ZN_STAT_COUNT)
         return;
     asked = asked_at(r, flow, &q, &host, &id);
     if (from_client) {

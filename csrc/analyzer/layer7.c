@@ -94,7 +94,7 @@ static bool may_be_disclosed(const context *s, const zn_hostname *host)
         bare.n = (uint8_t)(host->n - 2);
         memmove(bare.text, bare.text + 2, bare.n);
     }
-    return zn_roles_may_vote(roles, s->f) && !zn_never_list_has(&roles->never, &bare);
+    return zn_roles_may_vote(roles, s->f) && zn_roles_list_refuses(roles, &bare) == ZN_STAT_COUNT;
 }
 
 static void vote(const context *s)

@@ -160,12 +160,14 @@ static bool has_evidence(const zn_packet_context *s)
 static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind kind,
                          const zn_hostname *host)
 {
+    zn_stat listed;
     if (kind == ZN_HOST_INVALID)
         return ZN_STAT_SUPPRESSED_INVALID;
     if (kind == ZN_HOST_HOME && !names->roles->release_all)
         return ZN_STAT_SUPPRESSED_HOME_NAME;
-    if (zn_never_list_has(&names->roles->never, host))
-        return ZN_STAT_SUPPRESSED_NEVER_LIST;
+    listed = zn_roles_list_refuses(names->roles, host);
+    if (listed != ZN_STAT_COUNT)
+        return listed;
     if (!zn_roles_may_vote(names->roles, f))
         return ZN_STAT_SUPPRESSED_OUTSIDE;
     return ZN_STAT_COUNT;

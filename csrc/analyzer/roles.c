@@ -105,3 +105,16 @@ bool zn_roles_is_user(const zn_roles *roles, const zn_flow_table *flows, const z
         end = 1u - end; /* a mirror's tunnel has the same ends both ways */
     return internal[end] && zn_addr_equal(&outer[end], zn_flow_user(flows, f));
 }
+
+zn_stat zn_roles_list_refuses(const zn_roles *roles, const zn_hostname *name)
+{
+    zn_name_facts facts;
+    if (zn_never_list_has(&roles->never, name))
+        return ZN_STAT_SUPPRESSED_NEVER_LIST;
+    if (ZN_LIKELY(!zn_name_lists_restrict(&roles->lists)))
+        return ZN_STAT_COUNT;
+    zn_name_lists_look_up(&roles->lists, zn_hostname_span(name), &facts);
+    if ((roles->lists.listed & ZN_SUFFIX_ONLY) != 0 && !facts.only)
+        return ZN_STAT_SUPPRESSED_NOT_LISTED;
+    return facts.skipped ? ZN_STAT_SUPPRESSED_SKIPPED : ZN_STAT_COUNT;
+}

@@ -9,6 +9,8 @@
 
 #include "analyzer/flow_state.h"
 #include "analyzer/hostname.h"
+#include "analyzer/name_lists.h"
+#include "util/stats.h"
 
 typedef struct zn_roles {
     bool release_all; /* z is always 1: nothing is withheld from anyone */
@@ -21,6 +23,7 @@ typedef struct zn_roles {
     size_t internal_count;
     uint8_t user_v4_bits, user_v6_bits; /* length of the prefix that is one user */
     zn_never_list never;
+    zn_name_lists lists;
 } zn_roles;
 
 /* The networks that are internal when the operator names none: RFC 1918, RFC 6598 and fc00::/7. */
@@ -49,6 +52,10 @@ void zn_roles_place(const zn_roles *roles, zn_flow_table *flows, zn_flow *f, con
  * not when it came through a tunnel of another host, which could have forged it. */
 bool zn_roles_is_user(const zn_roles *roles, const zn_flow_table *flows, const zn_flow *f,
                       const zn_packet *p);
+
+/* Returns the counter of the list that keeps the name from voting and from every output;
+ * ZN_STAT_COUNT if no list does. */
+zn_stat zn_roles_list_refuses(const zn_roles *roles, const zn_hostname *name);
 
 /* Returns whether the flow may vote: its user opened it. Bytes from a host outside to a user's
  * server are not the user's exposure, or one such host could vote through z servers. With

@@ -254,6 +254,9 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     if (rc == 0)
         rc = zn_engine_set_never(e, config->never, config->never_count, err);
     if (rc == 0)
+        rc = zn_name_lists_init(&e->roles.lists, config->suffixes, config->suffix_count,
+                                config->categories, config->category_count, err);
+    if (rc == 0)
         rc = init_decoder(e, config, err);
     if (rc == 0)
         rc = zn_engine_open_keys(e, config, err);
@@ -316,6 +319,7 @@ void zn_engine_close(zn_engine *e)
     zn_addr_plan_fini(&e->plan);
     zn_text_fini(&e->key_scope);
     zn_never_list_fini(&e->roles.never);
+    zn_name_lists_fini(&e->roles.lists);
     zn_heap_free(e->internal);
     zn_wipe(e, sizeof *e);
     zn_block_free(e, sizeof *e);

@@ -114,6 +114,8 @@
     X(SUPPRESSED_INCOMPLETE, "suppressed", "never seen whole")                                     \
     X(SUPPRESSED_CONFLICT, "suppressed", "conflicting copies of the same bytes")                   \
     X(SUPPRESSED_NEVER_LIST, "suppressed", "on the never list")                                    \
+    X(SUPPRESSED_NOT_LISTED, "suppressed", "not on the list of --only")                            \
+    X(SUPPRESSED_SKIPPED, "suppressed", "on a list of --skip, or in a category of it")             \
     X(SUPPRESSED_HOME_NAME, "suppressed", "address or home spelled as a name")                     \
     X(SUPPRESSED_OUTSIDE, "suppressed", "flow opened from outside: its host does not vote")        \
     X(SUPPRESSED_QUIC_VERSION, "suppressed", "in a QUIC version that is not read")                 \

@@ -67,6 +67,8 @@ SETTINGS: dict[str, Any] = {
     "max_per_prefix": (0, 0, 0),
     "max_names_per_user": None,
     "min_user_age_ns": None,
+    "suffixes": [],
+    "categories": [],
     "count_probe": None,
     "count_hold_ns": 5 * SECOND,
     "count_rows": False,

@@ -59,7 +59,7 @@ def test_suffixes(tmp_path: Path) -> None:
     never = write(tmp_path / "never", text)
     expected = ("example.com", "example.org", "_dmarc.net")
     assert ZParams(never=never).never == expected
-    assert ZParams(never=Path(never)).suffixes == expected
+    assert ZParams(never=Path(never)).never == expected
     assert ZParams(never=expected).never == expected
 
 
@@ -316,6 +316,10 @@ z_max = 50
 max_per_prefix = "16, 48=3"
 max_names_per_user = 9
 min_user_age = "2h"
+only = "top.csv"
+skip = ["category:cdn"]
+categories = "included"
+suffixes = "rules.dat"
 [addresses]
 internal = "nets.txt"
 user_prefix = [24, 56]
@@ -390,6 +394,8 @@ def load(folder: Path, text: str) -> Config:
 def full(tmp_path: Path) -> Config:
     write(tmp_path / "never.txt", "private.example\n")
     write(tmp_path / "nets.txt", "10.1.0.0/16\n10.1.2.3/32\n")
+    write(tmp_path / "top.csv", "1,shop.example\n")
+    write(tmp_path / "rules.dat", "example\n")
     return load(tmp_path, TOML)
 
 
@@ -398,6 +404,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
         ZParams(
             *(7, "30m", "any", "no", ("private.example",), True, True, 3, 0.9, 50),
             *("16,48=3", 9, "2h"),
+            *(str(tmp_path / "top.csv"), "category:cdn", "included", str(tmp_path / "rules.dat")),
         ),
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"),
@@ -551,6 +558,8 @@ def test_the_example_has_every_setting_and_its_default(tmp_path: Path) -> None:
 
 def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:
     write(tmp_path / "never.txt", "private.example\n")
+    write(tmp_path / "top.csv", "1,example.org\n")
+    write(tmp_path / "public_suffix_list.dat", "org\n")
     alone, probe = example().split("\n[count]\n")  # which excludes others of them
     config = load(tmp_path, re.sub(r"^# (\w+ = )", r"\1", alone, flags=re.MULTILINE))
     text = "[addresses]\nkey_file = 'zanon.key'\n[count]\n" + probe

@@ -21,6 +21,10 @@ class RunSettings(TypedDict, total=False):
     target_k: int | None
     target_p: float | None
     z_max: int | None
+    only: str | os.PathLike[str] | Sequence[str] | None
+    skip: str | Sequence[str]
+    categories: str | Sequence[str]
+    suffixes: str | os.PathLike[str] | None
     max_per_prefix: str | None
     max_names_per_user: int | None
     min_user_age: int | str | None
@@ -107,6 +111,10 @@ class PacketsSettings(TypedDict, total=False):
     target_k: int | None
     target_p: float | None
     z_max: int | None
+    only: str | os.PathLike[str] | Sequence[str] | None
+    skip: str | Sequence[str]
+    categories: str | Sequence[str]
+    suffixes: str | os.PathLike[str] | None
     max_per_prefix: str | None
     max_names_per_user: int | None
     min_user_age: int | str | None

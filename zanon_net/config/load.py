@@ -92,5 +92,7 @@ def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
         anchor = KEYS[key].type.anchored
         if anchor is not None and isinstance(value, str) and value:
             value = anchor(value, folder)
+        elif anchor is not None and KEYS[key].type.many and isinstance(value, list):
+            value = [anchor(text, folder) if isinstance(text, str) else text for text in value]
         anchored[KEYS[key].name] = value
     return anchored

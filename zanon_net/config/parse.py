@@ -12,6 +12,7 @@ import operator
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -37,6 +38,7 @@ PASSED_MAX = 16  # columns that the filter writes unchanged
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
 HOLD_MAX_NS = 10 * UNITS_NS["s"]
 ANYWHERE = ("0.0.0.0/0", "::/0")
+SUFFIX_MAX = 253  # bytes of a hostname
 SHOWN_MAX = 20  # characters of a wrong value that a message may repeat
 
 _IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
@@ -50,7 +52,8 @@ _KEY_OR_MOST_OF_IT = re.compile(
 _WORDS = r"[a-z]+([ ,_-]+[a-z]+)*"
 _SIZE = r"(?i)([0-9]{1,19}) ?([KMGT]?)i?B?"
 _FILE_MODE = re.compile(r"0?6[04][04]")
-_LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_SUFFIX = rf"{_LABEL}(?:\.{_LABEL})*"
 
 
 def reject(name: str, problem: str) -> NoReturn:
@@ -312,13 +315,22 @@ def parse_networks(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(networks))
 
 
-def _suffix(name: str, where: str, text: str) -> str:
-    """Returns `text` as a lower-case name without outer dots, or without "*." in front."""
-    suffix = text.strip().removeprefix("*.").removeprefix(".").removesuffix(".")
-    if not suffix.isascii() or len(suffix) > 253:
-        suffix = ""
-    suffix = suffix.lower()
-    if not all(re.fullmatch(_LABEL, label) for label in suffix.split(".")):
+@cache
+def _suffix_pattern() -> re.Pattern[str]:
+    return re.compile(_SUFFIX)
+
+
+def suffix_in(text: str) -> str:
+    """Returns `text` as a lower-case name without outer dots, or without "*." in front; empty if it
+    is no name."""
+    suffix = text.strip().removeprefix("*.").removeprefix(".").removesuffix(".").lower()
+    return suffix if len(suffix) <= SUFFIX_MAX and _suffix_pattern().fullmatch(suffix) else ""
+
+
+def suffix_of(name: str, where: str, text: str) -> str:
+    """Returns the name that `suffix_in` finds. Raises ConfigError if there is none."""
+    suffix = suffix_in(text)
+    if not suffix:
         reject(name, f"{where} is not a hostname suffix such as example.com (IDNs as xn--...)")
     return suffix
 
@@ -336,7 +348,7 @@ def parse_never(name: str, value: object) -> NeverList:
     """Reads suffixes from a file, or from a sequence of texts."""
     if isinstance(value, NeverList):
         return value
-    if isinstance(value, str | os.PathLike) and not _is_path(value):
+    if isinstance(value, str | os.PathLike) and not is_path(value):
         reject(name, "must be the path of a file with hostname suffixes, one a line")
     if isinstance(value, str | os.PathLike):
         items = _read_lines(name, Path(value))
@@ -344,7 +356,7 @@ def parse_never(name: str, value: object) -> NeverList:
         items = ((f"entry {number}", text) for number, text in enumerate(value, start=1))
     else:
         reject(name, "not a file of hostname suffixes, one a line")
-    suffixes = NeverList(dict.fromkeys(_suffix(name, where, text) for where, text in items))
+    suffixes = NeverList(dict.fromkeys(suffix_of(name, where, text) for where, text in items))
     suffixes.path = Path(value) if isinstance(value, str | os.PathLike) else None
     return suffixes
 
@@ -451,7 +463,7 @@ def pseudonyms(name: str, value: object) -> str:
     return text
 
 
-def _is_path(value: object) -> bool:
+def is_path(value: object) -> bool:
     """Returns true if `value` can be the path of a file. The system would cut it at a zero byte."""
     text = str(value)
     return isinstance(value, str | os.PathLike) and text != "" and "\0" not in text
@@ -459,14 +471,14 @@ def _is_path(value: object) -> bool:
 
 def key_path(name: str, value: object) -> object:
     """Returns the path of a key file; refuses other values."""
-    if not _is_path(value):
+    if not is_path(value):
         reject(name, "must be the path of a file; make one with 'zanon-net key new FILE'")
     return value
 
 
 def pem_path(name: str, value: object) -> object:
     """Returns the path of a file of certificates or a key; refuses other values."""
-    if not _is_path(value):
+    if not is_path(value):
         reject(name, "must be the path of a file in PEM")
     return value
 
@@ -496,7 +508,7 @@ def capture_filter(name: str, value: object) -> str:
 
 def new_file(name: str, value: object) -> object:
     """Returns the path of a file to write; refuses other values."""
-    if not _is_path(value):
+    if not is_path(value):
         reject(name, "must be the path of a file to write")
     return value
 
@@ -510,7 +522,7 @@ def file_mode(name: str, value: object) -> str:
 
 def metrics_file(name: str, value: object) -> object:
     """Returns the path of a file for node_exporter, which reads only names that end in .prom."""
-    if not _is_path(value) or not str(value).endswith(".prom"):
+    if not is_path(value) or not str(value).endswith(".prom"):
         reject(name, "must be the path of a file that ends in .prom, as node_exporter wants it")
     return value
 

@@ -34,11 +34,6 @@ class ZParams(run_fields.AnonymityFields):
         return rules.z_limit(self.settings())
 
     @property
-    def suffixes(self) -> tuple[str, ...]:
-        """The suffixes never to release, in lower case, without a leading dot."""
-        return tuple(self.never) if isinstance(self.never, tuple) else ()
-
-    @property
     def window_ns(self) -> int:
         """The window in nanoseconds."""
         return int(self.window)

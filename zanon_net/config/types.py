@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net._record import dataclass
-from zanon_net.config import packet_views, parse, tunnel_ports
+from zanon_net.config import name_lists, packet_views, parse, tunnel_ports
 from zanon_net.config.listen_address import read_listen_address
 from zanon_net.config.parse import reject
 
@@ -33,6 +33,15 @@ def _in_folder(value: str, folder: Path) -> str:
 
 def _in_folder_if_there(value: str, folder: Path) -> str:
     return str(folder / value) if parse.exists(folder / value) else value
+
+
+def _in_folder_but_categories(value: str, folder: Path) -> str:
+    is_category = value.startswith(name_lists.CATEGORY_PREFIX)
+    return value if is_category else _in_folder(value, folder)
+
+
+def _in_folder_but_included(value: str, folder: Path) -> str:
+    return value if value == name_lists.INCLUDED else _in_folder(value, folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +260,30 @@ SUFFIXES = Type(
     read=parse.parse_never,
     annotation=f"{PATH} | Sequence[str]",
     range="a file with one a line, or a list",
+    metavar="FILE",
+    anchored=_in_folder,
+)
+ONLY_NAMES = replace(SUFFIXES, read=name_lists.read_only)
+SKIPPED_NAMES = Type(
+    read=name_lists.read_skip,
+    annotation=TEXTS,
+    range="files, and category:NAME,...",
+    metavar="FILE|category:...",
+    many=True,
+    anchored=_in_folder_but_categories,
+)
+CATEGORIES = Type(
+    read=name_lists.read_categories,
+    annotation=TEXTS,
+    range=f"files, folders, {name_lists.INCLUDED}",
+    metavar="FILE",
+    many=True,
+    anchored=_in_folder_but_included,
+)
+PUBLIC_SUFFIXES = Type(
+    read=name_lists.read_suffixes,
+    annotation=PATH,
+    range="a file",
     metavar="FILE",
     anchored=_in_folder,
 )

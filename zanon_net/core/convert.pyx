@@ -145,6 +145,23 @@ cdef class _Kept:
         count[0] = len(ports)
         return at
 
+    cdef zn_suffix *suffixes(self, suffixes, size_t *count) except NULL:
+        cdef zn_suffix *at = <zn_suffix *>self.room(len(suffixes) * sizeof(zn_suffix))
+        for i, (name, listed, category) in enumerate(suffixes):
+            at[i].name = self.text(name)
+            at[i].listed = listed
+            at[i].category = category
+        count[0] = len(suffixes)
+        return at
+
+    cdef zn_category *categories(self, categories, size_t *count) except NULL:
+        cdef zn_category *at = <zn_category *>self.room(len(categories) * sizeof(zn_category))
+        for i, (name, skipped) in enumerate(categories):
+            at[i].name = self.text(name)
+            at[i].skipped = skipped
+        count[0] = len(categories)
+        return at
+
     cdef char *room(self, size_t size) except NULL:
         cdef bytearray block = bytearray(size)
         self.objects.append(block)

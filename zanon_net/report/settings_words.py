@@ -52,7 +52,18 @@ def _release(anonymity: Manifest) -> Iterator[str]:
     if suffixes := anonymity["never_suffixes"]:
         ends = "1 suffix is" if suffixes == 1 else f"{suffixes:,} suffixes are"
         yield f"{ends} never released."
+    if only := anonymity.get("only"):
+        yield f"Only names below {only['suffixes']:,} listed suffixes are released."
+    if skip := anonymity.get("skip"):
+        yield from _skipped(skip)
     yield _DNS.get(anonymity["dns_votes"], "")
+
+
+def _skipped(skip: Manifest) -> Iterator[str]:
+    if skip["suffixes"]:
+        yield f"Names below {skip['suffixes']:,} listed suffixes are not released."
+    if skip["categories"]:
+        yield f"Names of these categories are not released: {', '.join(skip['categories'])}."
 
 
 def _users(addresses: Manifest, anonymity: Manifest) -> Iterator[str]:

@@ -222,6 +222,32 @@ typedef struct zn_tunnel_port {
     zn_tunnel_kind kind;
 } zn_tunnel_port;
 
+/* Statements of lists about a suffix of hostnames, as bits: a rule, a wildcard ("*.") or an
+ * exception ("!") of the Public Suffix List; a name that may vote if any suffix has ZN_SUFFIX_ONLY;
+ * a name that may not vote. */
+enum {
+    ZN_SUFFIX_PUBLIC = 1,
+    ZN_SUFFIX_WILDCARD = 2,
+    ZN_SUFFIX_EXCEPTION = 4,
+    ZN_SUFFIX_ONLY = 8,
+    ZN_SUFFIX_SKIP = 16
+};
+
+/* A suffix of hostnames and the statements of lists about it. A suffix may occur several times. */
+typedef struct zn_suffix {
+    zn_span name;      /* normalised, such as "example.com", without "*." and "!" */
+    uint8_t listed;    /* bits ZN_SUFFIX_* */
+    uint16_t category; /* index in zn_engine_config.categories, plus 1; 0: no category */
+} zn_suffix;
+
+#define ZN_CATEGORY_MAX 64 /* bytes of a category */
+
+/* A category of hostnames. */
+typedef struct zn_category {
+    zn_span name; /* 1 to ZN_CATEGORY_MAX bytes from 0x21 to 0x7e, without ':', ',', '"' and '\\' */
+    bool skipped; /* names of the category may not vote */
+} zn_category;
+
 typedef struct zn_engine_config {
     size_t size;           /* bytes of this struct when the program was compiled */
     uint32_t z;            /* users that must share a name, 1 .. ZN_ZTABLE_Z_MAX */
@@ -306,6 +332,10 @@ typedef struct zn_engine_config {
     uint8_t cap_v6_bits;         /* 1 .. user_v6_bits */
     uint32_t max_names_per_user; /* names for which a user counts in a window */
     int64_t min_user_age_ns;     /* ns after which a user counts since it was first seen */
+    const zn_suffix *suffixes; /* suffixes in lists of names; copied */
+    size_t suffix_count;
+    const zn_category *categories; /* copied */
+    size_t category_count;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config when the

@@ -182,6 +182,9 @@ def check_files(
         result.left_out.append(("packets", "give the files of packets as the argument"))
     if manifest["configuration"]["anonymity"]["never_suffixes"] and not seen.rules.never:
         result.left_out.append(("reasons", "names never to release: give the run's file (--never)"))
+    for name in ("only", "skip"):
+        if manifest["configuration"]["anonymity"].get(name):
+            result.left_out.append(("reasons", f"the file of --{name} is not in the release"))
     return result
 
 

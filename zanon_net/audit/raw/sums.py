@@ -99,8 +99,9 @@ def late(manifest: Mapping[str, Any]) -> int:
     """Returns how many observations the engine decided out of order, or lost to a limit: it may
     suppress them."""
     decisions = manifest["decisions"]
-    why = ("capacity", "conflict", "incomplete", "quic_version", "never_list", "unread", "too_late")
-    lost = (int(decisions["suppressed"][name]) for name in why)
+    why = ["capacity", "conflict", "incomplete", "quic_version", "never_list", "unread", "too_late"]
+    why += ["not_listed", "skipped"]  # not in manifests of earlier versions
+    lost = (int(decisions["suppressed"].get(name, 0)) for name in why)
     moved = (int(decisions[name]) for name in ("late", "late_deep", "clock_jumps", "evicted"))
     return sum(lost) + sum(moved)
 

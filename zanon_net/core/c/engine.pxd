@@ -161,6 +161,10 @@ cdef extern from "engine/engine.h" nogil:
         const zn_hash_key *count_secret
         const zn_tunnel_port *tunnel_ports
         size_t tunnel_port_count
+        const zn_suffix *suffixes
+        size_t suffix_count
+        const zn_category *categories
+        size_t category_count
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
