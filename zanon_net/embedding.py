@@ -25,7 +25,7 @@ OBSERVATION_DTYPE = _core.row_dtype("observation_rows")
 
 NAME_SOURCES = (None, "tls", "quic", "http", "dns")
 """The meanings of the numbers in `name_source`."""
-NAME_STATUSES = ("none", "released", "suppressed", "unconfirmed", "invalid")
+NAME_STATUSES = ("none", "released", "suppressed", "unconfirmed", "invalid", "generalized")
 """The meanings of the numbers in `name_status`."""
 DISCLOSURES = ("withheld", "pseudonym", "released")
 """The meanings of the numbers in `client_shown` and `server_shown`."""

@@ -99,7 +99,7 @@ static void disregard_datagram(zn_packet_context *s)
  * that the flow exposes is then suppressed. */
 static bool open_datagram(const zn_packet_context *s)
 {
-    ZN_STATE(s->f)->protocol = s->analyzer->id & 0x3fu;
+    ZN_STATE(s->f)->protocol = s->analyzer->id & 0x1fu;
     s->f->datagram = zn_slab_take(&s->names->datagrams);
     if (s->f->datagram != 0)
         return true;

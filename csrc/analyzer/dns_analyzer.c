@@ -97,7 +97,7 @@ static void read_question(const zn_packet_context *s, const zn_dns_question *q)
 
 static void end_message(const zn_packet_context *s, zn_parse state, const zn_dns_question *q)
 {
-    ZN_STATE(s->f)->protocol = s->analyzer->id & 0x3fu;
+    ZN_STATE(s->f)->protocol = s->analyzer->id & 0x1fu;
     if (state == ZN_DONE && q->opcode == 0 && !q->response)
         read_question(s, q);
     else if (state == ZN_MALFORMED)
@@ -187,7 +187,7 @@ static bool datagram(const zn_packet_context *s)
     zn_dns_question question;
     switch (zn_dns_question_parse(s->p->payload, whole, &question)) {
     case ZN_DONE:
-        ZN_STATE(s->f)->protocol = s->analyzer->id & 0x3fu;
+        ZN_STATE(s->f)->protocol = s->analyzer->id & 0x1fu;
         if (question.opcode != 0)
             break;
         if (!question.response && (from_client || asks_as_client(s)))

@@ -15,8 +15,8 @@ typedef struct __attribute__((packed, may_alias)) zn_flow_state {
     uint8_t parse;           /* analyzer/parse_state */
     uint8_t parse_tries : 4; /* analyzer/tcp_stream: segments that it has searched */
     uint8_t service : 4;     /* analyzer/service: state of the search for the service */
-    uint8_t addr_vote : 2;   /* release/gate's decision on the server address */
-    uint8_t protocol : 6;    /* zn_analyzer_id of the flow's protocol, if recognised */
+    uint8_t addr_vote : 3;   /* release/gate's decision on the server address */
+    uint8_t protocol : 5;    /* zn_analyzer_id of the flow's protocol, if recognised */
 } zn_flow_state;
 _Static_assert(sizeof(zn_flow_state) == ZN_FLOW_STATE_BYTES, "it fills what flow/ reserves");
 _Static_assert(offsetof(zn_flow, state) % sizeof(uint32_t) == 0, "the stream is a word");

@@ -56,7 +56,7 @@ static zn_parse read_preface(const zn_packet_context *s, const zn_tcp_segment *i
         return ZN_OTHER;
     *used = (uint32_t)bytes;
     zn_parse_expect(s, PARSE_FRAMES);
-    ZN_STATE(f)->protocol = s->analyzer->id & 0x3fu;
+    ZN_STATE(f)->protocol = s->analyzer->id & 0x1fu;
     ZN_FACTS(f)->header_table = (uint16_t)zn_slab_take(&h->tables);
     if (ZN_FACTS(f)->header_table == 0) {
         s->names->stats->n[ZN_STAT_HEADER_TABLES_FULL]++;

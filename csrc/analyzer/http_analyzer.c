@@ -116,7 +116,7 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     if (result != ZN_DONE)
         return result;
     pass_request(s, &request, in->end, used);
-    ZN_STATE(f)->protocol = s->analyzer->id & 0x3fu;
+    ZN_STATE(f)->protocol = s->analyzer->id & 0x1fu;
     if (ZN_FACTS(f)->http_method == 0)
         ZN_FACTS(f)->http_method = request.method & 0x3fu;
     (void)zn_names_observed(s, request.host);

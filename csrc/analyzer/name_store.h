@@ -23,7 +23,10 @@ typedef enum zn_entry_state {
     ZN_ENTRY_SUPPRESSED,
     ZN_ENTRY_UNCONFIRMED,
     ZN_ENTRY_INVALID,
-    ZN_ENTRY_REPEATED /* another entry of the flow has the same name and its decision */
+    ZN_ENTRY_REPEATED, /* another entry of the flow has the same name and its decision */
+    /* suppressed, and published as a label, which is the entry's text */
+    ZN_ENTRY_DOMAIN,
+    ZN_ENTRY_CATEGORY
 } zn_entry_state;
 
 /* The part of a name that was read. */

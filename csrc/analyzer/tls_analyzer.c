@@ -32,7 +32,7 @@ static zn_parse read_hello(const zn_packet_context *s, const zn_tcp_segment *in,
         zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_TLS_HELLO,
                                         .bytes = zn_ascii_part(in->bytes, 0, hello.consumed),
                                         .seq = in->seq});
-    ZN_STATE(f)->protocol = s->analyzer->id & 0x3fu;
+    ZN_STATE(f)->protocol = s->analyzer->id & 0x1fu;
     if (again || in->missing != 0)
         zn_parse_end(s->names, f);
     else

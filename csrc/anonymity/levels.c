@@ -190,7 +190,7 @@ static void pause(zn_levels *l, int64_t t_ns)
 
 /* ---- level 0 ---- */
 
-/* Empties all levels, because the clock was set back to t_ns. */
+/* Empties all levels at t_ns, and turns the labels off for a window. */
 static void rebase(zn_levels *l, int64_t t_ns)
 {
     l->clock_ns = l->floor_ns = t_ns;
@@ -355,7 +355,7 @@ static void climb(zn_levels *l, const zn_exposure *e, climber *c, uint32_t level
     if (label != 0)
         users = count_users(l, e, level, label, c->voting);
     if (users == NO_ROOM) {
-        l->all.no_room++;
+        l->all.lacked_capacity++;
         c->climbs = false;
         *out = (zn_level_decision){ZN_NO_ROOM, 0, 0};
     } else if (users >= l->z) {
@@ -435,6 +435,12 @@ int zn_levels_set_z(zn_levels *l, uint32_t z, zn_error *err)
 void zn_levels_set_early_z(zn_levels *l, uint32_t z)
 {
     l->early_z = z;
+}
+
+void zn_levels_restart(zn_levels *l)
+{
+    if (l->clock_ns != INT64_MIN)
+        rebase(l, l->clock_ns);
 }
 
 /* ---- results ---- */

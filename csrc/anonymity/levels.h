@@ -93,8 +93,8 @@ typedef struct zn_level_stats {
 } zn_level_stats;
 
 typedef struct zn_levels_stats {
-    uint64_t paused;  /* suppressed while labels were off, after a clock rebase or a lost mark */
-    uint64_t no_room; /* suppressed because a vote table was full */
+    uint64_t paused; /* suppressed while labels were off, after a clock rebase or a lost mark */
+    uint64_t lacked_capacity;                   /* suppressed because a vote table was full */
     uint64_t users[ZN_VOTE_TABLE_KEEP_MAX + 1]; /* labels published above level 0, by users */
 } zn_levels_stats;
 
@@ -117,6 +117,10 @@ void zn_levels_decide(zn_levels *l, const zn_exposure *exposures, size_t n,
 int zn_levels_set_z(zn_levels *l, uint32_t z, zn_error *err);
 /* Sets the z of exposures that are ZN_EXPOSURE_EARLY, at least z. */
 void zn_levels_set_early_z(zn_levels *l, uint32_t z);
+
+/* Empties the levels above level 0, because the chains of values change. Labels stay off for a
+ * window. */
+void zn_levels_restart(zn_levels *l);
 
 zn_levels_stats zn_levels_get_stats(const zn_levels *l);
 /* Returns the counts of a level, 0 .. levels. */

@@ -36,7 +36,14 @@ typedef struct zn_vote {
 } zn_vote;
 
 /* The decision on a flow's server address: zn_flow_state.addr_vote. */
-enum { ZN_ADDR_PENDING, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
+enum {
+    ZN_ADDR_PENDING,
+    ZN_ADDR_VOTED,
+    ZN_ADDR_RELEASED,
+    ZN_ADDR_SUPPRESSED,
+    ZN_ADDR_AS,     /* published as its autonomous system */
+    ZN_ADDR_COUNTRY /* published as its country */
+};
 
 typedef struct zn_votes {
     zn_vote *at;

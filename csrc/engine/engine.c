@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/decide_remote.h"
 #include "engine/engine_state.h"
+#include "release/gate_levels.h"
 #include "util/arena.h"
 
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* most client addresses that are kept in an epoch */
@@ -130,7 +131,8 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     e->queues.order = config->order;
     e->max_flows = config->max_flows;
     e->boundaries.period = -1;
-    return zn_outputs_init(&e->outputs, zn_packet_config_outputs(config), config->sets, err);
+    return zn_outputs_init(&e->outputs, zn_packet_config_outputs(config), config->sets,
+                           config->sets | (config->levels != 0 ? ZN_SET_LEVELS : 0u), err);
 }
 
 int zn_engine_set_never(zn_engine *e, const zn_span *never, size_t count, zn_error *err)
@@ -143,9 +145,48 @@ int zn_engine_set_never(zn_engine *e, const zn_span *never, size_t count, zn_err
     }
     for (size_t i = 0; i < count; i++)
         zn_never_list_add(&list, never[i]);
+    if (e->gate.levels != NULL)
+        rc = zn_labels_set_never(&e->gate.levels->labels, never, count, err);
+    if (rc != 0) {
+        zn_never_list_fini(&list);
+        return rc;
+    }
     zn_never_list_fini(&e->roles.never);
     e->roles.never = list;
+    if (e->gate.levels != NULL)
+        zn_levels_restart(e->gate.levels->levels);
     return 0;
+}
+
+/* Refuses levels together with settings that exclude them. */
+static int check_levels(const zn_engine_config *config, zn_error *err)
+{
+    const unsigned all = ZN_LEVEL_DOMAIN | ZN_LEVEL_CATEGORY | ZN_LEVEL_AS | ZN_LEVEL_COUNTRY;
+    if ((config->levels & ~all) != 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "levels has bits that no level has");
+    if (config->levels != 0 && (config->count_probe != NULL || zn_packet_config_is_wanted(config)))
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "levels exclude packets and a counter of probes");
+    return 0;
+}
+
+/* Opens the levels of the gate, if any are wanted and not every name is released. */
+static int open_levels(zn_engine *e, const zn_engine_config *config, zn_error *err)
+{
+    zn_gate_levels_config levels = {.labels = {.roles = &e->roles,
+                                               .votes = &e->votes,
+                                               .levels = config->levels,
+                                               .networks = config->networks,
+                                               .network_count = config->network_count},
+                                    .z_max = config->z_max > config->z ? config->z_max : config->z,
+                                    .max_tuples = config->max_tuples,
+                                    .max_attributes = config->max_attributes};
+    int rc;
+    if (config->levels == 0 || e->roles.release_all)
+        return 0;
+    rc = zn_gate_levels_open(&e->gate, &levels, err);
+    if (rc == 0)
+        rc = zn_labels_set_never(&e->gate.levels->labels, config->never, config->never_count, err);
+    return rc;
 }
 
 static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err)
@@ -170,6 +211,8 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
         rc = zn_votes_init(&e->votes, ZN_ENGINE_BATCH_VOTES, err);
     if (rc == 0)
         rc = zn_gate_init(&e->gate, &limits, err);
+    if (rc == 0)
+        rc = open_levels(e, config, err);
     if (rc == 0 && config->popularity)
         rc = zn_popularity_init(&e->popularity, &counted, err);
     if (rc == 0)
@@ -250,6 +293,8 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     if (rc == 0)
         rc = zn_packet_config_check(config, err);
     if (rc == 0)
+        rc = check_levels(config, err);
+    if (rc == 0)
         rc = copy_config(e, config, err);
     if (rc == 0)
         rc = zn_engine_set_never(e, config->never, config->never_count, err);
@@ -308,6 +353,7 @@ void zn_engine_close(zn_engine *e)
     zn_rewriter_close(e->rewriter);
     zn_engine_close_decider(e);
     zn_analyzers_close(&e->names);
+    zn_gate_levels_close(&e->gate);
     zn_gate_fini(&e->gate);
     zn_votes_fini(&e->votes);
     zn_popularity_fini(&e->popularity);
@@ -429,6 +475,37 @@ zn_ztable_stats zn_engine_table_stats(const zn_engine *e)
     return zn_ztable_get_stats(e->gate.table);
 }
 
+/* Sets the smallest and the median number of users behind the published labels. */
+static void set_users(const zn_levels_stats *stats, zn_level_report *out)
+{
+    uint64_t labels = 0, seen = 0;
+    for (size_t i = 0; i <= ZN_VOTE_TABLE_KEEP_MAX; i++)
+        labels += stats->users[i];
+    for (uint32_t i = 0; i <= ZN_VOTE_TABLE_KEEP_MAX && 2 * seen < labels; i++) {
+        if (seen == 0 && stats->users[i] != 0)
+            out->smallest = i;
+        seen += stats->users[i];
+        out->median = i;
+    }
+}
+
+bool zn_engine_levels(const zn_engine *e, zn_level_report *out)
+{
+    zn_levels_stats stats;
+    memset(out, 0, sizeof *out);
+    if (e->gate.levels == NULL)
+        return false;
+    stats = zn_levels_get_stats(e->gate.levels->levels);
+    out->count = e->gate.levels->labels.count;
+    for (uint32_t i = 0; i <= out->count; i++)
+        out->level[i] = zn_levels_level_stats(e->gate.levels->levels, i);
+    out->paused = stats.paused;
+    out->lacked_capacity = stats.lacked_capacity;
+    out->ignored_categories = e->roles.lists.ignored_categories;
+    set_users(&stats, out);
+    return true;
+}
+
 uint64_t zn_engine_users(const zn_engine *e, bool *saturated)
 {
     *saturated = e->gate.users.full;
@@ -445,9 +522,9 @@ bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_n
 size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_gate_memory(&e->gate) +
-                   zn_popularity_memory(&e->popularity) + zn_dn_hunter_memory(&e->dn_hunter) +
-                   zn_name_store_memory(&e->name_store) + zn_analyzers_memory(&e->names) +
-                   zn_defrag_memory(e->decoder.defrag) +
+                   zn_gate_levels_memory(&e->gate) + zn_popularity_memory(&e->popularity) +
+                   zn_dn_hunter_memory(&e->dn_hunter) + zn_name_store_memory(&e->name_store) +
+                   zn_analyzers_memory(&e->names) + zn_defrag_memory(e->decoder.defrag) +
                    (e->pool != NULL ? zn_decode_ahead_memory() + zn_async_writer_memory() : 0);
     bytes += e->rewriter != NULL ? zn_rewriter_memory(e->rewriter) : 0;
     bytes += zn_remote_counter_memory(&e->remote.counter);
@@ -477,5 +554,7 @@ const char *zn_engine_check(const zn_engine *e)
     const char *broken = zn_flow_check(e->flows);
     if (broken == NULL)
         broken = zn_defrag_check(e->decoder.defrag);
+    if (broken == NULL && e->gate.levels != NULL)
+        broken = zn_levels_check(e->gate.levels->levels);
     return broken != NULL ? broken : zn_ztable_check(e->gate.table);
 }

@@ -16,6 +16,7 @@
 #include "engine/profile_stage.h"
 #include "engine/source.h"
 #include "output/outputs.h"
+#include "release/gate_levels.h"
 #include "util/addr.h"
 #include "util/pool.h"
 #include "util/stats.h"
@@ -68,6 +69,19 @@ size_t zn_engine_hold_bytes_max(const zn_engine *e);
  * or a negative zn_err: the list is then unchanged, and the engine may continue.
  */
 int zn_engine_set_never(zn_engine *e, const zn_span *never, size_t count, zn_error *err);
+
+/* Counts of the levels of generalization. */
+typedef struct zn_level_report {
+    uint32_t count; /* levels above level 0 */
+    zn_level_stats level[ZN_LABEL_LEVELS_MAX + 1];
+    uint64_t paused;             /* exposures suppressed while labels were off */
+    uint64_t lacked_capacity;    /* exposures suppressed because a vote table was full */
+    uint32_t smallest, median;   /* users behind the published labels; 0: no label */
+    uint64_t ignored_categories; /* suffixes with a category that are below their own domain */
+} zn_level_report;
+
+/* Sets the counts of the levels. Returns false in an engine without levels. */
+bool zn_engine_levels(const zn_engine *e, zn_level_report *out);
 
 /* Returns the counters of the run so far. */
 const zn_stats *zn_engine_stats(const zn_engine *e);

@@ -18,6 +18,21 @@ static const char *const status_words[] = {
     [ZN_NAME_SUPPRESSED] = "suppressed",
     [ZN_NAME_UNCONFIRMED] = "unconfirmed",
     [ZN_NAME_INVALID] = "invalid",
+    [ZN_NAME_GENERALIZED] = "generalized",
+};
+
+static const char *const name_level_words[] = {
+    [ZN_NAME_LEVEL_NONE] = NULL,
+    [ZN_NAME_LEVEL_NAME] = "name",
+    [ZN_NAME_LEVEL_DOMAIN] = "domain",
+    [ZN_NAME_LEVEL_CATEGORY] = "category",
+};
+
+static const char *const server_level_words[] = {
+    [ZN_SERVER_LEVEL_NONE] = NULL,
+    [ZN_SERVER_LEVEL_ADDRESS] = "address",
+    [ZN_SERVER_LEVEL_AS] = "as",
+    [ZN_SERVER_LEVEL_COUNTRY] = "country",
 };
 
 static const char *const ech_words[] = {[ZN_ECH_NONE] = "none", [ZN_ECH_OFFERED] = "offered"};
@@ -31,6 +46,12 @@ const char *const *zn_column_words(const zn_column *c, size_t *n)
     case ZN_COLUMN_NAME_STATUS:
         *n = sizeof status_words / sizeof status_words[0];
         return status_words;
+    case ZN_COLUMN_NAME_LEVEL:
+        *n = sizeof name_level_words / sizeof name_level_words[0];
+        return name_level_words;
+    case ZN_COLUMN_SERVER_LEVEL:
+        *n = sizeof server_level_words / sizeof server_level_words[0];
+        return server_level_words;
     case ZN_COLUMN_ECH:
         *n = sizeof ech_words / sizeof ech_words[0];
         return ech_words;
@@ -43,6 +64,11 @@ const char *const *zn_column_words(const zn_column *c, size_t *n)
 const char *zn_name_source_word(zn_name_source source)
 {
     return source_words[source];
+}
+
+const char *zn_name_level_word(zn_name_level level)
+{
+    return name_level_words[level];
 }
 
 /* The column's member in the record. */
@@ -153,6 +179,23 @@ static void set_quic_version(zn_cell *v, uint32_t version)
     set_text(v, (zn_span){v->buffer, version == 0 ? 0 : n});
 }
 
+/* "as:3269" or "country:IT" */
+static void set_server_label(zn_cell *v, const zn_record *r)
+{
+    static const char as_prefix[] = "as:", country_prefix[] = "country:";
+    char *at = (char *)v->buffer;
+    if (r->server_level == ZN_SERVER_LEVEL_AS && r->server_label != 0) {
+        memcpy(at, as_prefix, sizeof as_prefix - 1);
+        at = zn_digits_put(at + sizeof as_prefix - 1, r->server_label);
+    } else if (r->server_level == ZN_SERVER_LEVEL_COUNTRY && r->server_label != 0) {
+        memcpy(at, country_prefix, sizeof country_prefix - 1);
+        at += sizeof country_prefix - 1;
+        *at++ = (char)(r->server_label >> 8);
+        *at++ = (char)r->server_label;
+    }
+    set_text(v, (zn_span){v->buffer, (size_t)(at - (char *)v->buffer)});
+}
+
 static void set_time(zn_cell *v, const zn_column *c, const zn_record *r)
 {
     const zn_record_side *side = side_of(c, r);
@@ -188,8 +231,13 @@ static void set_text_or_time(zn_cell *v, const zn_column *c, const zn_record *r)
     switch (c->kind) {
     case ZN_COLUMN_NAME_SOURCE:
     case ZN_COLUMN_NAME_STATUS:
+    case ZN_COLUMN_NAME_LEVEL:
+    case ZN_COLUMN_SERVER_LEVEL:
     case ZN_COLUMN_ECH:
         set_word(v, c, r);
+        break;
+    case ZN_COLUMN_SERVER_LABEL:
+        set_server_label(v, r);
         break;
     case ZN_COLUMN_TEXT:
     case ZN_COLUMN_DIGITS:

@@ -39,6 +39,8 @@ uint64_t zn_column_number(const zn_column *column, const zn_record *r);
 const char *const *zn_column_words(const zn_column *column, size_t *n);
 /* "tls" and so on, NULL for none. */
 const char *zn_name_source_word(zn_name_source source);
+/* "name" and so on, NULL for none. */
+const char *zn_name_level_word(zn_name_level level);
 
 /* Appends a value of any kind but NONE: no blank, no control character, never empty. */
 void zn_cell_put(zn_text *out, const zn_cell *value);

@@ -43,10 +43,14 @@ void zn_log_columns_tcp(zn_log_columns *out, unsigned sets)
         append(out, ZN_COLUMN_GROUP_OPTIONS);
     if ((sets & ZN_SET_LAYER7) != 0)
         append(out, ZN_COLUMN_GROUP_LAYER7);
+    if ((sets & ZN_SET_LEVELS) != 0)
+        append(out, ZN_COLUMN_GROUP_LEVELS);
 }
 
-void zn_log_columns_udp(zn_log_columns *out)
+void zn_log_columns_udp(zn_log_columns *out, unsigned sets)
 {
     out->n = 0;
     append(out, ZN_COLUMN_GROUP_UDP);
+    if ((sets & ZN_SET_LEVELS) != 0)
+        append(out, ZN_COLUMN_GROUP_LEVELS);
 }

@@ -65,7 +65,7 @@ typedef struct zn_log_columns {
 
 /* The columns of a TCP log with these sets (ZN_SET_*) beside the core. */
 void zn_log_columns_tcp(zn_log_columns *out, unsigned sets);
-/* The columns of a UDP log. */
-void zn_log_columns_udp(zn_log_columns *out);
+/* The columns of a UDP log with these sets. */
+void zn_log_columns_udp(zn_log_columns *out, unsigned sets);
 
 #endif

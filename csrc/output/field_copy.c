@@ -4,7 +4,8 @@
 
 _Static_assert(sizeof(zn_name_source) == sizeof(int) && sizeof(zn_name_status) == sizeof(int) &&
                    sizeof(zn_disclosure) == sizeof(int) && sizeof(zn_ech) == sizeof(int) &&
-                   sizeof(zn_flag) == sizeof(int),
+                   sizeof(zn_flag) == sizeof(int) && sizeof(zn_name_level) == sizeof(int) &&
+                   sizeof(zn_server_level) == sizeof(int),
                "words, flags and disclosures are read as int");
 
 static zn_copy_kind kind_of_number(const zn_column *c)
@@ -40,6 +41,8 @@ static zn_copy_kind kind_of(const zn_column *c)
         return ZN_COPY_FLAG;
     case ZN_COLUMN_NAME_SOURCE:
     case ZN_COLUMN_NAME_STATUS:
+    case ZN_COLUMN_NAME_LEVEL:
+    case ZN_COLUMN_SERVER_LEVEL:
     case ZN_COLUMN_ECH:
         return ZN_COPY_WORD;
     case ZN_COLUMN_ADDRESS:

@@ -38,7 +38,7 @@ void zn_fields_init(zn_fields *fields, unsigned sets)
     zn_log_columns_tcp(&log, sets);
     for (size_t i = 0; i < log.n; i++)
         add(fields, log.at[i], false);
-    zn_log_columns_udp(&log);
+    zn_log_columns_udp(&log, sets);
     for (size_t i = 0; i < log.n; i++)
         add(fields, log.at[i], true);
 }

@@ -57,6 +57,7 @@ static void put_text(zn_text *out, zn_span text)
 static void put_release(zn_text *out, const zn_release *release)
 {
     const char *source = zn_name_source_word(release->source);
+    const char *level = zn_name_level_word(release->level);
     zn_cell client = {.kind = ZN_CELL_ADDRESS, .address = &release->client};
     zn_text_literal(out, "{\"t_ns\":");
     zn_text_i64(out, release->t_ns);
@@ -73,9 +74,14 @@ static void put_release(zn_text *out, const zn_release *release)
     zn_text_literal(out, ",\"name_source\":\"");
     if (source != NULL)
         zn_column_put_word(out, source);
+    if (level != NULL) {
+        zn_text_literal(out, "\",\"name_level\":\"");
+        zn_column_put_word(out, level);
+    }
     zn_text_literal(out, "\"}\n");
 }
 
-/* {"t_ns":..,"client":..,"name":..,"name_source":..} a release. */
+/* {"t_ns":..,"client":..,"name":..,"name_source":..} a release, with "name_level" in a run with
+ * levels. */
 const zn_format zn_format_observations = {
     .name = "observations", .stem = "observations", .suffix = ".jsonl", .release = put_release};

@@ -91,7 +91,8 @@ static uint32_t outputs_of(uint32_t chosen, uint8_t proto)
     return taking;
 }
 
-int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err)
+int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned tstat_sets, unsigned field_sets,
+                    zn_error *err)
 {
     int rc = 0;
     o->chosen = chosen;
@@ -100,9 +101,9 @@ int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         if (formats[i]->omits_midstream)
             o->tcp_midstream &= ~(UINT32_C(1) << i);
-    zn_fields_init(&o->state.fields, sets);
+    zn_fields_init(&o->state.fields, field_sets);
     for (int i = 0; i < ZN_OUTPUT_TEXTS && rc == 0; i++)
-        rc = init_text(o, i, sets, err);
+        rc = init_text(o, i, tstat_sets, err);
     for (int i = 0; i < ZN_OUTPUT_TABLES && rc == 0; i++)
         rc = zn_table_init(&o->table[i], &o->state.fields, tables[i].proto, err);
     return rc;

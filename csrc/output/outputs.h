@@ -62,9 +62,11 @@ typedef struct zn_outputs {
     size_t taken[ZN_OUTPUT_TEXTS]; /* bytes of each text, by zn_outputs_lines */
 } zn_outputs;
 
-/* Prepares the outputs of the set `chosen` with the column sets `sets` (ZN_SET_*). All bytes of *o
- * are zero before. Returns 0, or a negative zn_err with *err filled; zn_outputs_fini either way. */
-int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err);
+/* Prepares the outputs of the set `chosen` with column sets (ZN_SET_*): tstat_sets in Tstat's logs,
+ * field_sets in all other formats. All bytes of *o are zero before. Returns 0, or a negative zn_err
+ * with *err filled; zn_outputs_fini either way. */
+int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned tstat_sets, unsigned field_sets,
+                    zn_error *err);
 /* Frees all memory; the outputs are zero then. */
 void zn_outputs_fini(zn_outputs *o);
 

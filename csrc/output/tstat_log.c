@@ -224,7 +224,8 @@ static void put_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_recor
 static void init_tcp_complete(zn_format_state *state, unsigned sets)
 {
     zn_log_columns columns;
-    state->tstat.number = sets == EVERY_SET ? sets + ADVANCED_SET : sets;
+    unsigned tstat_sets = sets & EVERY_SET; /* those that Tstat has */
+    state->tstat.number = tstat_sets == EVERY_SET ? tstat_sets + ADVANCED_SET : tstat_sets;
     zn_log_columns_tcp(&columns, sets);
     set_steps(&state->tstat, ZN_TSTAT_TCP_COMPLETE, &columns);
 }
@@ -240,8 +241,7 @@ static void init_tcp_nocomplete(zn_format_state *state, unsigned sets)
 static void init_udp_complete(zn_format_state *state, unsigned sets)
 {
     zn_log_columns columns;
-    (void)sets; /* UDP has none */
-    zn_log_columns_udp(&columns);
+    zn_log_columns_udp(&columns, sets);
     set_steps(&state->tstat, ZN_TSTAT_UDP_COMPLETE, &columns);
 }
 

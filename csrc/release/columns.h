@@ -51,6 +51,9 @@ typedef enum zn_column_kind {
     ZN_COLUMN_FLAG,      /* zn_flag */
     ZN_COLUMN_NAME_SOURCE,
     ZN_COLUMN_NAME_STATUS,
+    ZN_COLUMN_NAME_LEVEL,
+    ZN_COLUMN_SERVER_LEVEL,
+    ZN_COLUMN_SERVER_LABEL, /* text of the record's server_label */
     ZN_COLUMN_ECH,
     ZN_COLUMN_TEXT,     /* zn_span */
     ZN_COLUMN_DIGITS,   /* the same, a few digits */
@@ -83,7 +86,7 @@ typedef enum zn_column_kind {
     X("name_source", NAME_SOURCE, TEXT, "", "", source, ALWAYS,                                    \
       "where the name was seen: tls, quic, http, dns")                                             \
     X("name_status", NAME_STATUS, TEXT, "", NULL, status, ALWAYS,                                  \
-      "none, released, suppressed, unconfirmed or invalid")                                        \
+      "none, released, suppressed, unconfirmed, invalid or generalized")                           \
     X("ech", ECH, TEXT, "", NULL, ech, EXACT,                                                      \
       "offered: Encrypted Client Hello, the name is the outer one; none: not, or withheld")        \
     X("epoch", CODE, I64, "", NULL, epoch, COMPUTED(epoch),                                        \
@@ -329,6 +332,15 @@ typedef enum zn_column_kind {
     X("quic_ech", NUMBER, U32, "bytes", NULL, quic_ech_bytes, EXACT,                               \
       "bytes of the Encrypted Client Hello extension")
 
+/* Columns of a run with levels of generalization. */
+#define ZN_COLUMNS_LEVELS(X)                                                                       \
+    X("name_level", NAME_LEVEL, TEXT, "", "-", name_level, OWN,                                    \
+      "level of the name that is shown: name, domain or category")                                 \
+    X("server_label", SERVER_LABEL, TEXT, "", "-", server_label, RELEASED,                         \
+      "AS or country of the server's address, if at least z users are behind this label")          \
+    X("server_level", SERVER_LEVEL, TEXT, "", "-", server_level, RELEASED,                         \
+      "level of the server that is shown: address, as or country")
+
 /* Y(group, columns): each group, in the order of a line. */
 #define ZN_COLUMN_GROUPS(Y)                                                                        \
     Y(FLOW, ZN_COLUMNS_FLOW)                                                                       \
@@ -337,7 +349,8 @@ typedef enum zn_column_kind {
     Y(P2P, ZN_COLUMNS_P2P)                                                                         \
     Y(OPTIONS, ZN_COLUMNS_OPTIONS)                                                                 \
     Y(LAYER7, ZN_COLUMNS_LAYER7)                                                                   \
-    Y(UDP, ZN_COLUMNS_UDP)
+    Y(UDP, ZN_COLUMNS_UDP)                                                                         \
+    Y(LEVELS, ZN_COLUMNS_LEVELS)
 
 /* Every row, some members more than once. */
 #define ZN_COLUMNS(X)                                                                              \
@@ -347,6 +360,7 @@ typedef enum zn_column_kind {
     ZN_COLUMNS_P2P(X)                                                                              \
     ZN_COLUMNS_OPTIONS(X)                                                                          \
     ZN_COLUMNS_LAYER7(X)                                                                           \
-    ZN_COLUMNS_UDP(X)
+    ZN_COLUMNS_UDP(X)                                                                              \
+    ZN_COLUMNS_LEVELS(X)
 
 #endif

@@ -258,6 +258,9 @@ static void shorten(const zn_policy *policy, zn_record *r)
         case ZN_COLUMN_FLAG:
         case ZN_COLUMN_NAME_SOURCE:
         case ZN_COLUMN_NAME_STATUS:
+        case ZN_COLUMN_NAME_LEVEL:
+        case ZN_COLUMN_SERVER_LEVEL:
+        case ZN_COLUMN_SERVER_LABEL:
         case ZN_COLUMN_ECH:
         case ZN_COLUMN_TEXT:
         case ZN_COLUMN_DIGITS:

@@ -6,6 +6,7 @@
 #include "analyzer/service.h"
 #include "analyzer/unread.h"
 #include "release/disclosure.h"
+#include "release/gate_levels.h"
 
 /* Returns true if the flow exposed a name that was not released, or may have. An unread flow counts
  * like a flow with a name where records are exact. */
@@ -47,6 +48,13 @@ static void fill_name(const zn_gate *g, const zn_flow *f, zn_record *r)
     switch ((zn_entry_state)e->state) {
     case ZN_ENTRY_RELEASED:
         r->status = ZN_NAME_RELEASED;
+        r->name_level = ZN_NAME_LEVEL_NAME;
+        r->name = zn_name_store_text(g->name_store, first);
+        break;
+    case ZN_ENTRY_DOMAIN:
+    case ZN_ENTRY_CATEGORY:
+        r->status = ZN_NAME_GENERALIZED;
+        r->name_level = e->state == ZN_ENTRY_DOMAIN ? ZN_NAME_LEVEL_DOMAIN : ZN_NAME_LEVEL_CATEGORY;
         r->name = zn_name_store_text(g->name_store, first);
         break;
     case ZN_ENTRY_PENDING:
@@ -127,11 +135,12 @@ static void set_client(const zn_gate *g, const zn_flow *f, zn_record_side *r)
         set_pseudonym(g, f, f->client, r);
 }
 
-/* The hash by which the server's address is looked for among the clients; 0 where it may not be
- * released anyway. */
+/* Returns the hash by which the server's address is looked for among the clients; 0 if neither the
+ * address nor a label of the address was published. */
 static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
 {
-    if (ZN_STATE(f)->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
+    if (ZN_STATE(f)->addr_vote < ZN_ADDR_RELEASED || ZN_STATE(f)->addr_vote == ZN_ADDR_SUPPRESSED ||
+        f->internal[1 - f->client])
         return 0;
     return zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
 }
@@ -143,8 +152,23 @@ bool zn_flow_record_votes_for_dns_only(const zn_policy *policy, const zn_flow *f
            ZN_STATE(f)->protocol != ZN_ANALYZER_DNS;
 }
 
-/* Sets the server's address or its pseudonym. server: from server_hash. */
-static void set_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record_side *r)
+/* Sets the server's released address, or the label by which the address is published. */
+static void show_server(const zn_gate *g, const zn_flow *f, zn_record *r)
+{
+    const zn_addr *real = &f->tuple.addr[1u - f->client];
+    if (ZN_STATE(f)->addr_vote == ZN_ADDR_RELEASED) {
+        r->server_level = ZN_SERVER_LEVEL_ADDRESS;
+        r->server.addr = *real;
+        r->server.disclosure = ZN_DISCLOSURE_RELEASED;
+        return;
+    }
+    r->server_level =
+        ZN_STATE(f)->addr_vote == ZN_ADDR_AS ? ZN_SERVER_LEVEL_AS : ZN_SERVER_LEVEL_COUNTRY;
+    r->server_label = zn_labels_place(&g->levels->labels, r->server_level, real);
+}
+
+/* Sets the server's address, its pseudonym or its label. server: from server_hash. */
+static void set_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record *r)
 {
     unsigned end = 1u - f->client;
     const zn_addr *real = &f->tuple.addr[end];
@@ -152,11 +176,10 @@ static void set_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_r
     if (special ? !zn_addr_is_group(real) : zn_addr_is_special(known_as(g, f, end)))
         return;
     if (f->internal[end] && !special) {
-        set_pseudonym(g, f, end, r);
+        set_pseudonym(g, f, end, &r->server);
     } else if (server != 0 && g->decider->server_may_show(g, server) &&
                !zn_flow_record_votes_for_dns_only(g->policy, f)) {
-        r->addr = *real;
-        r->disclosure = ZN_DISCLOSURE_RELEASED;
+        show_server(g, f, r);
     }
 }
 
@@ -365,7 +388,7 @@ void zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts
                          (roles->release_all || (r->status == ZN_NAME_RELEASED && !c.withheld));
     set_client(g, f, &r->client);
     if (!c.withheld)
-        set_server(g, f, server != 0 ? server : server_hash(g, f), &r->server);
+        set_server(g, f, server != 0 ? server : server_hash(g, f), r);
     if (!c.coarse) {
         fill_sets(g, f, r);
         fill_quic(g, quic, r);

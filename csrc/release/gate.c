@@ -4,6 +4,7 @@
 
 #include "analyzer/secondary.h"
 #include "release/gate_internal.h"
+#include "release/gate_levels.h"
 
 static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
 {
@@ -153,6 +154,14 @@ void zn_gate_fill_release(const zn_gate *g, const zn_vote *v, zn_release *out)
     out->source = (zn_name_source)zn_name_store_at(g->name_store, v->entry)->source;
 }
 
+void zn_gate_add_release(zn_gate *g, const zn_vote *v, zn_name_level level)
+{
+    zn_release *release = &g->released.at[g->released.n];
+    g->released.origin[g->released.n++] = (zn_release_origin){.t_ns = v->t_ns, .flow = v->flow};
+    zn_gate_fill_release(g, v, release);
+    release->level = g->levels != NULL ? level : ZN_NAME_LEVEL_NONE;
+}
+
 static void finish_name(zn_gate *g, const zn_vote *v, bool release, zn_stat why,
                         uint8_t released_in)
 {
@@ -168,8 +177,7 @@ static void finish_name(zn_gate *g, const zn_vote *v, bool release, zn_stat why,
     }
     e->state = ZN_ENTRY_RELEASED;
     g->stats->n[apart ? ZN_STAT_DNS_RELEASED : ZN_STAT_RELEASED]++;
-    g->released.origin[g->released.n] = (zn_release_origin){.t_ns = v->t_ns, .flow = v->flow};
-    zn_gate_fill_release(g, v, &g->released.at[g->released.n++]);
+    zn_gate_add_release(g, v, ZN_NAME_LEVEL_NAME);
 }
 
 static void finish_secondary(zn_gate *g, const zn_vote *v, bool release, uint8_t released_in)
@@ -204,7 +212,8 @@ void zn_gate_finish(zn_gate *g, const zn_vote *v, bool release, zn_stat why, uin
 
 int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
 {
-    int rc = zn_ztable_set_z(g->table, z, err);
+    int rc = g->levels != NULL ? zn_levels_set_z(g->levels->levels, z, err)
+                               : zn_ztable_set_z(g->table, z, err);
     if (rc != 0)
         return rc;
     g->z_since_ns = since_ns;

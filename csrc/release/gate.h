@@ -38,6 +38,7 @@ typedef struct zn_record_answers {
 } zn_record_answers;
 
 typedef struct zn_gate zn_gate;
+typedef struct zn_gate_levels zn_gate_levels; /* release/gate_levels.h */
 
 /* Questions of the gate that are answered by the tables of this process (gate_local.c) or by the
  * remote counter (gate_remote.c). No question is asked more than once per record or epoch. */
@@ -96,6 +97,7 @@ struct zn_gate {
     const zn_gate_decider *decider;
     zn_gate_queries remote; /* state of zn_gate_remote */
     const zn_gate_tap *tap; /* borrowed from packet output; NULL without packet output */
+    zn_gate_levels *levels; /* NULL: rare values are suppressed, and get no label */
     zn_gate_batch batch;
     zn_gate_released released;
 };

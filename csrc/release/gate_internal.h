@@ -43,6 +43,8 @@ bool zn_gate_addr_is_public(const zn_gate *g, const zn_flow *f);
 
 /* Fills in the release that results if the vote for a name is released. */
 void zn_gate_fill_release(const zn_gate *g, const zn_vote *v, zn_release *out);
+/* Adds the release of a vote's name, at a level, to the releases of this decision. */
+void zn_gate_add_release(zn_gate *g, const zn_vote *v, zn_name_level level);
 /* Keeps the decision on a vote. `why` counts a name that is not released; outputs: of packets, as
  * bits, in which it is released or shared. */
 void zn_gate_finish(zn_gate *g, const zn_vote *v, bool release, zn_stat why, uint8_t outputs);

@@ -4,6 +4,7 @@
 
 #include "release/gate_caps.h"
 #include "release/gate_internal.h"
+#include "release/gate_levels.h"
 
 /* ---- clients ---- */
 
@@ -247,6 +248,38 @@ static void observe_all(zn_gate *g, size_t n)
     observe_part(g, early, n, g->policy->z);
 }
 
+/* Keeps the decision on observation i of the batch. */
+static void finish(zn_gate *g, size_t i)
+{
+    const zn_gate_batch *batch = &g->batch;
+    const zn_vote *v = &g->votes->at[batch->vote[i]];
+    /* release_all also releases votes that the table could not place. */
+    bool released = g->policy->roles->release_all && !zn_gate_is_peek(g, v);
+    zn_decision decision = released ? ZN_RELEASE : (zn_decision)batch->answer[i];
+    uint8_t outputs = decision != ZN_RELEASE ? 0
+                      : outputs_differ(g)    ? batch->released_in[i]
+                                             : ZN_ALL_OUTPUTS;
+    if (g->caps != NULL && decision == ZN_RELEASE)
+        zn_gate_caps_released(g, v);
+    zn_gate_finish(g, v, decision == ZN_RELEASE, reason_of(decision), outputs);
+}
+
+/* Keeps the decision of the levels on observation i of the batch. */
+static void finish_level(zn_gate *g, size_t i)
+{
+    const zn_vote *v = &g->votes->at[g->batch.vote[i]];
+    zn_level_decision decision = g->levels->decisions[i];
+    bool released = decision.decision == ZN_RELEASE && decision.level == 0;
+    if (decision.decision == ZN_RELEASE && decision.level != 0) {
+        zn_gate_levels_publish(g, v, decision.level);
+        return;
+    }
+    if (g->caps != NULL && released)
+        zn_gate_caps_released(g, v);
+    zn_gate_finish(g, v, released, reason_of((zn_decision)decision.decision),
+                   released ? ZN_ALL_OUTPUTS : 0);
+}
+
 void zn_gate_decide(zn_gate *g)
 {
     const zn_gate_batch *batch = &g->batch;
@@ -254,20 +287,18 @@ void zn_gate_decide(zn_gate *g)
     g->released.n = 0;
     zn_votes_sort(g->votes);
     n = make_observations(g);
-    observe_all(g, n);
+    if (g->levels != NULL)
+        zn_gate_levels_decide(g, n);
+    else
+        observe_all(g, n);
     for (size_t i = 0; i < n; i++) {
         const zn_vote *v = &g->votes->at[batch->vote[i]];
-        /* release_all also releases votes that the table could not place. */
-        bool released = g->policy->roles->release_all && !zn_gate_is_peek(g, v);
-        zn_decision decision = released ? ZN_RELEASE : (zn_decision)batch->answer[i];
-        uint8_t outputs = decision != ZN_RELEASE ? 0
-                          : outputs_differ(g)    ? batch->released_in[i]
-                                                 : ZN_ALL_OUTPUTS;
         if (v->kind == ZN_VOTE_NAME)
             zn_popularity_see(g->popularity, &batch->observation[i]);
-        if (g->caps != NULL && decision == ZN_RELEASE)
-            zn_gate_caps_released(g, v);
-        zn_gate_finish(g, v, decision == ZN_RELEASE, reason_of(decision), outputs);
+        if (g->levels != NULL)
+            finish_level(g, i);
+        else
+            finish(g, i);
     }
     zn_votes_clear(g->votes);
 }
@@ -281,17 +312,24 @@ static bool server_may_show(const zn_gate *g, uint64_t server)
 
 static bool host_is_shared(const zn_gate *g, const zn_resolution *from)
 {
-    return zn_gate_is_shared(g, zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host)));
+    zn_span host = zn_hostname_span(&from->host);
+    bool shared = zn_gate_is_shared(g, zn_votes_id(g->votes, ZN_VOTE_NAME, host));
+    if (shared && g->levels != NULL)
+        zn_gate_levels_show(g, ZN_VOTE_NAME, host);
+    return shared;
 }
 
 static bool resolver_may_show(const zn_gate *g, const zn_resolution *from, int64_t epoch)
 {
-    bool apart = g->policy->roles->dns_votes == ZN_DNS_VOTES_OWN;
+    bool apart = g->policy->roles->dns_votes == ZN_DNS_VOTES_OWN, shared;
+    zn_vote_kind kind = apart ? ZN_VOTE_DNS_ADDR : ZN_VOTE_ADDR;
     if (epoch + 1 < g->clients.epoch) /* the clients of that epoch are forgotten */
         return false;
-    return !zn_clients_have(&g->clients, zn_clients_hash(&g->clients, &from->resolver)) &&
-           zn_gate_is_shared(g, zn_votes_id(g->votes, apart ? ZN_VOTE_DNS_ADDR : ZN_VOTE_ADDR,
-                                            zn_addr_span(&from->resolver)));
+    shared = !zn_clients_have(&g->clients, zn_clients_hash(&g->clients, &from->resolver)) &&
+             zn_gate_is_shared(g, zn_votes_id(g->votes, kind, zn_addr_span(&from->resolver)));
+    if (shared && g->levels != NULL)
+        zn_gate_levels_show(g, kind, zn_addr_span(&from->resolver));
+    return shared;
 }
 
 const zn_gate_decider zn_gate_local = {

@@ -20,8 +20,25 @@ typedef enum zn_name_status {
     ZN_NAME_RELEASED,
     ZN_NAME_SUPPRESSED,
     ZN_NAME_UNCONFIRMED, /* the evidence that its client is real never came */
-    ZN_NAME_INVALID
+    ZN_NAME_INVALID,
+    ZN_NAME_GENERALIZED /* suppressed, and published as a label */
 } zn_name_status;
+
+/* Level of a published name. */
+typedef enum zn_name_level {
+    ZN_NAME_LEVEL_NONE, /* no name is published */
+    ZN_NAME_LEVEL_NAME,
+    ZN_NAME_LEVEL_DOMAIN,
+    ZN_NAME_LEVEL_CATEGORY
+} zn_name_level;
+
+/* Level of a published server address. */
+typedef enum zn_server_level {
+    ZN_SERVER_LEVEL_NONE, /* no address is published */
+    ZN_SERVER_LEVEL_ADDRESS,
+    ZN_SERVER_LEVEL_AS,
+    ZN_SERVER_LEVEL_COUNTRY
+} zn_server_level;
 
 typedef enum zn_ech { ZN_ECH_NONE, ZN_ECH_OFFERED } zn_ech;
 
@@ -86,7 +103,10 @@ typedef struct zn_record {
     zn_ech ech;
     zn_name_source source;
     zn_name_status status;
-    zn_span name;             /* empty unless status is ZN_NAME_RELEASED; only 0x20-0x7e */
+    zn_name_level name_level;
+    zn_span name; /* a released name, or a label of a generalized name; only 0x20-0x7e */
+    zn_server_level server_level;
+    uint32_t server_label;    /* number of the AS, or both letters of the country; 0: no label */
     uint32_t connection_type; /* Tstat's con_t: ZN_CONNECTION_* */
     uint16_t http_method;     /* Tstat's http_t: 0 not HTTP, 1 GET, 2 POST, ... */
     uint64_t http_requests, http_responses;
@@ -121,6 +141,7 @@ typedef struct zn_release {
     zn_disclosure client_disclosure;
     zn_span name;
     zn_name_source source;
+    zn_name_level level; /* ZN_NAME_LEVEL_NONE in a run without levels */
 } zn_release;
 
 #endif

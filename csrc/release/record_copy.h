@@ -37,6 +37,7 @@ void zn_record_copy(zn_record *r, zn_record_texts *texts);
     X(a, SMALL, unmeasured, unmeasured)                                                            \
     X(a, SMALL, source, source)                                                                    \
     X(a, SMALL, status, status)                                                                    \
+    X(a, SMALL, name_level, name_level)                                                            \
     X(a, SMALL, client_disclosure, client.disclosure)                                              \
     X(a, SMALL, client_internal, client.internal)                                                  \
     X(a, SMALL, server_internal, server.internal)                                                  \

@@ -107,6 +107,11 @@
     X(RELEASED, "decision", "names released")                                                      \
     X(RELEASES_BY_NEW_USERS, "decision",                                                           \
       "of them to users first seen less than a window before (with --min-user-age)")               \
+    X(GENERALIZED, "decision", "names below z published as a domain or a category")                \
+    X(GENERALIZED_DOMAIN, "generalized", "names of all sources published as a domain")             \
+    X(GENERALIZED_CATEGORY, "generalized", "names of all sources published as a category")         \
+    X(GENERALIZED_AS, "generalized", "server addresses published as an autonomous system")         \
+    X(GENERALIZED_COUNTRY, "generalized", "server addresses published as a country")               \
     X(SUPPRESSED_BELOW_Z, "suppressed", "exposed by fewer than z users")                           \
     X(SUPPRESSED_TOO_LATE, "suppressed", "older than the window, or out of order")                 \
     X(SUPPRESSED_UNCONFIRMED, "suppressed", "no evidence that the client is real")                 \
@@ -127,9 +132,11 @@
     X(SUPPRESSED_UNANSWERED, "suppressed", "the counter of all probes did not answer in time")     \
     X(DNS_OBSERVATIONS, "dns", "names in DNS that count apart")                                    \
     X(DNS_RELEASED, "dns", "of them released")                                                     \
+    X(DNS_GENERALIZED, "dns", "of them published as a domain or a category")                       \
     X(DNS_SUPPRESSED, "dns", "of them suppressed: exposed by fewer than z users, or too late")     \
     X(ADDR_OBSERVATIONS, "address", "server address observations")                                 \
     X(ADDR_RELEASED, "address", "server addresses released")                                       \
+    X(ADDR_GENERALIZED, "address", "server addresses published as an AS or a country")             \
     X(ADDR_SUPPRESSED, "address", "server addresses suppressed")                                   \
     X(ADDR_CLIENT_SET_INCOMPLETE, "address",                                                       \
       "clients not all known, more than fit or time went back: server addresses withheld")         \

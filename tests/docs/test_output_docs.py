@@ -183,6 +183,7 @@ def test_a_name_among_the_decisions_is_a_counter_of_the_same_meaning_or_none(
         "observations",
         "released",
         "releases_by_new_users",
+        "generalized",
     }
 
 

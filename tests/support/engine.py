@@ -69,6 +69,8 @@ SETTINGS: dict[str, Any] = {
     "min_user_age_ns": None,
     "suffixes": [],
     "categories": [],
+    "levels": (),
+    "networks": b"",
     "count_probe": None,
     "count_hold_ns": 5 * SECOND,
     "count_rows": False,

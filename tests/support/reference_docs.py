@@ -22,6 +22,7 @@ GROUPS = {
     "OPTIONS": "Tstat's TCP log: OPTIONS",
     "LAYER7": "Tstat's TCP log: LAYER7",
     "UDP": "Tstat's UDP log",
+    "LEVELS": "With `--levels`; in Tstat's logs with `--columns levels`",
 }
 CLASSES = {
     "ALWAYS": "as it is",

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -116,7 +117,7 @@ def test_user_prefixes() -> None:
         ("format", (), "must be one or more"),
         ("format", 5, "must be one or more"),
         ("columns", "layer7", "core is always"),
-        ("columns", "core,e3e", "'e3e' is not one of core, layer7, e2e, options, p2p; did"),
+        ("columns", "core,e3e", "'e3e' is not one of core, layer7, e2e, options, p2p, levels; did"),
         ("filter", "a\0b", "must be a BPF"),
         ("filter", "\udcff", "must be a BPF"),
         ("filter", None, "must be a BPF"),
@@ -316,10 +317,12 @@ z_max = 50
 max_per_prefix = "16, 48=3"
 max_names_per_user = 9
 min_user_age = "2h"
+levels = ["as", "domain"]
 only = "top.csv"
 skip = ["category:cdn"]
 categories = "included"
 suffixes = "rules.dat"
+networks = ["networks.tsv"]
 [addresses]
 internal = "nets.txt"
 user_prefix = [24, 56]
@@ -396,15 +399,22 @@ def full(tmp_path: Path) -> Config:
     write(tmp_path / "nets.txt", "10.1.0.0/16\n10.1.2.3/32\n")
     write(tmp_path / "top.csv", "1,shop.example\n")
     write(tmp_path / "rules.dat", "example\n")
+    write(tmp_path / "networks.tsv", "198.51.100.0/24 64500 IT\n")
     return load(tmp_path, TOML)
 
 
-def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
+@pytest.fixture
+def lists(tmp_path: Path) -> Sequence[object]:
+    """The settings about levels and lists in TOML, in their order."""
+    only, rules, networks = (str(tmp_path / f) for f in ("top.csv", "rules.dat", "networks.tsv"))
+    return ("domain", "as"), only, "category:cdn", "included", rules, [networks]
+
+
+def test_a_file_with_every_setting(full: Config, tmp_path: Path, lists: Sequence[object]) -> None:
     assert full == Config(
         ZParams(
             *(7, "30m", "any", "no", ("private.example",), True, True, 3, 0.9, 50),
-            *("16,48=3", 9, "2h"),
-            *(str(tmp_path / "top.csv"), "category:cdn", "included", str(tmp_path / "rules.dat")),
+            *(*lists, "16,48=3", 9, "2h"),
         ),
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"),
@@ -560,6 +570,7 @@ def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:
     write(tmp_path / "never.txt", "private.example\n")
     write(tmp_path / "top.csv", "1,example.org\n")
     write(tmp_path / "public_suffix_list.dat", "org\n")
+    write(tmp_path / "ip2asn-combined.tsv", "198.51.100.0/24 64500 IT\n")
     alone, probe = example().split("\n[count]\n")  # which excludes others of them
     config = load(tmp_path, re.sub(r"^# (\w+ = )", r"\1", alone, flags=re.MULTILINE))
     text = "[addresses]\nkey_file = 'zanon.key'\n[count]\n" + probe

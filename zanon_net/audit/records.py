@@ -167,7 +167,7 @@ def _flows(database: Database, file: LogFile) -> tuple[str, dict[str, str]]:
     return source, {
         "epoch": "epoch",
         "client": "client",
-        "name": f"coalesce({shown})",
+        "name": _without_labels(f"coalesce({shown})"),
         "dns": "coalesce(name_source = 'dns', false)",
         "status": f"CASE name_status WHEN 'none' THEN {NONE} WHEN 'released' THEN {RELEASED}"
         f" ELSE CASE WHEN name_source IS NULL THEN {UNREAD} ELSE {SUPPRESSED} END END",
@@ -178,6 +178,11 @@ def _flows(database: Database, file: LogFile) -> tuple[str, dict[str, str]]:
         "end_us": end,
         **{name: name for name in _NUMBERS},
     }
+
+
+def _without_labels(name: str) -> str:
+    """Returns the expression of a name, which is null in a record with a label of `--levels`."""
+    return f"CASE WHEN NOT regexp_matches({name}, '^\\*|:') THEN {name} END"
 
 
 def _tstat(path: Path, rotate_ns: int) -> tuple[str, dict[str, str]]:
@@ -191,7 +196,7 @@ def _tstat(path: Path, rotate_ns: int) -> tuple[str, dict[str, str]]:
     names = names[: line.count(b" ") + 1]  # the header of nocomplete names columns of no line
     is_udp = "c_durat" in names
     found = [name for name in _TSTAT_NAMES if name in names]
-    name = f"coalesce({', '.join([*found, 'NULL', 'NULL'])})"
+    name = _without_labels(f"coalesce({', '.join([*found, 'NULL', 'NULL'])})")
     start, end = "first * 1000", "last * 1000"
     if is_udp:
         start, end = "c_first_abs * 1000", "c_first_abs * 1000 + c_durat * 1000000"

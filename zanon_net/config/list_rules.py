@@ -4,30 +4,66 @@
 
 from typing import Any
 
-from zanon_net.config.name_lists import ONLY, SKIP, NameList
+from zanon_net.config import presets, rules
+from zanon_net.config.name_lists import ONLY, SKIP, NameList, default_suffixes
 from zanon_net.config.parse import did_you_mean, reject
-from zanon_net.config.rules import Settings
+from zanon_net.config.rules import LEVELS_Z_MAX, Settings
 
 NOTHING = NameList()
 
 
 def check_lists(settings: Settings) -> dict[str, Any]:
-    """Checks that no name is in two lists that contradict each other, and that the skipped
-    categories exist."""
+    """Checks that no name is in two lists that contradict each other, that the skipped categories
+    exist, and that the levels have their lists. Finds the Public Suffix List if none is given."""
     only, skip = _lists(settings, "only", "skip")
     for suffix in only.places:
         if suffix in skip.places:
             reject("only", f"{only.where(suffix)} is also {skip.where(suffix)} of --skip")
-    if not skip.categories:
-        return {}
-    if not settings["categories"]:
+    _check_categories(skip, settings["categories"])
+    return _check_level_lists(settings)
+
+
+def _check_categories(skip: NameList, categories: NameList) -> None:
+    if skip.categories and not categories:
         reject("skip", f"category:{skip.categories[0]} needs --categories FILE")
-    known = set(settings["categories"].values.values())
+    known = set(categories.values.values())
     for category in skip.categories:
         if category not in known:
             hint = did_you_mean(category, known)
             reject("skip", f"no suffix of --categories is in category:{category}{hint}")
+
+
+def _check_level_lists(settings: Settings) -> dict[str, Any]:
+    """Checks the lists that levels need, and z. Returns what changes."""
+    levels, networks = settings["levels"], settings["networks"]
+    if not levels:
+        return {}
+    if "category" in levels and not settings["categories"]:
+        reject("levels", "category needs --categories FILE")
+    for level in ("as", "country"):
+        if level in levels and networks is None:
+            reject("levels", f"{level} needs --networks FILE")
+    if "as" in levels and not networks.has_as:
+        reject("networks", "no row has an AS, which --levels as needs")
+    if "country" in levels and not networks.has_country:
+        reject("networks", "no row has a country, which --levels country needs")
+    if rules.z_limit(settings) > LEVELS_Z_MAX:
+        reject("levels", f"z and z_max must be at most {LEVELS_Z_MAX:,} with levels")
+    if "domain" in levels and settings["suffixes"] is None:
+        return {"suffixes": default_suffixes()}
     return {}
+
+
+def check_levels(settings: Settings) -> None:
+    """Checks levels against settings of other sections."""
+    if not settings["levels"]:
+        return
+    if presets.has_packets(settings):
+        reject("levels", "labels are for logs and not for packets; leave out one of the two")
+    if settings["count_at"] is not None:
+        reject("levels", "a counter of probes decides no labels; leave out --count-at")
+    if settings["shards"] > 1:
+        reject("levels", "the processes of --shards decide no labels; use --workers")
 
 
 def _lists(settings: Settings, *names: str) -> list[NameList]:
@@ -65,6 +101,17 @@ def shown_categories(settings: Settings) -> dict[str, Any]:
     return {"categories": settings["categories"].shown()}
 
 
+def shown_levels(settings: Settings) -> dict[str, Any]:
+    """Returns the levels, finest first."""
+    return {"levels": list(settings["levels"])}
+
+
+def shown_networks(settings: Settings) -> dict[str, Any]:
+    """Returns the files of the networks."""
+    networks = settings["networks"]
+    return {"networks": [] if networks is None else [file.shown() for file in networks.files]}
+
+
 # ---- values for the core -------------------------------------------------------------------------
 
 
@@ -88,3 +135,8 @@ def core_categories(settings: Settings) -> list[tuple[bytes, bool]]:
 
 def _category_names(categories: NameList) -> list[str]:
     return list(dict.fromkeys(categories.values.values()))
+
+
+def core_network_table(settings: Settings) -> bytes:
+    """Returns the rows of the networks as the core has them."""
+    return b"" if settings["networks"] is None else bytes(settings["networks"].table)

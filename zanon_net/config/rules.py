@@ -32,6 +32,9 @@ from zanon_net.config.tunnel_ports import tunnel_ports
 Settings = Mapping[str, Any]
 
 Z_MAX = 2**31
+LEVELS = ("domain", "category", "as", "country")
+"""Levels of generalization, finest first; of a name the first two, of an address the others."""
+LEVELS_Z_MAX = 1000  # as in csrc/anonymity/levels.h
 COUNT_MAX = 2**31
 RATES_MAX = 1 << 26  # half a gigabyte for each array of them
 TARGET_K, TARGET_P, TARGET_Z_MAX = 2, 0.95, 1000  # defaults of a z that follows the stream

@@ -30,10 +30,12 @@ class AnonymityFields(View):
     target_k: int | None = RUN["target_k"].default
     target_p: float | None = RUN["target_p"].default
     z_max: int | None = RUN["z_max"].default
+    levels: str | Sequence[str] = RUN["levels"].default
     only: str | os.PathLike[str] | Sequence[str] | None = RUN["only"].default
     skip: str | Sequence[str] = RUN["skip"].default
     categories: str | Sequence[str] = RUN["categories"].default
     suffixes: str | os.PathLike[str] | None = RUN["suffixes"].default
+    networks: str | Sequence[str] | None = RUN["networks"].default
     max_per_prefix: str | None = RUN["max_per_prefix"].default
     max_names_per_user: int | None = RUN["max_names_per_user"].default
     min_user_age: int | str | None = RUN["min_user_age"].default

@@ -5,8 +5,7 @@
 from functools import partial
 from typing import Any
 
-from zanon_net.config import cap_rows, presets, rules
-from zanon_net.config import list_rules, presets, rules
+from zanon_net.config import cap_rows, list_rules, presets, rules
 from zanon_net.config.formats import FORMATS
 from zanon_net.config.rules import COUNT_MAX, Z_MAX
 from zanon_net.config.setting import KEY_HELP, RANDOM_KEY, Setting
@@ -22,6 +21,7 @@ from zanon_net.config.types import (
     KEY_FILE,
     LISTEN_ADDRESS,
     METRICS_FILE,
+    NETWORK_TABLE,
     NETWORKS,
     NEW_FILE,
     ONLY_NAMES,
@@ -38,6 +38,7 @@ from zanon_net.config.types import (
     TUNNEL_PORTS,
     USER,
     WHOLE_MINUTES,
+    any_of,
     column_sets,
     one_of,
     some_of,
@@ -49,7 +50,7 @@ WORKERS_MAX = 64
 SHARDS_MAX = 64
 SNAPLEN_MAX = 1 << 18  # the largest of libpcap
 COMPRESSIONS = ("none", "gzip", "zstd")
-COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
+COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p", "levels")
 STATUS_FORMATS = ("text", "json")
 ON_FULL = ("stop", "wait")
 EVIDENCE = ("established", "any")
@@ -178,6 +179,22 @@ _ANONYMITY = (
         core="z_max",
         core_value=rules.z_limit,
     ),
+    _anonymity(
+        name="levels",
+        commands=OF_LOGS,
+        type=any_of(rules.LEVELS, "LEVELS"),
+        default=(),
+        rank=1,
+        help="Publish a name or server address that too few users share as its domain, category, AS"
+        " or country, if z users are behind this label: any of domain,category,as,country.",
+        usual="rare values are suppressed",
+        about="labels that replace rare names and addresses if z users are behind them",
+        example=["domain", "category"],
+        check=list_rules.check_lists,
+        manifest=list_rules.shown_levels,
+        core="levels",
+        core_kind="levels",
+    ),
     _list(
         name="only",
         type=ONLY_NAMES,
@@ -226,6 +243,21 @@ _ANONYMITY = (
         core="suffixes",
         core_value=list_rules.core_suffixes,
         core_kind="suffixes",
+    ),
+    _list(
+        name="networks",
+        commands=OF_LOGS,
+        type=NETWORK_TABLE,
+        default=None,
+        help="Files of networks, with the AS and country of each: a prefix, an AS and a country;"
+        " files of pyasn and of iptoasn; repeatable.",
+        usual="none",
+        about="files of networks with their AS and country, also of pyasn and iptoasn",
+        example=["ip2asn-combined.tsv"],
+        manifest=list_rules.shown_networks,
+        core="networks",
+        core_value=list_rules.core_network_table,
+        core_kind="network table",
     ),
 )
 
@@ -384,8 +416,8 @@ _OUTPUT = (
         commands=OF_LOGS,
         type=column_sets(COLUMN_SETS),
         default=("core", "layer7"),
-        help="Column sets of the flow logs: core, and any of layer7, e2e, options, p2p.",
-        about="core, and any of layer7, e2e, options, p2p",
+        help="Column sets of the flow logs: core, and any of layer7, e2e, options, p2p, levels.",
+        about="core, and any of layer7, e2e, options, p2p, levels",
         check=rules.check_detail,
         manifest="as it is",
         core="columns",

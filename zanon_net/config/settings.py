@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from zanon_net._record import dataclass
-from zanon_net.config import cap_rules, presets, probe_rules, rules
+from zanon_net.config import cap_rules, list_rules, presets, probe_rules, rules
 from zanon_net.config.packet_views import PacketView, packet_views
 from zanon_net.config.parse import did_you_mean
 from zanon_net.config.schema import rows_of
@@ -110,6 +110,7 @@ class Config:
                 part = dataclasses.replace(part, **written)  # type: ignore[type-var]
             object.__setattr__(self, section, part)
         rules.check_all(self.settings())
+        list_rules.check_levels(self.settings())
         probe_rules.check_probe(self.settings())
         cap_rules.check_caps(self.settings())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net._record import dataclass
-from zanon_net.config import name_lists, packet_views, parse, tunnel_ports
+from zanon_net.config import name_lists, network_lists, packet_views, parse, tunnel_ports
 from zanon_net.config.listen_address import read_listen_address
 from zanon_net.config.parse import reject
 
@@ -125,6 +125,18 @@ def some_of(words: Iterable[str], metavar: str | None = None) -> Type:
         many=metavar is None,
         written=",".join if metavar else " ".join,
     )
+
+
+def any_of(words: Iterable[str], metavar: str) -> Type:
+    """Returns the type of any number of `words`, in their order; none by default."""
+    known = tuple(words)
+    kind = some_of(known, metavar)
+
+    def read(name: str, value: object) -> object:
+        chosen = () if value == () else kind.read(name, value)
+        return tuple(word for word in known if word in chosen)
+
+    return replace(kind, read=read, range=f"any of {', '.join(known)}")
 
 
 def several(kind: Type) -> Type:
@@ -285,6 +297,14 @@ PUBLIC_SUFFIXES = Type(
     annotation=PATH,
     range="a file",
     metavar="FILE",
+    anchored=_in_folder,
+)
+NETWORK_TABLE = Type(
+    read=network_lists.read_networks,
+    annotation=TEXTS,
+    range="files",
+    metavar="FILE",
+    many=True,
     anchored=_in_folder,
 )
 NETWORKS = Type(

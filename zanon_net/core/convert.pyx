@@ -162,6 +162,13 @@ cdef class _Kept:
         count[0] = len(categories)
         return at
 
+    cdef zn_network *network_table(self, bytes rows, size_t *count) except? NULL:
+        if len(rows) % sizeof(zn_network) != 0:
+            raise ValueError("the table of networks is cut")
+        self.objects.append(rows)
+        count[0] = len(rows) // sizeof(zn_network)
+        return <zn_network *><const char *>rows
+
     cdef char *room(self, size_t size) except NULL:
         cdef bytearray block = bytearray(size)
         self.objects.append(block)

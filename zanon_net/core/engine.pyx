@@ -329,6 +329,26 @@ cdef class PacketEngine:
         return zn_engine_table_stats(self.engine)
 
     @property
+    def level_stats(self):
+        """The counts of the levels of generalization; None without levels.
+
+        levels: for each level from 0 on, the exposures `published`, those of them published by a
+        peek (`peeks`), the votes `withdrawn` and `evicted`, and the `labels` and `votes` alive.
+        """
+        cdef zn_level_report report
+        self._check_open()
+        if not zn_engine_levels(self.engine, &report):
+            return None
+        names = ("paused", "lacked_capacity", "smallest", "median", "ignored_categories")
+        values = (report.paused, report.lacked_capacity, report.smallest, report.median,
+                  report.ignored_categories)
+        levels = [{"published": report.level[i].published, "peeks": report.level[i].peeks,
+                   "withdrawn": report.level[i].withdrawn, "evicted": report.level[i].evicted,
+                   "labels": report.level[i].labels, "votes": report.level[i].votes}
+                  for i in range(report.count + 1)]
+        return {"levels": levels, **dict(zip(names, values))}
+
+    @property
     def users(self):
         """Distinct users seen; a lower bound once their set is full."""
         cdef c_bool saturated

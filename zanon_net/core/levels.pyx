@@ -20,7 +20,8 @@ cdef object levels_stats(const zn_levels *of, uint32_t count):
     cdef zn_levels_stats stats = zn_levels_get_stats(of)
     levels = [zn_levels_level_stats(of, i) for i in range(count + 1)]
     users = {i: stats.users[i] for i in range(ZN_LEVELS_Z_MAX + 1) if stats.users[i]}
-    return {"paused": stats.paused, "no_room": stats.no_room, "users": users, "levels": levels}
+    return {"paused": stats.paused, "lacked_capacity": stats.lacked_capacity, "users": users,
+            "levels": levels}
 
 
 cdef class Levels:
@@ -161,8 +162,8 @@ cdef class Levels:
 
     @property
     def stats(self):
-        """Counters: paused, no_room, users (labels published by users behind them), and levels, a
-        dict for each level from 0 on."""
+        """Counters: paused, lacked_capacity, users (labels published by users behind them), and
+        levels, a dict for each level from 0 on."""
         return levels_stats(self.levels, self.count)
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Tests read csrc/analyzer/name_lists.h with these.
+# Tests read csrc/analyzer/name_lists.h and csrc/release/networks.h with these.
 
 cdef class NameLists:
     """Lists of names, as PacketEngine takes them."""
@@ -47,3 +47,30 @@ cdef class NameLists:
             zn_name_lists_look_up(&self.lists, span, &facts)
             found.append(None if facts.domain == ZN_NO_DOMAIN else name[facts.domain:])
         return found
+
+
+cdef class Networks:
+    """A table of networks, as PacketEngine takes it."""
+
+    cdef zn_networks networks
+
+    def __init__(self, bytes rows not None):
+        cdef zn_error err
+        cdef _Kept kept = _Kept()
+        cdef size_t count = 0
+        cdef zn_network *at = kept.network_table(rows, &count)
+        memset(&err, 0, sizeof(err))
+        zn_networks_fini(&self.networks)
+        check(zn_networks_init(&self.networks, at, count, &err), &err)
+
+    def __dealloc__(self):
+        zn_networks_fini(&self.networks)
+
+    def find(self, bytes address not None):
+        """Returns the AS and the country of an address of 16 bytes; 0 and empty outside the
+        table."""
+        cdef zn_addr addr = addr_of(address)
+        cdef const zn_network *row = zn_networks_find(&self.networks, &addr)
+        if row == NULL:
+            return 0, ""
+        return row.as_number, row.country[:2].rstrip(b"\0").decode()

@@ -11,8 +11,10 @@ cdef int fill_engine_config(zn_engine_config *config, dict settings, _Kept kept)
     config.exact = settings.pop("exact")
     config.dn_hunter = settings.pop("dn_hunter")
     config.z_max = settings.pop("z_max")
+    config.levels = bits_of(LEVELS, settings.pop("levels"))
     config.categories = kept.categories(settings.pop("categories"), &config.category_count)
     config.suffixes = kept.suffixes(settings.pop("suffixes"), &config.suffix_count)
+    config.networks = kept.network_table(settings.pop("networks"), &config.network_count)
     config.cap_v4_bits, config.cap_v6_bits, config.max_per_prefix = settings.pop("max_per_prefix")
     config.max_names_per_user = settings.pop("max_names_per_user", None) or 0
     config.min_user_age_ns = settings.pop("min_user_age_ns", None) or 0

@@ -17,7 +17,7 @@ from zanon_net.errors import FormatError
 from zanon_net.output.parquet import arrow
 from zanon_net.output.schema import columns, described
 
-OPTIONAL_SETS = ("E2E", "P2P", "OPTIONS")
+OPTIONAL_SETS = ("E2E", "P2P", "OPTIONS", "LEVELS")
 """The groups of columns that a table has only if a file has them."""
 FLOW_NEEDS = ("t_start_ns", "proto")
 """Columns whose values are never missing: a file without them is no log of flows."""

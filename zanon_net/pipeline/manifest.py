@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifest of a run: all that machines can read about it, in counts."""
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
@@ -24,6 +25,7 @@ from zanon_net.pipeline.facts import Drops, Facts, Loss, absences
 from zanon_net.pipeline.hints import hints
 from zanon_net.pipeline.totals import Totals
 
+NAME_LEVELS, ADDRESS_LEVELS = ("domain", "category"), ("as", "country")
 CUT = "there was no room for more output: the last files were cut to whole records"
 Z_EQUALS_1 = "z = 1: every name is released, also one that a single user visited"
 
@@ -156,6 +158,7 @@ def build_manifest(
             for group in groups
             if group not in ("decision", "suppressed")
         },
+        **_levels(config, totals),
         "records": ending.accounts(totals.counters),
         **_packets(config, totals, ending),
         **ending.disk.to_dict(),
@@ -178,6 +181,30 @@ def _pseudonyms(config: Config, totals: Totals) -> dict[str, Any]:
         "networks": kept.split(",") if kept else [],
         "networks_left_out": totals.networks_left_out,
         "pseudonym_id": totals.pseudonym_id,
+    }
+
+
+def _levels(config: Config, totals: Totals) -> dict[str, Any]:
+    """Returns the counts of the levels of generalization. No label is in them."""
+    if totals.levels is None:
+        return {"levels": None}
+    names = (NAME_LEVELS, ADDRESS_LEVELS)
+    chosen = [[name for name in kind if name in config.anonymity.levels] for kind in names]
+    above = itertools.zip_longest(*chosen)
+    found = [["name", "address"], *([name for name in both if name] for both in above)]
+    of_levels = zip(found, totals.levels["levels"], strict=True)
+    users = {name: totals.levels[name] or None for name in ("smallest", "median")}
+    return {
+        "levels": {
+            "published": {
+                name: totals.counters[f"generalized_{name}"] for name in config.anonymity.levels
+            },
+            "tables": [{"levels": named, **counts} for named, counts in of_levels],
+            "users_behind_labels": users,
+            "levels_paused": totals.levels["paused"],
+            "lacked_capacity": totals.levels["lacked_capacity"],
+            "categories_ignored": totals.levels["ignored_categories"],
+        }
     }
 
 

@@ -17,7 +17,8 @@ class Totals:
     """Counters of an engine at the end of its input.
 
     views: the packet counters of each view. packet_blocks: the blocks that addresses of packets lie
-    in. hold_bytes_max: the most bytes that waiting packets took.
+    in. hold_bytes_max: the most bytes that waiting packets took. levels: the counts of the levels
+    of generalization; None without levels.
     """
 
     counters: Mapping[str, int]
@@ -31,6 +32,7 @@ class Totals:
     pseudonym_id: str | None
     packet_blocks: list[str]
     hold_bytes_max: int
+    levels: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, engine: PacketEngine) -> "Totals":
@@ -47,6 +49,7 @@ class Totals:
             pseudonym_id=engine.pseudonym_id,
             packet_blocks=json.loads(engine.packet_blocks or b"[]"),
             hold_bytes_max=engine.hold_bytes_max,
+            levels=engine.level_stats,
         )
 
     def group(self, group: str) -> dict[str, int]:
@@ -77,9 +80,10 @@ class Totals:
 
     @property
     def decided(self) -> int:
-        """Names that were released or suppressed, for any reason; without the names of DNS that
-        were decided apart."""
-        return self.counters["released"] + sum(self.group("suppressed").values())
+        """Names that were released, generalized or suppressed, for any reason; without the names of
+        DNS that were decided apart."""
+        published = self.counters["released"] + self.counters["generalized"]
+        return published + sum(self.group("suppressed").values())
 
     def decisions(self) -> dict[str, Any]:
         """Returns the decisions on names, and the z-table's counters, as the manifest has them."""

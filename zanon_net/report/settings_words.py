@@ -27,6 +27,12 @@ _PSEUDONYMS = {
     "crypto-pan": "They keep the prefixes of addresses, so pseudonyms of two keys can be joined.",
     "random": "They keep nothing of an address.",
 }
+_LEVELS = {
+    "domain": "domain",
+    "category": "category",
+    "as": "autonomous system",
+    "country": "country",
+}
 _STEPS = {"sqrt2": "the square root of 2", "4": "4", "16": "16"}
 
 
@@ -47,6 +53,9 @@ def _release(anonymity: Manifest) -> Iterator[str]:
         yield "Every name is released, also a name that a single user visited (z = 1)."
     else:
         yield f"A name is released only if at least {z:,} users exposed it within {window}."
+    if levels := anonymity.get("levels"):
+        words = " or ".join(_LEVELS[level] for level in levels)
+        yield f"Other names and servers are shown as their {words} if {z:,} users are behind it."
     if "target_p" in anonymity:
         yield f"z follows the traffic, from {z:,} to {anonymity['z_max']:,}."
     if suffixes := anonymity["never_suffixes"]:

@@ -83,8 +83,9 @@ typedef struct zn_frame {
 /* ---- the engine ---- */
 
 /* Sets of columns of the flow logs, as bits. An engine measures and writes the core set and the
- * sets of its config. Tstat's TCP logs have the same numbers in their headers. */
-enum { ZN_SET_E2E = 1, ZN_SET_LAYER7 = 2, ZN_SET_P2P = 4, ZN_SET_OPTIONS = 8 };
+ * sets of its config. Tstat's TCP logs have the same numbers in their headers, without
+ * ZN_SET_LEVELS. */
+enum { ZN_SET_E2E = 1, ZN_SET_LAYER7 = 2, ZN_SET_P2P = 4, ZN_SET_OPTIONS = 8, ZN_SET_LEVELS = 32 };
 
 /* The texts that an engine writes. A set of outputs has bit 1u << output for each. */
 typedef enum zn_output {
@@ -248,6 +249,18 @@ typedef struct zn_category {
     bool skipped; /* names of the category may not vote */
 } zn_category;
 
+/* Levels of generalization, as bits: a name that fewer than z users share is published as its
+ * registered domain or its category, and an address as its autonomous system (AS) or its country,
+ * if at least z users are behind this label. */
+enum { ZN_LEVEL_DOMAIN = 1, ZN_LEVEL_CATEGORY = 2, ZN_LEVEL_AS = 4, ZN_LEVEL_COUNTRY = 8 };
+
+/* Row of a table of networks: the addresses from `first` up to the next row. */
+typedef struct zn_network {
+    zn_addr first;
+    uint32_t as_number; /* 0: no AS */
+    char country[2];    /* two letters; zeros: no country */
+} zn_network;
+
 typedef struct zn_engine_config {
     size_t size;           /* bytes of this struct when the program was compiled */
     uint32_t z;            /* users that must share a name, 1 .. ZN_ZTABLE_Z_MAX */
@@ -336,6 +349,10 @@ typedef struct zn_engine_config {
     size_t suffix_count;
     const zn_category *categories; /* copied */
     size_t category_count;
+    /* bits ZN_LEVEL_*; 0: no labels. Excludes packets, count_probe, and a z or z_max above 1000. */
+    unsigned levels;
+    const zn_network *networks; /* in the order of addresses, for AS and country; copied */
+    size_t network_count;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config when the

@@ -156,6 +156,7 @@ def read_captures(
     threads: int = 1,
 ) -> Exposures:
     """Reads the captures that a folder was made of, and counts the users of each name."""
+    refuse_levels(manifest)
     name, packets = read_sources(sources)
     seen = collect(packets, rules_of(manifest, internal, never), memory, threads)
     seen.reader = name
@@ -191,6 +192,12 @@ def check_files(
 def is_capture(file: str) -> bool:
     """Returns whether a file of a folder has packets, which have an audit of their own."""
     return file.endswith((".pcap", ".pcapng"))
+
+
+def refuse_levels(manifest: Mapping[str, Any]) -> None:
+    """Raises ConfigError if the release has labels, which have no second path yet."""
+    if manifest["configuration"]["anonymity"].get("levels"):
+        raise ConfigError("raw: labels of --levels cannot be checked; leave out --raw")
 
 
 def refuse_other_time(manifest: Mapping[str, Any], seen: Exposures) -> None:

@@ -23,6 +23,9 @@ cdef extern from "analyzer/name_lists.h" nogil:
     ctypedef struct zn_category:
         zn_span name
         bint skipped
+    ctypedef struct zn_network:
+        uint32_t as_number
+        char country[2]
     enum:
         ZN_NO_DOMAIN
     ctypedef struct zn_name_lists:

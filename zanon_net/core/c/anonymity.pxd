@@ -73,7 +73,7 @@ cdef extern from "anonymity/levels.h" nogil:
         uint64_t published, peeks, withdrawn, evicted
         uint32_t labels, votes
     ctypedef struct zn_levels_stats:
-        uint64_t paused, no_room
+        uint64_t paused, lacked_capacity
         uint64_t users[1001]
     zn_levels_config zn_levels_default_config(zn_ztable *table, uint32_t levels, uint32_t z,
                                               int64_t window_ns)

@@ -165,12 +165,25 @@ cdef extern from "engine/engine.h" nogil:
         size_t suffix_count
         const zn_category *categories
         size_t category_count
+        unsigned levels
+        const zn_network *networks
+        size_t network_count
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
         uint32_t link_type[16]
         uint64_t link_frames[16]
         uint32_t links
+    ctypedef struct zn_level_stats:
+        uint64_t published, peeks, withdrawn, evicted
+        uint32_t labels, votes
+    ctypedef struct zn_level_report:
+        uint32_t count
+        zn_level_stats level[3]
+        uint64_t paused, lacked_capacity
+        uint32_t smallest, median
+        uint64_t ignored_categories
+    bint zn_engine_levels(const zn_engine *e, zn_level_report *out)
     int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
     void zn_engine_close(zn_engine *e)
     zn_span zn_engine_key_scope(const zn_engine *e)

@@ -71,3 +71,11 @@ cdef extern from "release/tuple_gate.h" nogil:
                           const zn_id *sensitive, const zn_id *user, zn_error *err)
     int zn_tuple_gate_decide(zn_tuple_gate *g, uint8_t *faults, zn_error *err)
     size_t zn_tuple_gate_memory(const zn_tuple_gate *g)
+
+
+cdef extern from "release/networks.h" nogil:
+    ctypedef struct zn_networks:
+        pass
+    int zn_networks_init(zn_networks *networks, const zn_network *rows, size_t count, zn_error *err)
+    void zn_networks_fini(zn_networks *networks)
+    const zn_network *zn_networks_find(const zn_networks *networks, const zn_addr *address)
