@@ -59,8 +59,8 @@ void zn_labels_of_address(const zn_labels *labels, zn_vote_kind kind, const zn_a
                           zn_id *chain);
 /* Writes the text of a name's label. Returns false if the name has no such label. */
 bool zn_labels_text(const zn_labels *labels, zn_name_level level, zn_span name, zn_hostname *out);
-/* Returns the AS of an address, or the letters of the country in 16 bits; 0 if the address has no AS
- * or no country. */
+/* Returns the AS of an address, or the letters of the country in 16 bits; 0 if the table
+ * does not have it. */
 uint32_t zn_labels_place(const zn_labels *labels, zn_server_level level, const zn_addr *address);
 /* Returns the countries of an AS, as zn_levels_parents does; of: a zn_labels. */
 const zn_id *zn_labels_parents(void *of, uint32_t level, zn_id label, uint32_t above,
