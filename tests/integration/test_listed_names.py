@@ -10,7 +10,7 @@ from support.demo import under
 from support.engine import ALL, run, run_capture
 from support.packets import SECOND, START, Udp, crowd, merged, user
 
-from zanon_net.config.name_lists import ONLY, SKIP
+from zanon_net.config.list_rules import ONLY, SKIP
 from zanon_net.pipeline.runner import run as run_to_folder
 
 NAMES = (b"example.org", b"www.example.org", b"badexample.org", b"a.example.net")

@@ -15,15 +15,13 @@ from support.examples import EVERY_CASE, each, examples
 
 from zanon_net._core import ConfigError as CoreConfigError
 from zanon_net._core import NameLists
-from zanon_net.config.list_rules import core_categories, core_suffixes
+from zanon_net.config.list_rules import ONLY, SKIP, core_categories, core_suffixes
 from zanon_net.config.name_lists import (
     DEBIAN_SUFFIXES,
     EXCEPTION,
     INCLUDED,
     INCLUDED_FILE,
-    ONLY,
     PUBLIC,
-    SKIP,
     WILDCARD,
     NameList,
     default_suffixes,

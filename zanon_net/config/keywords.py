@@ -23,8 +23,8 @@ class RunSettings(TypedDict, total=False):
     z_max: int | None
     levels: str | Sequence[str]
     only: str | os.PathLike[str] | Sequence[str] | None
-    skip: str | Sequence[str]
-    categories: str | Sequence[str]
+    skip: str | Sequence[str] | None
+    categories: str | Sequence[str] | None
     suffixes: str | os.PathLike[str] | None
     networks: str | Sequence[str] | None
     max_per_prefix: str | None
@@ -114,8 +114,8 @@ class PacketsSettings(TypedDict, total=False):
     target_p: float | None
     z_max: int | None
     only: str | os.PathLike[str] | Sequence[str] | None
-    skip: str | Sequence[str]
-    categories: str | Sequence[str]
+    skip: str | Sequence[str] | None
+    categories: str | Sequence[str] | None
     suffixes: str | os.PathLike[str] | None
     max_per_prefix: str | None
     max_names_per_user: int | None

@@ -2,28 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules over the lists of names: checks, entries of the manifest, and values for the core."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zanon_net.config import presets, rules
-from zanon_net.config.name_lists import ONLY, SKIP, NameList, default_suffixes
 from zanon_net.config.parse import did_you_mean, reject
 from zanon_net.config.rules import LEVELS_Z_MAX, Settings
 
-NOTHING = NameList()
+if TYPE_CHECKING:
+    from zanon_net.config.name_lists import NameList
+
+ONLY, SKIP = 8, 16
+"""Bits of a suffix, as in csrc/include/zanon/zanon.h."""
 
 
 def check_lists(settings: Settings) -> dict[str, Any]:
     """Checks that no name is in two lists that contradict each other, that the skipped categories
     exist, and that the levels have their lists. Finds the Public Suffix List if none is given."""
-    only, skip = _lists(settings, "only", "skip")
-    for suffix in only.places:
-        if suffix in skip.places:
-            reject("only", f"{only.where(suffix)} is also {skip.where(suffix)} of --skip")
-    _check_categories(skip, settings["categories"])
+    if any(settings[name] for name in ("only", "skip")):
+        only, skip, categories = _lists(settings, "only", "skip", "categories")
+        for suffix in only.places:
+            if suffix in skip.places:
+                reject("only", f"{only.where(suffix)} is also {skip.where(suffix)} of --skip")
+        _check_categories(skip, categories)
     return _check_level_lists(settings)
 
 
-def _check_categories(skip: NameList, categories: NameList) -> None:
+def _check_categories(skip: "NameList", categories: "NameList") -> None:
     if skip.categories and not categories:
         reject("skip", f"category:{skip.categories[0]} needs --categories FILE")
     known = set(categories.values.values())
@@ -50,6 +54,8 @@ def _check_level_lists(settings: Settings) -> dict[str, Any]:
     if rules.z_limit(settings) > LEVELS_Z_MAX:
         reject("levels", f"z and z_max must be at most {LEVELS_Z_MAX:,} with levels")
     if "domain" in levels and settings["suffixes"] is None:
+        from zanon_net.config.name_lists import default_suffixes  # late: few runs have levels
+
         return {"suffixes": default_suffixes()}
     return {}
 
@@ -66,9 +72,11 @@ def check_levels(settings: Settings) -> None:
         reject("levels", "the processes of --shards decide no labels; use --workers")
 
 
-def _lists(settings: Settings, *names: str) -> list[NameList]:
+def _lists(settings: Settings, *names: str) -> "list[NameList]":
     """Returns lists by the names of their settings; an empty list for a setting without one."""
-    return [settings[name] or NOTHING for name in names]
+    from zanon_net.config.name_lists import NameList  # late: few runs have lists
+
+    return [settings[name] or NameList() for name in names]
 
 
 # ---- entries of the manifest ---------------------------------------------------------------------
@@ -98,7 +106,8 @@ def shown_suffixes(settings: Settings) -> dict[str, Any]:
 
 def shown_categories(settings: Settings) -> dict[str, Any]:
     """Returns the files of the categories."""
-    return {"categories": settings["categories"].shown()}
+    categories = settings["categories"]
+    return {"categories": [] if categories is None else categories.shown()}
 
 
 def shown_levels(settings: Settings) -> dict[str, Any]:
@@ -117,7 +126,10 @@ def shown_networks(settings: Settings) -> dict[str, Any]:
 
 def core_suffixes(settings: Settings) -> list[tuple[bytes, int, int]]:
     """Returns all lists as one: suffixes, each with its bits and the number of its category."""
-    only, skip, rules, categories = _lists(settings, "only", "skip", "suffixes", "categories")
+    names = ("only", "skip", "suffixes", "categories")
+    if not any(settings[name] for name in names):
+        return []
+    only, skip, rules, categories = _lists(settings, *names)
     numbers = {name: number for number, name in enumerate(_category_names(categories), start=1)}
     joined = [(suffix, bits, 0) for suffix, bits in rules.values.items()]
     joined += [(suffix, ONLY, 0) for suffix in only.places]
@@ -128,12 +140,14 @@ def core_suffixes(settings: Settings) -> list[tuple[bytes, int, int]]:
 
 def core_categories(settings: Settings) -> list[tuple[bytes, bool]]:
     """Returns the names of the categories, each with whether it is skipped."""
+    if not settings["categories"]:
+        return []
     skip, categories = _lists(settings, "skip", "categories")
     names = _category_names(categories)
     return [(name.encode("ascii"), name in skip.categories) for name in names]
 
 
-def _category_names(categories: NameList) -> list[str]:
+def _category_names(categories: "NameList") -> list[str]:
     return list(dict.fromkeys(categories.values.values()))
 
 

@@ -21,7 +21,7 @@ CATEGORY_PREFIX = "category:"
 CATEGORY_BYTES_MAX = 64  # as in csrc/include/zanon/zanon.h
 CATEGORIES_MAX = 65_534  # as in csrc/analyzer/name_lists.c
 DEBIAN_SUFFIXES = Path("/usr/share/publicsuffix/public_suffix_list.dat")
-PUBLIC, WILDCARD, EXCEPTION, ONLY, SKIP = 1, 2, 4, 8, 16
+PUBLIC, WILDCARD, EXCEPTION = 1, 2, 4
 """Bits of a suffix, as in csrc/include/zanon/zanon.h."""
 NO_SUFFIX_LIST = "no suffix list found; install zanon-net[suffixes] or give --suffixes FILE"
 

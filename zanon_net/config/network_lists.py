@@ -8,7 +8,6 @@ address that has an AS. The country is found in the same way.
 
 import os
 import re
-import socket
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -120,6 +119,8 @@ def _row(content: str, where: str) -> Row | None:
 
 def _address(text: str) -> tuple[int, int] | None:
     """Returns an address as a number of 128 bits, and the number of bits before the address."""
+    import socket  # late: the documents read the settings without networks
+
     try:
         if ":" in text:
             return int.from_bytes(socket.inet_pton(socket.AF_INET6, text)), 0

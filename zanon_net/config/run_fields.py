@@ -32,8 +32,8 @@ class AnonymityFields(View):
     z_max: int | None = RUN["z_max"].default
     levels: str | Sequence[str] = RUN["levels"].default
     only: str | os.PathLike[str] | Sequence[str] | None = RUN["only"].default
-    skip: str | Sequence[str] = RUN["skip"].default
-    categories: str | Sequence[str] = RUN["categories"].default
+    skip: str | Sequence[str] | None = RUN["skip"].default
+    categories: str | Sequence[str] | None = RUN["categories"].default
     suffixes: str | os.PathLike[str] | None = RUN["suffixes"].default
     networks: str | Sequence[str] | None = RUN["networks"].default
     max_per_prefix: str | None = RUN["max_per_prefix"].default

@@ -210,9 +210,10 @@ _ANONYMITY = (
     _list(
         name="skip",
         type=SKIPPED_NAMES,
-        default=(),
+        default=None,
         help="Names that neither vote nor leave: a file as for --only, or category:NAME,... of"
         " --categories; repeatable.",
+        usual="none",
         about="files of suffixes, and category:NAME,...; names that end in one are suppressed",
         example=["category:cdn"],
         check=list_rules.check_lists,
@@ -221,9 +222,10 @@ _ANONYMITY = (
     _list(
         name="categories",
         type=CATEGORIES,
-        default=(),
+        default=None,
         help="Categories of names: files with a suffix, a tab and a category a line; folders of"
         " UT1; lists of nDPI; or included, a short list of this package; repeatable.",
+        usual="none",
         about="files of suffixes and their categories, or included, a short list of the package",
         example=["included"],
         manifest=list_rules.shown_categories,

@@ -4,11 +4,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from zanon_net._record import dataclass
-from zanon_net.config import name_lists, network_lists, packet_views, parse, tunnel_ports
+from zanon_net.config import packet_views, parse, tunnel_ports
 from zanon_net.config.listen_address import read_listen_address
 from zanon_net.config.parse import reject
 
@@ -36,12 +37,21 @@ def _in_folder_if_there(value: str, folder: Path) -> str:
 
 
 def _in_folder_but_categories(value: str, folder: Path) -> str:
-    is_category = value.startswith(name_lists.CATEGORY_PREFIX)
-    return value if is_category else _in_folder(value, folder)
+    return value if value.startswith("category:") else _in_folder(value, folder)
 
 
 def _in_folder_but_included(value: str, folder: Path) -> str:
-    return value if value == name_lists.INCLUDED else _in_folder(value, folder)
+    return value if value == "included" else _in_folder(value, folder)
+
+
+def _late(module: str, function: str) -> Parse:
+    """Returns a reader that imports its module for the first value, because few runs have lists."""
+
+    def read(name: str, value: object) -> object:
+        found = import_module(f"zanon_net.config.{module}")
+        return getattr(found, function)(name, value)
+
+    return read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,9 +285,9 @@ SUFFIXES = Type(
     metavar="FILE",
     anchored=_in_folder,
 )
-ONLY_NAMES = replace(SUFFIXES, read=name_lists.read_only)
+ONLY_NAMES = replace(SUFFIXES, read=_late("name_lists", "read_only"))
 SKIPPED_NAMES = Type(
-    read=name_lists.read_skip,
+    read=_late("name_lists", "read_skip"),
     annotation=TEXTS,
     range="files, and category:NAME,...",
     metavar="FILE|category:...",
@@ -285,22 +295,22 @@ SKIPPED_NAMES = Type(
     anchored=_in_folder_but_categories,
 )
 CATEGORIES = Type(
-    read=name_lists.read_categories,
+    read=_late("name_lists", "read_categories"),
     annotation=TEXTS,
-    range=f"files, folders, {name_lists.INCLUDED}",
+    range="files, folders, included",
     metavar="FILE",
     many=True,
     anchored=_in_folder_but_included,
 )
 PUBLIC_SUFFIXES = Type(
-    read=name_lists.read_suffixes,
+    read=_late("name_lists", "read_suffixes"),
     annotation=PATH,
     range="a file",
     metavar="FILE",
     anchored=_in_folder,
 )
 NETWORK_TABLE = Type(
-    read=network_lists.read_networks,
+    read=_late("network_lists", "read_networks"),
     annotation=TEXTS,
     range="files",
     metavar="FILE",
