@@ -54,14 +54,6 @@ MUTANTS = {
         "    cut.byte[8] ^= (uint8_t)f->tuple.port[f->client]; return cut;",
         "names",
     ),
-    "late packets at the time of the clock": Mutant(
-        "anonymity/ztable.c",
-        "    users = place(t, o);",
-        "    users = place(t, &(zn_observation){.t_ns = t->clock.now_ns, .user = o->user,"
-        " .attribute = o->attribute});",
-        "names",
-        late=True,
-    ),
     "the exact record of a suppressed flow": Mutant(
         "release/flow_record.c",
         "c.withheld = !roles->release_all && has_withheld(g, f);",
