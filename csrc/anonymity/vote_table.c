@@ -463,17 +463,18 @@ bool zn_vote_table_has(const zn_vote_table *t, uint32_t label, uint64_t user)
 uint32_t zn_vote_table_withdraw(zn_vote_table *t, uint32_t label, uint32_t level, uint32_t tag)
 {
     zn_vote_label *l = label_at(t, label);
-    uint32_t end = l->first + (uint32_t)l->count, kept = l->first, hits;
+    uint32_t end = l->first + (uint32_t)l->count, kept = l->first, run = l->first, hits;
     places p;
     if (l->count == 0)
         return 0;
     p = open_block(t, l->block);
-    for (uint32_t i = l->first; i < end; i++) {
-        if (body_at(&p, i)[WORD_TAGS + level] == tag)
+    for (uint32_t i = l->first; i <= end; i++) {
+        if (i != end && body_at(&p, i)[WORD_TAGS + level] != tag)
             continue;
-        if (i != kept)
-            copy_votes(&p, kept, &p, i, 1);
-        kept++;
+        if (run != kept) /* the votes from `run` to i stay */
+            copy_votes(&p, kept, &p, run, i - run);
+        kept += i - run;
+        run = i + 1;
     }
     hits = end - kept;
     if (hits == 0)
