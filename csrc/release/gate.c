@@ -152,6 +152,7 @@ void zn_gate_fill_release(const zn_gate *g, const zn_vote *v, zn_release *out)
             : ZN_DISCLOSURE_PSEUDONYM;
     out->name = zn_name_store_text(g->name_store, v->entry);
     out->source = (zn_name_source)zn_name_store_at(g->name_store, v->entry)->source;
+    out->level = ZN_NAME_LEVEL_NONE;
 }
 
 void zn_gate_add_release(zn_gate *g, const zn_vote *v, zn_name_level level)
@@ -159,7 +160,8 @@ void zn_gate_add_release(zn_gate *g, const zn_vote *v, zn_name_level level)
     zn_release *release = &g->released.at[g->released.n];
     g->released.origin[g->released.n++] = (zn_release_origin){.t_ns = v->t_ns, .flow = v->flow};
     zn_gate_fill_release(g, v, release);
-    release->level = g->levels != NULL ? level : ZN_NAME_LEVEL_NONE;
+    if (g->levels != NULL)
+        release->level = level;
 }
 
 static void finish_name(zn_gate *g, const zn_vote *v, bool release, zn_stat why,

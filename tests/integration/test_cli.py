@@ -51,8 +51,9 @@ def test_the_whole_help_of_run(capsys: Captured) -> None:
     assert run_main("run", "--help-all") == 0
     text = capsys.readouterr().out
     titles = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
-    groups = ["Anonymity", "Addresses", "Input and output", "Limits", "Interfaces", "Metrics"]
-    assert titles == [*groups, "Packets", "Counter of all probes", "Messages"]
+    groups = ["Anonymity", "Lists of names", "Addresses", "Input and output", "Limits"]
+    groups += ["Interfaces", "Metrics", "Packets", "Counter of all probes", "Messages"]
+    assert titles == groups
     assert text.count("zanon-net run") >= 3
     for shown in ("[default: 20]", "[default: 1h]", "[default: 32,56]", "[default: tstat]"):
         assert shown in " ".join(text.split())
