@@ -100,6 +100,7 @@ static bool follows_udp(zn_layer_kind next)
     case ZN_LAYER_CAPWAP:
     case ZN_LAYER_LISP:
     case ZN_LAYER_MPLS: /* RFC 7510 */
+    case ZN_LAYER_GRE:  /* RFC 8086 */
     case ZN_LAYER_IP:   /* Teredo, RFC 4380 */
         return true;
     default:

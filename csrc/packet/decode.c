@@ -104,7 +104,8 @@ static void note_header(const zn_layers *l)
                   l->next == ZN_HEADER_PPPOE || l->next == ZN_HEADER_MPLS;
     zn_layer_kind kind = (zn_layer_kind)kinds[l->next];
     if (l->next == ZN_HEADER_ETHERTYPE || l->next == ZN_HEADER_MPLS_UDP ||
-        l->next == ZN_HEADER_TEREDO || (l->stack->n == 0 && !covers))
+        l->next == ZN_HEADER_GRE_UDP || l->next == ZN_HEADER_TEREDO ||
+        (l->stack->n == 0 && !covers))
         return;
     zn_layer_stack_note(l->stack, kind == ZN_LAYER_NONE ? ZN_LAYER_OTHER : kind, l->c.p, 0);
 }
@@ -145,8 +146,9 @@ static bool take_fast(zn_layers *l, const zn_bucket_key *key, zn_packet *out)
 static zn_stat peel_all(zn_layers *l, const zn_bucket_key *key, zn_packet *out, bool *taken)
 {
     zn_stat why = ZN_STAT_COUNT;
-    for (unsigned n = 0; n < HEADERS_MAX && l->next != ZN_HEADER_TRANSPORT; n++) {
-        bool at_ip = l->next == ZN_HEADER_IP;
+    unsigned n = l->next == ZN_HEADER_ETHERTYPE; /* the link's header before the type field */
+    while (n < HEADERS_MAX && l->next != ZN_HEADER_TRANSPORT) {
+        bool at_ip = l->next == ZN_HEADER_IP, at_type = l->next == ZN_HEADER_ETHERTYPE;
         *taken = at_ip && take_fast(l, key, out);
         if (*taken)
             return ZN_STAT_COUNT;
@@ -157,6 +159,7 @@ static zn_stat peel_all(zn_layers *l, const zn_bucket_key *key, zn_packet *out, 
             why = unreadable(l);
         if (ZN_UNLIKELY(why != ZN_STAT_COUNT))
             break;
+        n += !at_type || l->next == ZN_HEADER_ETHERTYPE; /* a type field is no header, a tag is */
     }
     if (ZN_UNLIKELY(l->unsure) && is_no_tunnel(why)) {
         l->ip = l->plain.ip;

@@ -61,6 +61,7 @@
     X(CAPWAP, capwap)                                                                              \
     X(LISP, lisp)                                                                                  \
     X(MPLS_UDP, mpls_udp) /* MPLS, or another protocol on its port */                              \
+    X(GRE_UDP, gre_udp)   /* GRE, or another protocol on its port */                               \
     X(TZSP, tzsp)                                                                                  \
     X(HP_ERM, hp_erm) /* mirrored frames of HP's switches */                                       \
     X(IP, ip)                                                                                      \
@@ -153,6 +154,8 @@ static inline zn_header zn_layers_known_port(uint16_t port)
         return ZN_HEADER_TEREDO;
     case 4341:
         return ZN_HEADER_LISP;
+    case 4754:
+        return ZN_HEADER_GRE_UDP;
     case 4789:
     case 4790: /* with next protocol */
     case 8472: /* Linux, before the number was assigned */

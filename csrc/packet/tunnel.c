@@ -392,19 +392,58 @@ zn_stat zn_peel_lisp(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_IP);
 }
 
-/* RFC 7510. An IP packet has to follow the last label, or a pseudowire's frame with one. */
-zn_stat zn_peel_mpls_udp(zn_layers *l)
+/* Passes over MPLS labels. Returns true if an IP packet follows the last label, or a pseudowire's
+ * frame with an IP packet. */
+static bool skip_labels_before_ip(zn_layers *l)
 {
-    zn_cursor labels = l->c, control;
+    zn_cursor control;
     while ((zn_cursor_be32(&l->c) & 0x100) == 0 && zn_cursor_ok(&l->c)) /* four bytes a turn */
         continue;
     control = l->c;
     if (zn_cursor_be32(&control) >> 28 != 0)
         control = l->c; /* no control word, but an address or an IP packet's version */
-    if (!zn_layers_looks_like_ip(l) && !is_frame_with_ip(l->c) && !is_frame_with_ip(control))
+    return zn_layers_looks_like_ip(l) || is_frame_with_ip(l->c) || is_frame_with_ip(control);
+}
+
+/* RFC 7510. */
+zn_stat zn_peel_mpls_udp(zn_layers *l)
+{
+    zn_cursor labels = l->c;
+    if (!skip_labels_before_ip(l))
         return NOT_THIS;
     l->c = labels;
     return zn_layers_go(l, ZN_HEADER_MPLS);
+}
+
+/* RFC 8086: GRE of version 0 without routes. The bytes behind its header have to fit its protocol
+ * type. */
+zn_stat zn_peel_gre_udp(zn_layers *l)
+{
+    zn_cursor header = l->c;
+    uint16_t flags = zn_cursor_be16(&l->c), type = zn_cursor_be16(&l->c);
+    bool fits;
+    if ((flags & ~(GRE_CHECKSUM | GRE_KEY | GRE_SEQUENCE)) != 0)
+        return NOT_THIS;
+    zn_cursor_skip(&l->c, 4u * (unsigned)__builtin_popcount(flags));
+    switch (type) {
+    case 0x0800:
+    case 0x86dd:
+        fits = zn_layers_looks_like_ip(l);
+        break;
+    case 0x6558:
+        fits = is_frame_with_ip(l->c);
+        break;
+    case 0x8847:
+    case 0x8848:
+        fits = skip_labels_before_ip(l);
+        break;
+    default:
+        fits = false;
+    }
+    if (!fits)
+        return NOT_THIS;
+    l->c = header;
+    return zn_layers_go(l, ZN_HEADER_GRE);
 }
 
 /* Frames that a sensor sends on: version 1, received or sent, the frames' kind, tagged fields. */
@@ -449,7 +488,7 @@ bool zn_tunnel_ports_add(zn_tunnel_ports *ports, uint16_t port, unsigned kind)
         [ZN_TUNNEL_L2TP] = ZN_HEADER_L2TP,     [ZN_TUNNEL_AYIYA] = ZN_HEADER_AYIYA,
         [ZN_TUNNEL_CAPWAP] = ZN_HEADER_CAPWAP, [ZN_TUNNEL_LISP] = ZN_HEADER_LISP,
         [ZN_TUNNEL_MPLS] = ZN_HEADER_MPLS_UDP, [ZN_TUNNEL_TZSP] = ZN_HEADER_TZSP,
-        [ZN_TUNNEL_HP_ERM] = ZN_HEADER_HP_ERM};
+        [ZN_TUNNEL_HP_ERM] = ZN_HEADER_HP_ERM, [ZN_TUNNEL_GRE] = ZN_HEADER_GRE_UDP};
     if (ports->n == ZN_TUNNEL_PORTS_MAX || kind >= sizeof headers || port == 0 ||
         port == ZN_DNS_PORT)
         return false;

@@ -94,7 +94,7 @@ def test_a_port_is_no_proof_of_a_tunnel(name: str) -> None:
 
 KINDS = {1701: "l2tp", 2152: "gtp-u", 3544: "teredo", 4341: "lisp", 4789: "vxlan", 4790: "vxlan"}
 KINDS |= {8472: "vxlan", 5072: "ayiya", 5247: "capwap", 6081: "geneve", 6635: "mpls"}
-KINDS |= {37008: "tzsp", 7932: "hp-erm"}
+KINDS |= {37008: "tzsp", 7932: "hp-erm", 4754: "gre"}
 
 
 def ports_of(frame: bytes) -> tuple[int, ...]:

@@ -293,6 +293,21 @@ DATAGRAMS = {
         "vxlan geneve",
         2,
     ),
+    "vxlan-in-vxlan-in-vxlan": in_udp(
+        4789,
+        VXLAN(vni=1)
+        / E
+        / O4
+        / UDP(sport=44790, dport=4789)
+        / VXLAN(vni=2)
+        / E
+        / O4
+        / UDP(sport=44791, dport=4789)
+        / VXLAN4,
+        T4,
+        "vxlan",
+        3,
+    ),
     "geneve": in_udp(6081, GENEVE(vni=7, proto=0x6558) / Raw(ETHER4), T4, "geneve"),
     "geneve-ipv4": in_udp(6081, GENEVE(vni=7, proto=0x800) / Raw(T4), T4, "geneve"),
     "geneve-ipv6": in_udp(6081, GENEVE(vni=7, proto=0x86DD) / Raw(T6), T6, "geneve"),
@@ -407,6 +422,14 @@ DATAGRAMS = {
     "hp-erm-vlan": in_udp(
         7932, ERM + RAW_MACS + tags(0x8100) + b"\x86\xdd" + T6, T6, "vlan hp_erm"
     ),
+    "gre-in-udp": in_udp(4754, GRE(proto=0x0800) / Raw(T4), T4, "gre"),
+    "gre-in-udp-ipv6": in_udp(4754, GRE(proto=0x86DD) / Raw(U6), U6, "gre"),
+    "gre-in-udp-key": in_udp(
+        4754, GRE(proto=0x0800, key_present=1, key=7, seqnum_present=1) / Raw(T4), T4, "gre"
+    ),
+    "gre-in-udp-checksum": in_udp(4754, GRE(proto=0x0800, chksum_present=1) / Raw(T4), T4, "gre"),
+    "gre-in-udp-ethernet": in_udp(4754, GRE(proto=0x6558) / Raw(ETHER4), T4, "gre"),
+    "gre-in-udp-mpls": in_udp(4754, GRE(proto=0x8847) / Raw(M1 + T4), T4, "mpls gre"),
     "tzsp-wifi": in_udp(37008, b"\1\0\0\x12\1" + WIFI_DATA, T4, "llc wifi tzsp"),
 }
 

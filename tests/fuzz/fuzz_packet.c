@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zn_packet_input in = {frame, (uint32_t)frame.n + missing, link};
     zn_fragment fragment;
     zn_stat why;
-    for (unsigned kind = ZN_TUNNEL_VXLAN; kind <= ZN_TUNNEL_HP_ERM; kind++)
+    for (unsigned kind = ZN_TUNNEL_VXLAN; kind <= ZN_TUNNEL_GRE; kind++)
         require(zn_tunnel_ports_add(&ports, (uint16_t)(kind + 1), kind));
     why = zn_packet_decode(&in, &key, &packet, &fragment);
     for (int n = 0; n < 4 && why == ZN_STAT_FRAGMENTS; n++) {

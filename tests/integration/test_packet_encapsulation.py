@@ -51,6 +51,7 @@ KEPT = {  # the headers of frames whose encapsulation leaves without some of it;
     **dict.fromkeys(("pbb-tagged", "vn-tag-vlan"), ("vlan",)),
     "nsh-mpls": ("mpls",),
     "mpls-ten-labels": ("mpls", "mpls"),  # eight headers at most
+    "vxlan-in-vxlan-in-vxlan": ("ip", "udp", "vxlan", "ethernet"),
 }
 UNSEEN = ("jumbo-llc", "minimal-encapsulation", "minimal-encapsulation-source")  # not headers
 FORMS = {"ah-tunnel", "ah-transport", "6in6-behind-options"}  # what IP has behind its header

@@ -13,7 +13,7 @@ from typing import NamedTuple
 IPV4, IPV6, BRIDGING, PPP, MPLS, PPPOE = 0x0800, 0x86DD, 0x6558, 0x880B, 0x8847, 0x8864
 VLANS = (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300)
 UDP = 17
-TUNNEL_PORTS = (1701, 2152, 3544, 4341, 4789, 4790, 5247, 6081, 6635, 8472)
+TUNNEL_PORTS = (1701, 2152, 3544, 4341, 4754, 4789, 4790, 5247, 6081, 6635, 8472)
 """Of UDP: behind one of them there may be a packet in a tunnel."""
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -204,6 +204,8 @@ class Reader:
             return self.ip(data[8:])
         if port == 6635 and any(data[:4]):
             return self.mpls(data)
+        if port == 4754 and any(data[:4]):
+            return self.gre(data)
         return None
 
 

@@ -121,6 +121,7 @@ TUNNELS: dict[str, Wrap] = {
     "geneve": lambda p: in_udp(p, 6081, GENEVE(vni=7, proto=0x6558) / framed(p)),
     "geneve-ip": lambda p: in_udp(p, 6081, GENEVE(vni=7, proto=ethertype(p)) / p),
     "mpls-in-udp": lambda p: in_udp(p, 6635, MPLS(label=1000, s=1) / p),
+    "gre-in-udp": lambda p: in_udp(p, 4754, GRE(proto=ethertype(p)) / p),
     "gtp": lambda p: in_udp(p, 2152, GTP_U_Header(teid=7, gtp_type=255, length=len(p)) / p),
     "l2tp": lambda p: in_udp(p, 1701, L2TP(hdr=0, tunnel_id=3, session_id=4) / PPP() / p),
     "nsh": lambda p: (

@@ -371,7 +371,7 @@ _INPUT = (
         default=(),
         rank=1,
         help="Read this UDP port as a tunnel's, too: vxlan:4799. Names: vxlan, geneve, gtp-u,"
-        " teredo, l2tp, ayiya, capwap, lisp, mpls, tzsp, hp-erm; repeatable.",
+        " teredo, l2tp, ayiya, capwap, lisp, mpls, tzsp, hp-erm, gre; repeatable.",
         usual="the assigned ports only",
         about="UDP ports that carry tunnels, in addition to the assigned ports",
         example=["vxlan:4799"],

@@ -21,6 +21,7 @@ TUNNELS = (
     "mpls",
     "tzsp",
     "hp-erm",
+    "gre",
 )
 """The tunnels in UDP, in the order of the core's enumeration."""
 

@@ -24,7 +24,7 @@ QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign"
 STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
 ROW_FORMATS = ("auto", "csv", "jsonl")
 TUNNEL_KINDS = ("vxlan", "geneve", "gtp-u", "teredo", "l2tp", "ayiya", "capwap", "lisp", "mpls",
-                "tzsp", "hp-erm")
+                "tzsp", "hp-erm", "gre")
 UNKNOWN = ("error", "suppress", "top")
 LADDER_STEPS_MAX = ZN_LADDER_STEPS_MAX
 TIME_UNITS = ("s", "ms", "us", "ns", "iso")

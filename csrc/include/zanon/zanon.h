@@ -215,7 +215,8 @@ typedef enum zn_tunnel_kind {
     ZN_TUNNEL_LISP,
     ZN_TUNNEL_MPLS,
     ZN_TUNNEL_TZSP,
-    ZN_TUNNEL_HP_ERM
+    ZN_TUNNEL_HP_ERM,
+    ZN_TUNNEL_GRE /* GRE in UDP */
 } zn_tunnel_kind;
 
 typedef struct zn_tunnel_port {
