@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 in clear, with prior knowledge: the authority of each request. */
+#include "analyzer/doh.h"
 #include "analyzer/parse_state.h"
 #include "proto/ascii.h"
 #include "proto/http2.h"
@@ -10,11 +11,16 @@
 
 enum {
     PARSE_FRAMES = ZN_PARSE_OWN, /* the next frame may be of any type */
-    PARSE_BLOCK                  /* in the middle of a header block */
+    PARSE_BLOCK                  /* in the middle of a header block, or of a DNS message */
 };
 
+typedef struct http2_connection {
+    zn_hpack table;
+    uint32_t dns_stream; /* the stream whose next DATA frame has a DNS message, 0: none */
+} http2_connection;
+
 typedef struct http2_state {
-    zn_slab tables; /* zn_hpack of each connection: zn_flow_facts.header_table */
+    zn_slab tables; /* http2_connection of each connection: zn_flow_facts.header_table */
     zn_http2_scratch scratch;
 } http2_state;
 
@@ -25,7 +31,7 @@ static int open_state(void **state, uint32_t max_flows, zn_error *err)
     *state = h;
     if (h == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for HTTP/2 connections");
-    return zn_slab_init(&h->tables, sizeof(zn_hpack), tables, err);
+    return zn_slab_init(&h->tables, sizeof(http2_connection), tables, err);
 }
 
 static void close_state(void *state)
@@ -62,21 +68,64 @@ static zn_parse read_preface(const zn_packet_context *s, const zn_tcp_segment *i
         s->names->stats->n[ZN_STAT_HEADER_TABLES_FULL]++;
         zn_parse_give_up(s, ZN_STAT_SUPPRESSED_CAPACITY);
     } else {
-        zn_hpack_start(zn_slab_at(&h->tables, ZN_FACTS(f)->header_table));
+        http2_connection *connection = zn_slab_at(&h->tables, ZN_FACTS(f)->header_table);
+        connection->dns_stream = 0;
+        zn_hpack_start(&connection->table);
     }
     return ZN_DONE;
+}
+
+/* Reads the DNS message in a DATA frame of the stream that has one. */
+static zn_parse read_dns(const zn_packet_context *s, const zn_tcp_segment *in,
+                         http2_connection *connection, const zn_http2_unit *unit)
+{
+    zn_span message = {in->bytes.p, 0};
+    zn_parse result = ZN_OTHER;
+    if (unit->used <= ZN_DOH_MESSAGE_MAX)
+        result = zn_http2_data(in->bytes, &message);
+    if (result == ZN_NEED_MORE)
+        return ZN_NEED_MORE;
+    if (result == ZN_DONE && message.n == 0)
+        return ZN_DONE;
+    connection->dns_stream = 0;
+    if (result == ZN_DONE)
+        zn_doh_body(s, message);
+    else
+        zn_doh_lost(s);
+    return ZN_DONE;
+}
+
+/* Takes the names of a request: its host, and the question of DNS in it. */
+static void take_request(const zn_packet_context *s, http2_connection *connection,
+                         const zn_http2_unit *unit)
+{
+    if (ZN_FACTS(s->f)->http_method == 0)
+        ZN_FACTS(s->f)->http_method = unit->method & 0x3fu;
+    (void)zn_names_observed(s, unit->host);
+    if (unit->get)
+        zn_doh_target(s, unit->path);
+    if (unit->get || !unit->dns_body)
+        return;
+    if (connection->dns_stream != 0) /* its body did not come before this request */
+        zn_doh_lost(s);
+    connection->dns_stream = unit->stream;
 }
 
 static zn_parse read_frame(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
     http2_state *h = zn_analyzer_state(s);
     zn_flow *f = s->f;
-    zn_hpack *table = zn_slab_at(&h->tables, ZN_FACTS(f)->header_table);
+    http2_connection *connection = zn_slab_at(&h->tables, ZN_FACTS(f)->header_table);
     zn_http2_unit unit;
-    zn_parse result = zn_http2_next(in->bytes, table, &h->scratch, &unit);
+    zn_parse result = zn_http2_next(in->bytes, &connection->table, &h->scratch, &unit);
+    bool is_dns = result == ZN_DONE && unit.is_data && connection->dns_stream != 0 &&
+                  unit.stream == connection->dns_stream;
+    if (is_dns)
+        result = read_dns(s, in, connection, &unit);
     if (result == ZN_MALFORMED)
         return zn_parse_malformed(s);
-    zn_parse_expect(s, result == ZN_NEED_MORE && unit.headers ? PARSE_BLOCK : PARSE_FRAMES);
+    zn_parse_expect(s, result == ZN_NEED_MORE && (unit.headers || is_dns) ? PARSE_BLOCK
+                                                                          : PARSE_FRAMES);
     if (result == ZN_NEED_MORE)
         return ZN_NEED_MORE;
     *used = (uint32_t)unit.used;
@@ -84,11 +133,8 @@ static zn_parse read_frame(const zn_packet_context *s, const zn_tcp_segment *in,
         zn_names_rejected(s, ZN_STAT_SUPPRESSED_INVALID);
         return ZN_DONE;
     }
-    if (!unit.request)
-        return ZN_DONE;
-    if (ZN_FACTS(f)->http_method == 0)
-        ZN_FACTS(f)->http_method = unit.method & 0x3fu;
-    (void)zn_names_observed(s, unit.host);
+    if (unit.request)
+        take_request(s, connection, &unit);
     return ZN_DONE;
 }
 

@@ -7,18 +7,24 @@
  * bytes that look like a request. If that place is unknown, the connection's later requests are not
  * read. They may name hosts, so the flow's record is coarse.
  */
+#include "analyzer/doh.h"
 #include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
 #include "analyzer/tcp_stream.h"
 #include "analyzer/unread.h"
 #include "proto/ascii.h"
+#include "proto/doh.h"
 #include "proto/http.h"
 #include "proto/http2.h"
 
 #define REQUEST_START_MIN 9          /* bytes by which a request is recognised */
 #define BODY_MAX (UINT32_C(1) << 30) /* the end of a longer body is not followed */
 
-#define PARSE_CHUNK ZN_PARSE_OWN /* a request was read; a chunk of its body follows */
+enum {
+    PARSE_CHUNK = ZN_PARSE_OWN, /* a request was read; a chunk of its body follows */
+    PARSE_FIELDS,               /* the host was read; another field of a long head follows */
+    PARSE_FIELD                 /* the same in the middle of a field */
+};
 
 /* Returns whether a request can begin with the first byte: one of a token, or the end of an empty
  * line. */
@@ -78,7 +84,10 @@ static void pass_request(const zn_packet_context *s, const zn_http_request *requ
     ZN_FACTS(s->f)->switches = request->switches;
     if (request->switches)
         ZN_STATE(s->f)->parse_tries = 1;
-    if (found || end == ZN_SEGMENT_CUT) /* behind the flow's end nothing is missed */
+    if (found && request->goes_on && request->no_content && !request->switches)
+        zn_parse_expect(s, PARSE_FIELDS);
+    else if ((found && !request->goes_on) || end == ZN_SEGMENT_CUT)
+        /* behind the flow's end nothing is missed */
         zn_parse_expect(s, request->chunked ? PARSE_CHUNK : ZN_PARSE_BETWEEN);
     else
         lose_place(s);
@@ -96,6 +105,35 @@ static zn_parse reject_other(const zn_packet_context *s, const zn_tcp_segment *i
     return ZN_DONE;
 }
 
+/* Returns true if the body of a request is a DNS message that fits into a stream. */
+static bool has_dns(const zn_http_request *request)
+{
+    return request->dns_body && !request->body_unknown && !request->chunked && !request->goes_on &&
+           request->body_bytes != 0 && request->body_bytes <= ZN_DOH_MESSAGE_MAX;
+}
+
+/* Returns true if the bytes end before the end of a DNS message in the body. */
+static bool awaits_dns(const zn_http_request *request, const zn_tcp_segment *in, bool cut)
+{
+    return has_dns(request) && !cut && in->end == ZN_SEGMENT_OPEN &&
+           in->bytes.n < request->head_bytes + request->body_bytes;
+}
+
+/* Reads the question of DNS in a request, in its target or in its body (RFC 8484 4.1). */
+static void read_dns(const zn_packet_context *s, const zn_http_request *request,
+                     const zn_tcp_segment *in)
+{
+    size_t end = request->head_bytes + (size_t)request->body_bytes;
+    if (request->no_content)
+        zn_doh_target(s, request->target);
+    if (!request->dns_body || request->no_content)
+        return;
+    if (has_dns(request) && in->bytes.n >= end)
+        zn_doh_body(s, zn_ascii_part(in->bytes, request->head_bytes, end));
+    else
+        zn_doh_lost(s);
+}
+
 /* Reads one request; the next one can start after its body. */
 static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
@@ -109,10 +147,19 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
         result = reject_other(s, in, used);
     if (ZN_STATE(f)->parse == ZN_PARSE_OFF)
         return result;
+    if (result == ZN_MALFORMED && request.too_long) {
+        zn_names_rejected(s, ZN_STAT_SUPPRESSED_CAPACITY);
+        zn_parse_end(s->names, f);
+        return result;
+    }
     if (result == ZN_MALFORMED)
         return zn_parse_malformed(s);
     if (result == ZN_NEED_MORE)
         zn_parse_expect(s, ZN_PARSE_BEGUN);
+    if (result == ZN_DONE && awaits_dns(&request, in, cut)) {
+        zn_parse_expect(s, ZN_PARSE_BEGUN);
+        return ZN_NEED_MORE;
+    }
     if (result != ZN_DONE)
         return result;
     pass_request(s, &request, in->end, used);
@@ -120,11 +167,36 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     if (ZN_FACTS(f)->http_method == 0)
         ZN_FACTS(f)->http_method = request.method & 0x3fu;
     (void)zn_names_observed(s, request.host);
+    read_dns(s, &request, in);
     if (request.switches)
         zn_unread_begin_again(f);
-    zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_HTTP_REQUEST,
-                                    .bytes = zn_ascii_part(in->bytes, 0, request.head_bytes),
-                                    .seq = in->seq});
+    if (!request.goes_on)
+        zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_HTTP_REQUEST,
+                                        .bytes = zn_ascii_part(in->bytes, 0, request.head_bytes),
+                                        .seq = in->seq});
+    return ZN_DONE;
+}
+
+/* Reads on in a head whose host was read: another host contradicts it, and other fields may change
+ * where the request ends. */
+static zn_parse read_field(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
+{
+    bool inside = zn_parse_state_of(s->f) == PARSE_FIELD;
+    zn_http_rest kind;
+    zn_span host = {in->bytes.p, 0};
+    size_t bytes;
+    zn_parse result = zn_http_next_field(in->bytes, inside, &bytes, &kind, &host);
+    if (result != ZN_DONE)
+        return result;
+    *used = (uint32_t)bytes;
+    if (kind == ZN_HTTP_REST_HOST)
+        zn_names_observed_again(s, host);
+    if (kind == ZN_HTTP_REST_BODY)
+        lose_place(s);
+    else if (kind == ZN_HTTP_REST_END)
+        zn_parse_expect(s, ZN_PARSE_BETWEEN);
+    else
+        zn_parse_expect(s, kind == ZN_HTTP_REST_LINE ? PARSE_FIELD : PARSE_FIELDS);
     return ZN_DONE;
 }
 
@@ -147,17 +219,24 @@ static zn_parse read_chunk(const zn_packet_context *s, const zn_tcp_segment *in,
 
 static zn_parse segment(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
-    return zn_parse_state_of(s->f) == PARSE_CHUNK ? read_chunk(s, in, used)
-                                                  : read_request(s, in, used);
+    switch (zn_parse_state_of(s->f)) {
+    case PARSE_CHUNK:
+        return read_chunk(s, in, used);
+    case PARSE_FIELDS:
+    case PARSE_FIELD:
+        return read_field(s, in, used);
+    default:
+        return read_request(s, in, used);
+    }
 }
 
-/* Gives up a request or a chunk in progress, and with it the place of the next request. */
+/* Gives up a request, a field or a chunk in progress, and with it the place of the next request. */
 static void lost(const zn_packet_context *s, zn_segment_end end)
 {
     uint8_t state = zn_parse_state_of(s->f);
     if (state == ZN_PARSE_BEGUN)
         zn_parse_give_up(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-    else if (state == PARSE_CHUNK && end != ZN_SEGMENT_CUT)
+    else if (state >= PARSE_CHUNK && end != ZN_SEGMENT_CUT)
         lose_place(s);
 }
 

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyzer/layer7.h"
 
+#include "analyzer/analyzers.h"
 #include "analyzer/message_sink.h"
 #include "analyzer/secondary.h"
 #include "analyzer/service.h"
@@ -11,7 +12,7 @@
 #include "proto/tls.h"
 
 #define WATCHED_PACKETS 200u /* in which handshake and first data are looked for */
-#define SERVER_SEGMENTS 40   /* segments in which a certificate is looked for */
+#define SERVER_SEGMENTS 40   /* segments in which a hello and a certificate are looked for */
 #define STATUS_AT 9          /* offset of the status in "HTTP/1.1 200" */
 #define TLS_1_3 0x0304
 
@@ -51,6 +52,13 @@ static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
 }
 
 /* ---- certificate ---- */
+
+/* Returns true if the client sent a TLS hello, at the start of the connection, or after a request
+ * for a tunnel or for TLS. */
+static bool has_hello(const zn_flow *f)
+{
+    return zn_service_is_tls(f, false) || ZN_STATE(f)->protocol == ZN_ANALYZER_TLS;
+}
 
 static void drop_stream(zn_names *names, zn_flow_layer7 *l)
 {
@@ -108,7 +116,7 @@ static void observe_certificate(const context *s, zn_span certificate)
 {
     zn_hostname host;
     zn_span name;
-    ZN_ASSERT(ZN_STATE(s->f)->service == ZN_SERVICE_TLS); /* analyzer/watch.h counts on it */
+    ZN_ASSERT(has_hello(s->f)); /* zn_layer7_need counts on it */
     if (zn_x509_common_name(certificate, &name) != ZN_DONE || !host_of(name, &host))
         return;
     ZN_LAYER7(s->l)->certificate =
@@ -121,6 +129,8 @@ static void observe_certificate(const context *s, zn_span certificate)
 
 static void read_client(zn_flow_layer7 *l, const zn_flow *f, const zn_tls_details *d)
 {
+    if ((ZN_LAYER7(l)->state & (ZN_LAYER7_CLIENT_READ | ZN_LAYER7_SERVER_FOUND)) == 0)
+        ZN_LAYER7(l)->server_seq = f->side[1 - f->client].next_seq; /* the server answers there */
     ZN_LAYER7(l)->state |= ZN_LAYER7_CLIENT_READ;
     ZN_LAYER7(l)->version_count = d->versions;
     memcpy(ZN_LAYER7(l)->versions, d->version, sizeof ZN_LAYER7(l)->versions);
@@ -175,22 +185,40 @@ static void see_server_bytes(const context *s, zn_span bytes)
     finish_certificate(s->names, s->l);
 }
 
+/* Returns true if a segment begins with the server's hello, or follows a hello that has not been
+ * captured yet. */
+static bool finds_server(const context *s)
+{
+    zn_flow_layer7 *l = s->l;
+    uint32_t offset = s->p->seq - ZN_LAYER7(l)->server_seq;
+    if (zn_service_signature_of(s->p->payload) == ZN_SIGNATURE_TLS_SERVER_HELLO) {
+        if (offset != 0)
+            drop_stream(s->names, l);
+        ZN_LAYER7(l)->state |= ZN_LAYER7_SERVER_FOUND;
+        ZN_LAYER7(l)->server_seq = s->p->seq;
+        return true;
+    }
+    return (ZN_LAYER7(l)->state & ZN_LAYER7_CLIENT_READ) != 0 &&
+           s->f->flag_counts[1 - s->f->client].syn != 0 && offset != 0 && offset < ZN_STREAM_MAX;
+}
+
 /* Takes a segment of the server, while its hello or certificate is looked for. */
 static void see_server(const context *s)
 {
     zn_names *names = s->names;
     zn_flow_layer7 *l = s->l;
     uint32_t offset;
+    bool awaited; /* segments behind this one came before it */
     if ((ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_DONE) != 0)
         return;
-    if ((ZN_LAYER7(l)->state & ZN_LAYER7_SERVER_FOUND) == 0) {
-        if (zn_service_signature_of(s->p->payload) != ZN_SIGNATURE_TLS_SERVER_HELLO)
-            return;
-        ZN_LAYER7(l)->state |= ZN_LAYER7_SERVER_FOUND;
-        ZN_LAYER7(l)->server_seq = s->p->seq;
+    if ((ZN_LAYER7(l)->state & ZN_LAYER7_SERVER_FOUND) == 0 && !finds_server(s)) {
+        if (++ZN_LAYER7(l)->segments > SERVER_SEGMENTS)
+            finish_certificate(names, l);
+        return;
     }
     offset = s->p->seq - ZN_LAYER7(l)->server_seq;
-    if (ZN_LAYER7(l)->stream == 0 && offset == 0) {
+    awaited = ZN_LAYER7(l)->stream != 0;
+    if (!awaited && offset == 0) {
         see_server_bytes(s, s->p->payload);
         if ((ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_DONE) != 0)
             return;
@@ -203,7 +231,7 @@ static void see_server(const context *s)
     }
     switch (zn_stream_add(&names->streams, ZN_LAYER7(l)->stream, offset, s->p->payload)) {
     case ZN_STREAM_GREW:
-        if (offset != 0)
+        if (offset != 0 || awaited)
             see_server_bytes(s, zn_stream_start(&names->streams, ZN_LAYER7(l)->stream));
         break;
     case ZN_STREAM_CONFLICT:
@@ -247,7 +275,7 @@ static void see_phase(const context *s)
 static void see_segment(const context *s)
 {
     bool from_client = s->p->sender == s->f->client;
-    bool tls = zn_service_is_tls(s->f, false);
+    bool tls = has_hello(s->f);
     /* Flows without TLS have no certificate: *l need not be fetched for them. */
     if (tls && ZN_LAYER7(s->l)->certificate != 0)
         vote(s);
@@ -271,7 +299,7 @@ void zn_layer7_need(const zn_names *names, const zn_flow *f, zn_watch_need *need
         return;
     zn_watch_need_both(need, ZN_WATCH_TEXT); /* a request or response */
     /* Other flows have no certificate, and no column has the times of their handshake. */
-    if (ZN_STATE(f)->service != ZN_SERVICE_TLS)
+    if (ZN_STATE(f)->service != ZN_SERVICE_TLS && ZN_STATE(f)->protocol != ZN_ANALYZER_TLS)
         return;
     if (ZN_LAYER7(l)->certificate != 0 && (ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
         zn_watch_need_both(need, ZN_WATCH_PACKET);
@@ -280,7 +308,8 @@ void zn_layer7_need(const zn_names *names, const zn_flow *f, zn_watch_need *need
         uint8_t read = i == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_DONE;
         if ((ZN_LAYER7(l)->state & read) == 0) {
             need->side[i] |= ZN_WATCH_PAYLOAD;
-        } else if (ZN_LAYER7(l)->appdata_ns[i] == 0 && packets < WATCHED_PACKETS) {
+        } else if (ZN_STATE(f)->service == ZN_SERVICE_TLS && ZN_LAYER7(l)->appdata_ns[i] == 0 &&
+                   packets < WATCHED_PACKETS) {
             need->side[i] |= ZN_WATCH_START | ZN_WATCH_TIME;
             zn_watch_need_after(need, WATCHED_PACKETS + 1 - packets);
         }

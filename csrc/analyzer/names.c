@@ -102,16 +102,22 @@ void zn_names_missed(const zn_packet_context *s)
     ZN_FACTS(s->f)->missed = true;
 }
 
-/* The entry of a name that the flow voted for already, or 0. */
-static uint32_t find_name(const zn_names *names, const zn_flow *f, zn_id id)
+/* Returns the entry of a name in the flow's list, or 0. pending: the entry waits for evidence. */
+static uint32_t find_entry(const zn_names *names, const zn_flow *f, zn_id id, bool pending)
 {
     for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
-        if (zn_id_equal(e->id, id) && e->state != ZN_ENTRY_PENDING)
+        if (zn_id_equal(e->id, id) && (e->state == ZN_ENTRY_PENDING) == pending)
             return entry;
     }
     return 0;
+}
+
+/* The entry of a name that the flow voted for already, or 0. */
+static uint32_t find_name(const zn_names *names, const zn_flow *f, zn_id id)
+{
+    return find_entry(names, f, id, false);
 }
 
 bool zn_names_has(const zn_names *names, const zn_flow *f, zn_name_source source, zn_span raw)
@@ -195,8 +201,9 @@ uint32_t zn_names_observed(const zn_packet_context *s, zn_span raw)
         return 0;
     }
     id = zn_votes_id(names->votes, zn_names_kind(names, source), zn_hostname_span(&host));
-    if (find_name(names, s->f, id) != 0) {
-        names->stats->n[ZN_STAT_NAMES_REPEATED]++;
+    entry = s->f->tuple.proto == ZN_PROTO_TCP ? find_entry(names, s->f, id, true) : 0;
+    if (entry != 0 || find_name(names, s->f, id) != 0) {
+        names->stats->n[ZN_STAT_NAMES_REPEATED]++; /* over TCP the evidence is the flow's */
         return 0;
     }
     entry = zn_name_store_add(names->name_store, s->f, source);
@@ -280,7 +287,8 @@ void zn_names_client_proven(const zn_packet_context *s, uint32_t entry)
 static zn_vote_kind addr_kind(const zn_packet_context *s)
 {
     const zn_tuple *tuple = &s->f->tuple;
-    bool dns = s->analyzer != NULL && s->analyzer->source == ZN_SOURCE_DNS;
+    bool dns = s->analyzer != NULL && s->analyzer->source == ZN_SOURCE_DNS &&
+               ZN_STATE(s->f)->protocol == s->analyzer->id; /* not in a request of HTTP */
     dns |= tuple->proto == ZN_PROTO_TCP && tuple->port[1 - s->f->client] == ZN_DNS_PORT;
     return dns && s->names->roles->dns_votes != ZN_DNS_VOTES_ALL ? ZN_VOTE_DNS_ADDR : ZN_VOTE_ADDR;
 }

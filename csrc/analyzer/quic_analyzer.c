@@ -790,6 +790,8 @@ static void see_client_packet(const zn_packet_context *s, const zn_quic_packet *
     if (packet->type == ZN_QUIC_NEGOTIATION || packet->type == ZN_QUIC_RETRY)
         return; /* servers send these */
     note_addressed(q, packet);
+    if (q->server_known && packet->version == q->shared.facts.version[1])
+        q->shared.facts.both_ways = true; /* the server chose the version (RFC 9368 2.3) */
     if (packet->type == ZN_QUIC_INITIAL)
         see_initial(s, packet);
 }

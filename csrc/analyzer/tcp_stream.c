@@ -21,6 +21,7 @@
 #include "analyzer/unread.h"
 #include "proto/ascii.h"
 #include "proto/proxy_starttls_prefix.h"
+#include "proto/resemblance.h"
 
 #define STORED_SEGMENTS_MAX 256
 _Static_assert(ZN_SEARCH_TRIES == 15,
@@ -177,6 +178,12 @@ static zn_parse pass_unknown(const zn_packet_context *s, zn_tcp_segment *rest, u
 {
     int32_t before = zn_seq_ahead(last, rest->seq);
     zn_unread_segment(s, rest->bytes, rest->missing != 0);
+    if (!s->f->midstream && ZN_STATE(s->f)->protocol == 0 &&
+        zn_resembles_other_request(rest->bytes)) {
+        ZN_STATE(s->f)->parse = ZN_PARSE_OFF; /* a body may look like a request of HTTP */
+        zn_names_drop_stream(s->names, s->f);
+        return ZN_OTHER;
+    }
     if (before <= 0 || (uint32_t)before >= rest->bytes.n || ZN_STATE(s->f)->stream == 0) {
         pass_unknown_segment(s);
         move_to(s->f, end_of(rest));

@@ -28,7 +28,7 @@ static zn_parse read_hello(const zn_packet_context *s, const zn_tcp_segment *in,
     if (result != ZN_DONE)
         return result;
     *used = (uint32_t)hello.consumed;
-    if (in->missing == 0)
+    if (in->missing == 0 && zn_ascii_first(in->bytes) == ZN_TLS_CONTENT_HANDSHAKE)
         zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_TLS_HELLO,
                                         .bytes = zn_ascii_part(in->bytes, 0, hello.consumed),
                                         .seq = in->seq});

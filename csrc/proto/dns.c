@@ -18,7 +18,8 @@ enum {
     OPCODE_UPDATE = 5
 };
 
-enum { TYPE_A = 1, TYPE_AAAA = 28, CLASS_IN = 1 };
+enum { TYPE_A = 1, TYPE_AAAA = 28, TYPE_OPT = 41, CLASS_IN = 1 };
+enum { CLASS_BITS = 0x7fff }; /* the other bit is a flag of mDNS (RFC 6762 10.2) */
 
 typedef struct dns_counts {
     uint16_t questions, answers, authorities, additionals;
@@ -39,17 +40,25 @@ static bool is_opcode(uint8_t opcode)
     }
 }
 
-/* Returns whether a header can be DNS's at all: a query brings no answers. A bit that is reserved
- * (Z), and an error in a query, are ignored by servers (RFC 6895 2.1, RFC 1035 4.1.1): they count
- * only where the message has more than the one question that clients send, and EDNS's record. */
+/* Returns true if a query has more records than EDNS's and a signature, as the probes of mDNS and
+ * some dynamic clients send it. */
+static bool has_more_records(const dns_counts *counts, const zn_dns_question *q)
+{
+    return !q->response && q->opcode == OPCODE_QUERY &&
+           (counts->answers != 0 || counts->authorities > 1);
+}
+
+/* Returns whether a header can be DNS's at all. A bit that is reserved (Z), and an error in a
+ * query, are ignored by servers (RFC 6895 2.1, RFC 1035 4.1.1): they count only where the message
+ * has more than the one question that clients send, and EDNS's record. */
 static bool is_plausible(uint16_t flags, const dns_counts *counts, const zn_dns_question *q)
 {
     bool query = !q->response && q->opcode == OPCODE_QUERY;
     bool strange = (flags & (query ? 0x004f : 0x0040)) != 0;
     if (!is_opcode(q->opcode) || counts->questions == 0 || counts->questions > ZN_DNS_QUESTIONS_MAX)
         return false;
-    if (query && (counts->answers != 0 || counts->authorities > 1))
-        return false;
+    if (has_more_records(counts, q))
+        return !strange && counts->questions == 1;
     if (!strange)
         return true;
     return counts->questions == 1 &&
@@ -115,6 +124,41 @@ static bool asks_more(zn_cursor c, unsigned left)
     return false;
 }
 
+/* Passes over a name: labels up to the root or to a pointer (RFC 1035 4.1.4), which ends it. */
+static void skip_name(zn_cursor *c)
+{
+    while (zn_cursor_ok(c)) {
+        uint8_t length = zn_cursor_u8(c);
+        if (length >= 0xc0) {
+            zn_cursor_skip(c, 1);
+            return;
+        }
+        if (length == 0)
+            return;
+        if (length > 63)
+            zn_cursor_fail(c, ZN_CURSOR_BAD);
+        else
+            zn_cursor_skip(c, length);
+    }
+}
+
+/* Returns true if the records that a query counts, and nothing else, follow its question. */
+static bool has_counted_records(zn_cursor c, const dns_counts *counts)
+{
+    uint32_t left = (uint32_t)counts->answers + counts->authorities + counts->additionals;
+    for (; left > 0 && zn_cursor_ok(&c); left--) {
+        uint16_t type, class;
+        skip_name(&c);
+        type = zn_cursor_be16(&c);
+        class = zn_cursor_be16(&c) & CLASS_BITS;
+        zn_cursor_skip(&c, 4); /* time to live */
+        zn_cursor_skip(&c, zn_cursor_be16(&c));
+        if (zn_cursor_ok(&c) && type != TYPE_OPT && !is_class(class))
+            return false;
+    }
+    return c.state != ZN_CURSOR_BAD && zn_cursor_left(&c) == 0;
+}
+
 /* The first of the questions whose name is spelled out. A pointer could lead forward only, and
  * receivers differ about its meaning; they all read the question that it leads to. */
 static zn_parse parse_questions(zn_cursor *c, unsigned questions, zn_dns_question *out)
@@ -155,7 +199,8 @@ zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out
     out->opcode = (flags >> 11) & 0x0f;
     if (is_plausible(flags, &counts, out))
         state = parse_questions(&c, counts.questions, out);
-    if (state == ZN_DONE && !is_class(out->class))
+    if (state == ZN_DONE && (!is_class(out->class) ||
+                             (has_more_records(&counts, out) && !has_counted_records(c, &counts))))
         state = ZN_OTHER;
     if (state != ZN_DONE)
         memset(out, 0, sizeof *out);
@@ -163,24 +208,6 @@ zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
-
-/* Passes over a name: labels up to the root or to a pointer (RFC 1035 4.1.4), which ends it. */
-static void skip_name(zn_cursor *c)
-{
-    while (zn_cursor_ok(c)) {
-        uint8_t length = zn_cursor_u8(c);
-        if (length >= 0xc0) {
-            zn_cursor_skip(c, 1);
-            return;
-        }
-        if (length == 0)
-            return;
-        if (length > 63)
-            zn_cursor_fail(c, ZN_CURSOR_BAD);
-        else
-            zn_cursor_skip(c, length);
-    }
-}
 
 static void read_record(zn_cursor *c, zn_dns_addresses *out)
 {

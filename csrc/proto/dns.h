@@ -29,8 +29,9 @@ typedef struct zn_dns_question {
 /*
  * Parses a DNS message's header and first question into *out (copied, nothing borrowed). Returns
  * ZN_DONE, ZN_NEED_MORE (whole is false and bytes are missing), ZN_MALFORMED, or ZN_OTHER when the
- * header cannot be a query's or response's (no question, an unassigned opcode, a query with
- * answers) or the class is unassigned; *out is then all zero. A compression pointer in the first
+ * header cannot be a query's or response's (no question, an unassigned opcode), the class is
+ * unassigned, or a query with answers is no row of the records that it counts; *out is then all
+ * zero. A compression pointer in the first
  * name could only point forward (RFC 1035 4.1.4 lets it point to earlier bytes only, which are the
  * header). Such a question is skipped, and a message that has no other question is malformed.
  */

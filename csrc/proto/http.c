@@ -8,6 +8,7 @@
 #include "proto/http.h"
 
 #include "proto/ascii.h"
+#include "proto/doh.h"
 
 #define DIGITS_MAX 18u      /* of a Content-Length: what fits uint64_t whatever the digits */
 #define EMPTY_LINES_MAX 8u  /* before a request; RFC 9112 2.2 asks servers to forgive one */
@@ -15,7 +16,8 @@
 #define CHUNK_LINE_MAX 256u /* a size and its extensions */
 #define CHUNK_TRAILERS_MAX 4096u
 #define CRLF_BYTES 2u
-#define METHOD_MAX 64u /* longest word taken for a method before its line is whole */
+#define FIELD_MAX 1024u /* longest field that is read behind the first ZN_HTTP_HEAD_MAX bytes */
+#define METHOD_MAX 64u  /* longest word taken for a method before its line is whole */
 
 typedef struct http_token {
     const char *text;
@@ -42,7 +44,8 @@ typedef enum field_kind {
     FIELD_HOST,
     FIELD_CONTENT_LENGTH,
     FIELD_TRANSFER_ENCODING,
-    FIELD_UPGRADE
+    FIELD_UPGRADE,
+    FIELD_CONTENT_TYPE
 } field_kind;
 
 static const struct {
@@ -53,6 +56,7 @@ static const struct {
     {TOKEN("content-length"), FIELD_CONTENT_LENGTH},
     {TOKEN("transfer-encoding"), FIELD_TRANSFER_ENCODING},
     {TOKEN("upgrade"), FIELD_UPGRADE},
+    {TOKEN("content-type"), FIELD_CONTENT_TYPE},
 };
 
 /* The content of the fields read so far. */
@@ -209,7 +213,8 @@ static bool is_version(zn_span s)
     return s.n == version.n + 1 && equals(start, version) && minor >= '0' && minor <= '9';
 }
 
-/* Splits WORD SP target SP HTTP/1.x; returns false for any other line. */
+/* Splits WORD SP target SP HTTP/1.x; returns false for any other line. The target may be missing,
+ * as in the OPTIONS of some clients. */
 static bool split_request_line(zn_span line, zn_span *word, zn_span *target)
 {
     zn_cursor c = zn_cursor_over_span(line, true);
@@ -227,7 +232,7 @@ static bool split_request_line(zn_span line, zn_span *word, zn_span *target)
             return false;
     }
     *target = zn_ascii_trim(zn_ascii_part(rest, 0, last));
-    return target->n != 0 && is_version(zn_ascii_part(rest, last, rest.n));
+    return is_version(zn_ascii_part(rest, last, rest.n));
 }
 
 /* Returns true if the bytes may be the start of a request's target: a path, "*" or an absolute
@@ -258,9 +263,11 @@ static bool parse_request_line(zn_span line, zn_http_methods allowed, head_state
                                zn_http_request *out)
 {
     zn_span method, target;
+    bool any = allowed == ZN_HTTP_ANY;
     if (!split_request_line(line, &method, &target) ||
-        !(is_method(method) || (allowed == ZN_HTTP_ANY && is_token(method))))
+        !(is_method(method) || (any && target.n != 0 && is_token(method))))
         return false;
+    out->target = target;
     out->method = equals(method, post) ? 2 : 1;
     out->switches = equals(method, connect);
     out->no_content = out->switches || equals(method, get) || equals(method, head_only);
@@ -293,7 +300,7 @@ bool zn_http_has_other_method(zn_span bytes)
     zn_span line, word, target;
     skip_empty_lines(&c);
     return zn_ascii_take_line(&c, &line) && split_request_line(line, &word, &target) &&
-           word.n != 0 && is_text(word) && !is_method(word);
+           word.n != 0 && target.n != 0 && is_text(word) && !is_method(word);
 }
 
 static field_kind kind_of(zn_span name)
@@ -366,6 +373,9 @@ static void parse_field(zn_span line, head_state *state, zn_http_request *out)
     case FIELD_UPGRADE:
         out->switches = true;
         break;
+    case FIELD_CONTENT_TYPE:
+        out->dns_body = zn_doh_is_media_type(value);
+        break;
     case FIELD_OTHER:
         break;
     }
@@ -399,8 +409,9 @@ static void parse_unfinished(zn_span line, head_state *state)
 /* Reads the fields up to the empty line; false when that is not there. */
 static bool parse_fields(zn_cursor *c, head_state *state, zn_http_request *out)
 {
+    zn_cursor start = *c;
     zn_span line;
-    while (zn_ascii_take_line(c, &line)) {
+    for (; zn_ascii_take_line(c, &line); start = *c) {
         if (line.n == 0)
             return true;
         if (zn_ascii_is_blank(zn_ascii_first(line)))
@@ -408,9 +419,12 @@ static bool parse_fields(zn_cursor *c, head_state *state, zn_http_request *out)
         else
             parse_field(line, state, out);
     }
-    if (!state->cut || (!state->host_seen && state->authority.n == 0))
+    if ((!state->cut && !out->too_long) || (!state->host_seen && state->authority.n == 0))
         return false;
     parse_unfinished(line, state);
+    out->goes_on = !state->cut;
+    if (out->goes_on)
+        *c = start;
     out->no_content &= !state->length_seen && !state->coding_seen;
     state->length_unknown |= !out->no_content;
     return true;
@@ -442,11 +456,12 @@ zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_methods allowed, z
     zn_span bounded = {head.p, head.n < ZN_HTTP_HEAD_MAX ? head.n : ZN_HTTP_HEAD_MAX};
     zn_parse unfinished = head.n < ZN_HTTP_HEAD_MAX ? ZN_NEED_MORE : ZN_MALFORMED;
     zn_cursor c = zn_cursor_over_span(bounded, false);
-    zn_http_request request = {.host = {head.p, 0}};
+    zn_http_request request = {.host = {head.p, 0}, .target = {head.p, 0}};
     head_state state = {.authority = {head.p, 0}, .host = {head.p, 0}, .cut = cut};
     zn_cursor start;
     zn_span line;
 
+    request.too_long = head.n >= ZN_HTTP_HEAD_MAX;
     *out = request;
     skip_empty_lines(&c);
     start = c;
@@ -458,12 +473,64 @@ zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_methods allowed, z
         return ZN_OTHER;
     if (!parse_fields(&c, &state, &request))
         return unfinished;
+    out->too_long = false;
     if (state.host_conflict)
         return ZN_MALFORMED;
     set_body(&state, &request);
+    request.too_long = false;
     request.host = state.authority.n > 0 ? state.authority : state.host;
     request.head_bytes = bounded.n - zn_cursor_left(&c);
     *out = request;
+    return ZN_DONE;
+}
+
+/* Returns true if a field says nothing about the host, or about where the request ends. */
+static bool does_not_matter(zn_span name)
+{
+    field_kind kind = kind_of(zn_ascii_trim(name));
+    return kind == FIELD_OTHER || kind == FIELD_CONTENT_TYPE;
+}
+
+/* Reads a line of which the end is not there. The content of most fields does not matter. */
+static zn_parse read_begun_field(zn_span line, zn_http_rest *kind)
+{
+    zn_cursor c = zn_cursor_over_span(line, true);
+    zn_span name = zn_ascii_take_until(&c, ':');
+    *kind = zn_ascii_is_blank(zn_ascii_first(line)) ? ZN_HTTP_REST_BODY : ZN_HTTP_REST_LINE;
+    if (*kind == ZN_HTTP_REST_BODY || (zn_cursor_left(&c) > 0 && does_not_matter(name)))
+        return ZN_DONE;
+    if (line.n < FIELD_MAX)
+        return ZN_NEED_MORE;
+    if (zn_cursor_left(&c) > 0)
+        *kind = ZN_HTTP_REST_BODY;
+    return ZN_DONE;
+}
+
+zn_parse zn_http_next_field(zn_span bytes, bool inside, size_t *used, zn_http_rest *kind,
+                            zn_span *host)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false), field;
+    zn_span line, name;
+    bool whole = zn_ascii_take_line(&c, &line);
+    *used = bytes.n - zn_cursor_left(&c);
+    *kind = inside && !whole ? ZN_HTTP_REST_LINE : ZN_HTTP_REST_FIELDS;
+    if (inside)
+        return bytes.n != 0 ? ZN_DONE : ZN_NEED_MORE;
+    if (!whole)
+        return read_begun_field(line, kind);
+    if (line.n == 0) {
+        *kind = ZN_HTTP_REST_END;
+        return ZN_DONE;
+    }
+    field = zn_cursor_over_span(line, true);
+    name = zn_ascii_take_until(&field, ':');
+    if (zn_ascii_is_blank(zn_ascii_first(line))) {
+        *kind = ZN_HTTP_REST_BODY;
+    } else if (zn_cursor_left(&field) > 0 && !does_not_matter(name)) {
+        zn_cursor_skip(&field, 1);
+        *host = zn_ascii_trim(zn_cursor_rest(&field));
+        *kind = kind_of(zn_ascii_trim(name)) == FIELD_HOST ? ZN_HTTP_REST_HOST : ZN_HTTP_REST_BODY;
+    }
     return ZN_DONE;
 }
 

@@ -9,10 +9,11 @@
 
 #include "util/cursor.h"
 
-#define ZN_HTTP_HEAD_MAX 16384 /* longest request head looked at */
+#define ZN_HTTP_HEAD_MAX 16384 /* longest request head that is read at once */
 
 typedef struct zn_http_request {
     zn_span host;      /* as sent, port and all; empty when the request names none. Borrows. */
+    zn_span target;    /* of the request line, as sent. Borrows. */
     uint16_t method;   /* Tstat's http_t: 2 POST, 1 any other (its further numbers are contents) */
     size_t head_bytes; /* request line, fields, empty line; of a cut head: as much as is there */
     uint64_t body_bytes; /* Content-Length, 0 when absent */
@@ -20,7 +21,10 @@ typedef struct zn_http_request {
                           head is cut */
     bool chunked;        /* zn_http_chunk finds where the body ends */
     bool no_content;     /* GET, HEAD or CONNECT: no body, also where the head is cut */
-    bool switches;       /* CONNECT or an upgrade: another protocol may follow */
+    bool goes_on;  /* the head is longer than ZN_HTTP_HEAD_MAX; zn_http_next_field reads the rest */
+    bool too_long; /* malformed only because the head is longer and names no host so far */
+    bool dns_body; /* the body is a DNS message (RFC 8484) */
+    bool switches; /* CONNECT or an upgrade: another protocol may follow */
 } zn_http_request;
 
 /* Words that are methods. */
@@ -49,13 +53,30 @@ bool zn_http_is_token_byte(uint8_t byte);
 
 /*
  * Parses the head of a request. Returns ZN_DONE with *out once the empty line is there,
- * ZN_NEED_MORE, ZN_MALFORMED (two different Host fields, a head longer than ZN_HTTP_HEAD_MAX) or
- * ZN_OTHER. `cut`: the capture lacks the head's rest for good; it is then ZN_DONE as well when the
- * request line names the host, or one whole Host line is there and nothing after it says
- * otherwise.
+ * ZN_NEED_MORE, ZN_MALFORMED (two different Host fields, no host in the first ZN_HTTP_HEAD_MAX
+ * bytes) or ZN_OTHER. A longer head is ZN_DONE with out->goes_on. `cut`: the capture lacks the
+ * head's rest for good; it is then ZN_DONE as well when the request line names the host, or one
+ * whole Host line is there and nothing after it says otherwise.
  */
 zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_methods allowed,
                               zn_http_request *out);
+
+/* The rest of a head that is longer than ZN_HTTP_HEAD_MAX. */
+typedef enum zn_http_rest {
+    ZN_HTTP_REST_FIELDS, /* another field follows */
+    ZN_HTTP_REST_LINE,   /* the bytes end in the middle of a field whose content does not matter */
+    ZN_HTTP_REST_HOST,   /* a Host field was read */
+    ZN_HTTP_REST_BODY,   /* a field or a folded line that may change where the request ends */
+    ZN_HTTP_REST_END     /* the empty line was read */
+} zn_http_rest;
+
+/*
+ * Reads the next line of a head, or the rest of a line of which `inside` says that it has begun.
+ * Returns ZN_DONE with its bytes in *used, its kind, and *host for ZN_HTTP_REST_HOST; or
+ * ZN_NEED_MORE.
+ */
+zn_parse zn_http_next_field(zn_span bytes, bool inside, size_t *used, zn_http_rest *kind,
+                            zn_span *host);
 
 /* ---- the body of a request that comes in chunks (RFC 9112 7.1), for where it ends ---- */
 

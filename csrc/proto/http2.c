@@ -50,12 +50,12 @@ static frame_header read_frame_header(zn_cursor *c)
     return h;
 }
 
-/* The fragment of a header block in a frame's payload (RFC 9113 6.2); false when it does not
- * fit. */
+/* The fragment of a header block, or of a body, in a frame's payload (RFC 9113 6.1, 6.2); false
+ * when it does not fit. */
 static bool fragment_of(const frame_header *h, zn_cursor payload, zn_span *out)
 {
     size_t padding = 0, left;
-    if (h->type == FRAME_HEADERS && (h->flags & FLAG_PADDED) != 0)
+    if (h->type != FRAME_CONTINUATION && (h->flags & FLAG_PADDED) != 0)
         padding = zn_cursor_u8(&payload);
     if (h->type == FRAME_HEADERS && (h->flags & FLAG_PRIORITY) != 0)
         zn_cursor_skip(&payload, 5);
@@ -118,6 +118,7 @@ static zn_parse read_block(zn_span block, zn_hpack *table, zn_http2_scratch *scr
     zn_cursor c = zn_cursor_over_span(block, true);
     named authority = {{scratch->authority, 0}, false, false};
     named host = {{scratch->host, 0}, false, false};
+    named path = {{scratch->path, 0}, false, false};
     zn_hpack_field field;
     zn_parse state;
     while ((state = zn_hpack_next(table, &c, &scratch->hpack, &field)) == ZN_DONE) {
@@ -128,6 +129,11 @@ static zn_parse read_block(zn_span block, zn_hpack *table, zn_http2_scratch *scr
         } else if (IS_NAMED(field.name, ":method")) {
             out->request = true;
             out->method = IS_NAMED(field.value, "POST") ? 2 : 1;
+            out->get = IS_NAMED(field.value, "GET");
+        } else if (IS_NAMED(field.name, ":path")) {
+            copy_value(&path, scratch->path, field.value);
+        } else if (IS_NAMED(field.name, "content-type")) {
+            out->dns_body = zn_doh_is_media_type(field.value);
         }
     }
     if (state == ZN_MALFORMED)
@@ -137,6 +143,7 @@ static zn_parse read_block(zn_span block, zn_hpack *table, zn_http2_scratch *scr
         (authority.seen && host.seen && !zn_ascii_equal(authority.text, host.text)))
         return ZN_OTHER;
     out->host = authority.seen ? authority.text : host.text;
+    out->path = path.text;
     return ZN_DONE;
 }
 
@@ -147,10 +154,12 @@ zn_parse zn_http2_next(zn_span bytes, zn_hpack *table, zn_http2_scratch *scratch
     frame_header h = read_frame_header(&c);
     zn_span block;
     zn_parse state;
-    *out = (zn_http2_unit){.host = {scratch->host, 0}};
+    *out = (zn_http2_unit){.host = {scratch->host, 0}, .path = {scratch->path, 0}};
     if (!zn_cursor_ok(&c))
         return ZN_NEED_MORE;
     out->used = FRAME_HEADER_BYTES + h.length;
+    out->stream = h.stream;
+    out->is_data = h.type == FRAME_DATA;
     if (h.type == FRAME_PUSH_PROMISE || h.type == FRAME_CONTINUATION)
         return ZN_MALFORMED;
     if (h.type != FRAME_HEADERS)
@@ -161,4 +170,13 @@ zn_parse zn_http2_next(zn_span bytes, zn_hpack *table, zn_http2_scratch *scratch
         return state;
     out->used = bytes.n - zn_cursor_left(&frames);
     return read_block(block, table, scratch, out);
+}
+
+zn_parse zn_http2_data(zn_span bytes, zn_span *payload)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false);
+    frame_header h = read_frame_header(&c);
+    if (!zn_cursor_ok(&c) || zn_cursor_left(&c) < h.length)
+        return ZN_NEED_MORE;
+    return fragment_of(&h, zn_cursor_sub(&c, h.length), payload) ? ZN_DONE : ZN_MALFORMED;
 }

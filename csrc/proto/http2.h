@@ -7,6 +7,7 @@
 #ifndef ZN_PROTO_HTTP2_H
 #define ZN_PROTO_HTTP2_H
 
+#include "proto/doh.h"
 #include "proto/hpack.h"
 
 #define ZN_HTTP2_BLOCK_MAX 16384u /* longest header block looked at, over all its frames */
@@ -15,7 +16,7 @@
 typedef struct zn_http2_scratch {
     uint8_t block[ZN_HTTP2_BLOCK_MAX];
     zn_hpack_scratch hpack;
-    uint8_t authority[ZN_HPACK_BYTES], host[ZN_HPACK_BYTES];
+    uint8_t authority[ZN_HPACK_BYTES], host[ZN_HPACK_BYTES], path[ZN_HPACK_BYTES];
 } zn_http2_scratch;
 
 /* The content of one frame, or of a header block over several. */
@@ -25,6 +26,11 @@ typedef struct zn_http2_unit {
     bool request;    /* it begins a request, and is not its trailer */
     uint16_t method; /* Tstat's http_t, as in proto/http.h */
     zn_span host;    /* as sent; empty when the request names none. Borrows the scratch. */
+    zn_span path;    /* as sent. Borrows the scratch. */
+    uint32_t stream;
+    bool get;      /* it is a GET, whose path may have a DNS message (RFC 8484) */
+    bool dns_body; /* the request's body is a DNS message */
+    bool is_data;  /* it is a DATA frame */
 } zn_http2_unit;
 
 /* ZN_DONE when the bytes start with the client's preface, with its length in *used; ZN_NEED_MORE
@@ -40,5 +46,9 @@ zn_parse zn_http2_preface(zn_span bytes, size_t *used);
  */
 zn_parse zn_http2_next(zn_span bytes, zn_hpack *table, zn_http2_scratch *scratch,
                        zn_http2_unit *out);
+
+/* Reads the payload of the DATA frame at the start of `bytes` (RFC 9113 6.1). Returns ZN_DONE with
+ * *payload, ZN_NEED_MORE, or ZN_MALFORMED for a wrong padding. */
+zn_parse zn_http2_data(zn_span bytes, zn_span *payload);
 
 #endif

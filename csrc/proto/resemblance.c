@@ -103,15 +103,40 @@ static zn_span first_word(zn_span line, bool *more)
     return line;
 }
 
-static bool resembles_request(zn_span bytes)
+/* Takes the first line of the bytes, or as much of the line as is looked at. Returns true if the
+ * line is whole. */
+static bool take_first_line(zn_span bytes, zn_span *line)
 {
     zn_cursor c = zn_cursor_over_span(bytes, true);
+    skip_before_line(&c);
+    c = zn_cursor_over_span(zn_span_first(zn_cursor_rest(&c), LINE_MAX), true);
+    return zn_ascii_take_line(&c, line);
+}
+
+bool zn_resembles_other_request(zn_span bytes)
+{
+    static const char protocols[] = "SIP/ RTSP/ ICAP/ ";
+    zn_cursor c = zn_cursor_over((const uint8_t *)protocols, sizeof protocols - 1, true);
+    zn_span line, word;
+    if (!take_first_line(bytes, &line) || !ends_with_other_version(line))
+        return false;
+    word = last_word(zn_ascii_trim(line));
+    while (zn_cursor_left(&c) > 0) {
+        zn_span name = zn_ascii_take_until(&c, ' ');
+        if (zn_span_equal(zn_span_first(word, name.n), name))
+            return true;
+        zn_cursor_skip(&c, 1);
+    }
+    return false;
+}
+
+static bool resembles_request(zn_span bytes)
+{
     zn_span line, word;
     bool more;
-    skip_before_line(&c);
-    line = zn_cursor_rest(&c);
-    c = zn_cursor_over_span(zn_ascii_part(line, 0, line.n < LINE_MAX ? line.n : LINE_MAX), true);
-    (void)zn_ascii_take_line(&c, &line);
+    if (zn_resembles_other_request(bytes))
+        return false;
+    (void)take_first_line(bytes, &line);
     if (names_http(line))
         return true;
     word = first_word(line, &more);

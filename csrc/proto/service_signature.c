@@ -4,6 +4,7 @@
 
 #include "proto/ascii.h"
 #include "proto/http.h"
+#include "proto/starts.h"
 #include "proto/tls.h"
 
 #define WORD(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (d))
@@ -11,6 +12,7 @@
 #define RTP_HEADER_BYTES 12
 #define RTCP_TYPE_MIN 192 /* full intra-frame request; up to IDMS settings: what is assigned */
 #define RTCP_TYPE_MAX 211
+#define V2_FIXED_BYTES 9  /* type, version, three lengths */
 #define SIP_METHOD_MAX 9u /* zn_datagram_is_none counts on it */
 #define MPEG_TS_BYTES 188
 #define MPEG_TS_SYNC 0x47
@@ -31,12 +33,26 @@ static zn_service_signature tls_signature(zn_span segment)
     return message == 2 ? ZN_SIGNATURE_TLS_SERVER_HELLO : ZN_SIGNATURE_NONE;
 }
 
+/* SSL 2.0: a ClientHello for a later version, as long as the lengths in it say (RFC 5246 E.2). */
+static zn_service_signature v2_hello_signature(zn_span segment)
+{
+    zn_cursor c = zn_cursor_over_span(segment, true);
+    uint32_t length = zn_cursor_be16(&c) & 0x7fff, inside = V2_FIXED_BYTES;
+    zn_cursor_skip(&c, 3); /* type, version */
+    for (unsigned i = 0; i < 3; i++)
+        inside += zn_cursor_be16(&c);
+    return zn_cursor_ok(&c) && length == inside ? ZN_SIGNATURE_TLS_CLIENT_HELLO : ZN_SIGNATURE_NONE;
+}
+
 zn_service_signature zn_service_signature_of(zn_span segment)
 {
     zn_cursor c = zn_cursor_over_span(segment, true);
+    uint32_t start = zn_cursor_be32(&c);
     if (zn_ascii_first(segment) == ZN_TLS_CONTENT_HANDSHAKE) /* no text */
         return tls_signature(segment);
-    switch (zn_cursor_be32(&c)) {
+    if ((start & ZN_BEGIN_V2_MASK) == ZN_BEGIN_V2_HELLO)
+        return v2_hello_signature(segment);
+    switch (start) {
     case WORD('P', 'O', 'S', 'T'):
         return ZN_SIGNATURE_HTTP_POST;
     case WORD('H', 'T', 'T', 'P'):

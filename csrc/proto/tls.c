@@ -12,9 +12,12 @@
 
 #define RECORD_HEADER_BYTES 5u
 #define RECORD_MAX (16384u + 256u) /* RFC 8446 5.2: the longest record that any version allows */
+#define EMPTY_RECORDS_MAX 32u      /* in a row; OpenSSL accepts as many */
 #define DETAILS_RECORD_MAX (16384u + 2048u) /* RFC 5246 6.2.3: of old versions */
 #define MESSAGE_HEADER_BYTES 4u
-#define EXTENSION_HEADER_BYTES 4u    /* type and length */
+#define EXTENSION_HEADER_BYTES 4u /* type and length */
+#define V2_FIXED_BYTES 9u         /* of a hello of SSL 2.0: type, version, three lengths */
+#define V2_SUITE_BYTES 3u
 #define HELLO_MIN 38u                /* version, random, and three empty vectors */
 #define HELLO_PLAUSIBLE_MAX 0x1ffffu /* beyond, it is no ClientHello: servers stop at 128 KiB */
 #define SESSION_ID_MAX 32u
@@ -76,19 +79,29 @@ static zn_tls_hello nothing_read(zn_span input)
     return (zn_tls_hello){.name = none, .cookie = none, .transport_parameters = none};
 }
 
-/* Reads a record header. NEED_MORE when it is cut, OTHER when it is not a handshake record's. */
+/* Reads a record header. NEED_MORE when it is cut, OTHER when it is not a handshake record's.
+ * Servers ignore the minor version of the records around a hello (RFC 8446 5.1). */
 static zn_parse read_record_header(zn_cursor *c, size_t *length)
 {
     size_t left = zn_cursor_left(c);
     uint8_t type = zn_cursor_u8(c);
     uint8_t major = zn_cursor_u8(c);
-    uint8_t minor = zn_cursor_u8(c);
+    zn_cursor_skip(c, 1);
     *length = zn_cursor_be16(c);
-    if ((left >= 1 && type != ZN_TLS_CONTENT_HANDSHAKE) || (left >= 2 && major != 3) || minor > 4)
+    if ((left >= 1 && type != ZN_TLS_CONTENT_HANDSHAKE) || (left >= 2 && major != 3))
         return ZN_OTHER;
     if (left < RECORD_HEADER_BYTES)
         return ZN_NEED_MORE;
-    return *length != 0 && *length <= RECORD_MAX ? ZN_DONE : ZN_OTHER;
+    return *length <= RECORD_MAX ? ZN_DONE : ZN_OTHER;
+}
+
+/* Reads the headers of empty records and of the next record, whose length is not 0. */
+static zn_parse read_next_record_header(zn_cursor *c, size_t *length)
+{
+    zn_parse state = read_record_header(c, length);
+    for (unsigned i = 0; state == ZN_DONE && *length == 0; i++)
+        state = i < EMPTY_RECORDS_MAX ? read_record_header(c, length) : ZN_OTHER;
+    return state;
 }
 
 /* Tests what is there of a message's first bytes; DONE when its length is known. */
@@ -133,7 +146,7 @@ static zn_parse gather(zn_cursor *c, size_t head_bytes, zn_tls_scratch *scratch,
         size_t n = want - gathered.n;
         zn_span part;
         if (record_left == 0) {
-            zn_parse record = read_record_header(c, &record_left);
+            zn_parse record = read_next_record_header(c, &record_left);
             if (record == ZN_OTHER)
                 return gathered.n == 0 ? ZN_OTHER : ZN_MALFORMED;
             if (record == ZN_NEED_MORE)
@@ -165,21 +178,49 @@ static zn_parse find_message(zn_span head, zn_tls_scratch *scratch, hello_messag
     zn_cursor c = zn_cursor_over_span(head, false);
     zn_cursor records = c;
     zn_span fragment;
-    size_t length;
-    zn_parse state = read_record_header(&c, &length);
+    size_t length, start;
+    zn_parse state = read_next_record_header(&c, &length);
 
     if (state != ZN_DONE)
         return state;
+    start = head.n - zn_cursor_left(&c);
     fragment = zn_cursor_take(&c, length < zn_cursor_left(&c) ? length : zn_cursor_left(&c));
     state = read_message_header(fragment, &out->declared);
     if (state == ZN_OTHER || state == ZN_MALFORMED)
         return state;
     if (state == ZN_DONE && MESSAGE_HEADER_BYTES + out->declared <= length) {
         out->body = body_of(fragment, out->declared);
-        out->consumed = RECORD_HEADER_BYTES + MESSAGE_HEADER_BYTES + out->body.n;
+        out->consumed = start + MESSAGE_HEADER_BYTES + out->body.n;
         return ZN_DONE;
     }
     return gather(&records, head.n, scratch, out);
+}
+
+/* Reads a ClientHello in the form of SSL 2.0, with the version of a later protocol (RFC 5246 E.2).
+ * It has no extensions, so it names no host. */
+static zn_parse read_v2_hello(zn_span head, zn_tls_hello *out)
+{
+    zn_cursor c = zn_cursor_over_span(head, false);
+    size_t length = zn_cursor_be16(&c) & 0x7fff;
+    uint8_t type = zn_cursor_u8(&c);
+    uint16_t version = zn_cursor_be16(&c);
+    size_t suites = zn_cursor_be16(&c), session = zn_cursor_be16(&c), random = zn_cursor_be16(&c);
+    if ((head.n >= 3 && type != MESSAGE_CLIENT_HELLO) ||
+        (head.n >= 4 && zn_header_u8(head, 3) != 3))
+        return ZN_OTHER;
+    if (!zn_cursor_ok(&c))
+        return ZN_NEED_MORE;
+    if (suites == 0 || suites % V2_SUITE_BYTES != 0 || (session != 0 && session != 16) ||
+        random < 16 || random > 32 || length != V2_FIXED_BYTES + suites + session + random)
+        return ZN_OTHER;
+    zn_cursor_skip(&c, suites + session + random);
+    if (!zn_cursor_ok(&c))
+        return ZN_NEED_MORE;
+    out->consumed = head.n - zn_cursor_left(&c);
+    out->details.versions = 1;
+    out->details.version[0] = version;
+    out->details.session_id = session != 0;
+    return ZN_DONE;
 }
 
 /* The server_name extension's data (RFC 6066 3), all of which is there. */
@@ -264,7 +305,8 @@ static void read_extension(uint16_t type, zn_cursor *data, bool client, zn_tls_d
     }
 }
 
-/* The extension block. DONE as well when it is cut after a whole server_name extension. */
+/* The extension block. DONE as well when it is cut or damaged after a whole server_name
+ * extension. */
 static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
 {
     bool named = false;
@@ -299,9 +341,9 @@ static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
             break;
         }
     }
-    if (zn_cursor_ok(c) || (named && c->state == ZN_CURSOR_SHORT))
-        return named || c->whole ? ZN_DONE : ZN_NEED_MORE;
-    return zn_cursor_parse(c);
+    if (zn_cursor_ok(c) && !named && !c->whole)
+        return ZN_NEED_MORE;
+    return named ? ZN_DONE : zn_cursor_parse(c);
 }
 
 /* Parses a ClientHello from its version to its end or, in a cut capture, to the last captured byte.
@@ -361,6 +403,8 @@ zn_parse zn_tls_client_hello(zn_span head, bool cut, zn_tls_scratch *scratch, zn
     zn_parse state;
 
     *out = nothing_read(head);
+    if ((zn_ascii_first(head) & ZN_TLS_V2_HEADER) != 0)
+        return read_v2_hello(head, out);
     state = find_message(head, scratch, &hello);
     if (state != ZN_DONE)
         return state;
@@ -411,8 +455,7 @@ zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool 
         size_t length = zn_cursor_be16(&c);
         zn_span part;
         if (type != ZN_TLS_CONTENT_HANDSHAKE ||
-            (zn_cursor_ok(&c) &&
-             (version >> 8 != 3 || length == 0 || length > DETAILS_RECORD_MAX))) {
+            (zn_cursor_ok(&c) && (version >> 8 != 3 || length > DETAILS_RECORD_MAX))) {
             *ended = true;
             break;
         }

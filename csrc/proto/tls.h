@@ -8,7 +8,8 @@
  *
  * A server name counts only when the whole ClientHello is there, so that a cut or forged tail
  * cannot change what was read; in a capture cut by its snapshot length a whole server_name
- * extension is enough. The rest is for the columns of Tstat's LAYER7 set: a hello that is cut gives
+ * extension is enough. A ClientHello may have the form of SSL 2.0 (RFC 5246 E.2), which names no
+ * host. The rest is for the columns of Tstat's LAYER7 set: a hello that is cut gives
  * as much as is there.
  */
 #ifndef ZN_PROTO_TLS_H
@@ -22,6 +23,8 @@ enum {
     ZN_TLS_CONTENT_HANDSHAKE = 22,
     ZN_TLS_CONTENT_APPLICATION_DATA = 23
 };
+
+#define ZN_TLS_V2_HEADER 0x80u /* of a first byte: a record of SSL 2.0 with two bytes of header */
 
 #define ZN_TLS_VERSIONS 15 /* of a list; more are not kept */
 
@@ -74,7 +77,8 @@ zn_parse zn_tls_client_hello(zn_span head, bool cut, zn_tls_scratch *scratch, zn
 static inline bool zn_tls_may_begin(zn_span head)
 {
     zn_cursor c = zn_cursor_over_span(head, true);
-    return head.n == 0 || zn_cursor_u8(&c) == ZN_TLS_CONTENT_HANDSHAKE;
+    uint8_t first = zn_cursor_u8(&c);
+    return head.n == 0 || first == ZN_TLS_CONTENT_HANDSHAKE || (first & ZN_TLS_V2_HEADER) != 0;
 }
 
 /* Parses a ClientHello as zn_tls_client_hello does, but from handshake messages without records, as

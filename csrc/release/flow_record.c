@@ -22,17 +22,28 @@ static bool has_withheld(const zn_gate *g, const zn_flow *f)
     return f->names_dropped;
 }
 
-/* Returns the entry that decided the flow's first name, which may be a later entry of the list. */
+/* Returns the first entry of the list that is a hostname, or the first entry if none is. */
+static uint32_t first_valid(const zn_gate *g, const zn_flow *f)
+{
+    uint32_t entry = ZN_FACTS(f)->names;
+    while (entry != 0 && zn_name_store_at(g->name_store, entry)->state == ZN_ENTRY_INVALID)
+        entry = zn_name_store_at(g->name_store, entry)->next;
+    return entry != 0 ? entry : ZN_FACTS(f)->names;
+}
+
+/* Returns the entry that decided the flow's first hostname, which may be a later entry of the
+ * list. */
 static uint32_t first_name(const zn_gate *g, const zn_flow *f)
 {
+    uint32_t first = first_valid(g, f);
     const zn_name_entry *e;
-    for (uint32_t entry = ZN_FACTS(f)->names; entry != 0; entry = e->next) {
+    for (uint32_t entry = first; entry != 0; entry = e->next) {
         e = zn_name_store_at(g->name_store, entry);
         if (e->state != ZN_ENTRY_REPEATED &&
-            zn_id_equal(e->id, zn_name_store_at(g->name_store, ZN_FACTS(f)->names)->id))
+            zn_id_equal(e->id, zn_name_store_at(g->name_store, first)->id))
             return entry;
     }
-    return ZN_FACTS(f)->names;
+    return first;
 }
 
 static void fill_name(const zn_gate *g, const zn_flow *f, zn_record *r)

@@ -113,11 +113,11 @@ def preface_only() -> list[Frame]:
 
 # First messages of a client that look like TLS or HTTP, and that no parser reads.
 LOOK_ALIKE = {
-    "record of no bytes": b"\x16\x03\x01\0\0" + HELLO,
-    "version of no TLS": b"\x16\x03\x05" + HELLO[3:],
+    "records of no bytes": b"\x16\x03\x01\0\0" * 33 + HELLO,
+    "version of no TLS": b"\x16\x03\x05" + HELLO[3:5] + b"\1\0\0\x09" + HELLO[9:],
     "alert before the hello": b"\x15\x03\x03\0\2\1\0" + HELLO,
     "application data": APPLICATION_DATA,
-    "no target": b"OPTIONS HTTP/1.1\r\nHost: rare.example\r\n\r\n",
+    "no target": b"PURGE HTTP/1.1\r\nHost: rare.example\r\n\r\n",
     "other version": request(SECRET).replace(b"HTTP/1.1", b"http/1.1"),
     "no version": b"GET /\r\nHost: rare.example\r\n\r\n",
     "small letters": request(SECRET).replace(b"GET", b"get").replace(b"HTTP/1.1", b"HTTP/7"),
@@ -249,7 +249,7 @@ def test_a_name_that_comes_later_is_a_name() -> None:
 
 def test_what_follows_a_request_for_tls_decides_again() -> None:
     mail = [b"EHLO a.example\r\n", b"STARTTLS\r\n"]
-    for first, status in ((LOOK_ALIKE["record of no bytes"], "suppressed"), (b"QUIT\r\n", "none")):
+    for first, status in ((LOOK_ALIKE["records of no bytes"], "suppressed"), (b"QUIT\r\n", "none")):
         assert run(says(*mail, first, port=25), z=2).flow["name_status"] == status
 
 
@@ -258,7 +258,7 @@ def test_packets_cease_at_a_message_that_nobody_can_read() -> None:
     talk = tcp(25).handshake().say(b"220 mail.example ready\r\n", SERVER)
     talk.say(b"EHLO a.example\r\n").say(b"MAIL FROM:<a@b.example>\r\n").say(b"250 ok\r\n", SERVER)
     odd = len(talk.frames)
-    talk.say(LOOK_ALIKE["record of no bytes"]).say(b"answer", SERVER)
+    talk.say(LOOK_ALIKE["records of no bytes"]).say(b"answer", SERVER)
     left = {frame.t_ns for frame in emitted(talk.frames, z=2, hold_ns=0).frames}
     assert {frame.t_ns for frame in talk.frames[odd - 2 : odd]} <= left
     assert not left & {frame.t_ns for frame in talk.frames[odd:]}
@@ -266,7 +266,7 @@ def test_packets_cease_at_a_message_that_nobody_can_read() -> None:
 
 def test_a_tunnel_by_the_address_of_a_server_decides_again() -> None:
     asks = b"CONNECT 192.0.2.9:443 HTTP/1.1\r\nHost: 192.0.2.9:443\r\n\r\n"
-    unknown = says(asks, LOOK_ALIKE["record of no bytes"], port=3128)
+    unknown = says(asks, LOOK_ALIKE["records of no bytes"], port=3128)
     assert run(unknown, z=2).flow["name_status"] == "suppressed"
     assert run(says(asks, SSH, port=3128), z=2).flow["name_status"] == "none"
 

@@ -212,6 +212,8 @@ class Model:
 
     def _record(self, flow: list[Packet], talk: Talk) -> Record:
         states = [name.state.replace("waiting", "unconfirmed") for name in talk.names]
+        valid = [n for n, state in enumerate(states) if state != "invalid"]
+        first = min(valid, default=0)  # the name that the record shows
         unread = is_unread(flow, talk)
         hides = talk.unread or any(state != "released" for state in states)
         hides |= unread and not self.rules.exact
@@ -219,7 +221,7 @@ class Model:
         coarse = withheld and not self.rules.exact
         client, server = talk.ends
         keeps_port = self.rules.keep_client_port and (
-            self.rules.everything or (states[:1] == ["released"] and not withheld)
+            self.rules.everything or (states[first:][:1] == ["released"] and not withheld)
         )
         detail = self.rules.detail
         step_ns = MINUTE if coarse else detail.times_ns
@@ -231,9 +233,9 @@ class Model:
             "client": None if coarse and not detail.has_client else self._pseudonym(talk, 0),
             "client_port": client.port if keeps_port else 0,
             "server_port": server.port if not withheld or server.port in COMMON_PORTS else 0,
-            "name": talk.names[0].text if states[:1] == ["released"] else None,
-            "name_source": talk.names[0].source if states else None,
-            "name_status": (*states, "suppressed" if talk.unread or unread else "none")[0],
+            "name": talk.names[first].text if states[first:][:1] == ["released"] else None,
+            "name_source": talk.names[first].source if states else None,
+            "name_status": (*states, "suppressed" if talk.unread or unread else "none")[first],
             "ech": "offered" if talk.ech and not coarse else "none",
             "epoch": 0 if self.rules.rotate_ns % step_ns else talk.epoch,
             "t_start_ns": floored(times[0], step_ns),

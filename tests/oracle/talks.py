@@ -85,6 +85,7 @@ class Talk:
     greeted: Name | None = None  # the name in the last one
     ech: bool = False  # a hello's name hides another
     service: str | None = None  # of the client's first hello or request
+    hello: bool = False  # the client sent a hello, maybe behind another message
     flight: ServerFlight = field(default_factory=ServerFlight)
     certificate: Secondary | None = None
     agent: Secondary | None = None
@@ -317,7 +318,7 @@ class Talk:
 
     def _watch(self, p: Packet) -> Iterator[Vote]:
         """Looks for a certificate that answers the user's hello."""
-        if self.service != "tls":
+        if self.service != "tls" and not self.hello:
             return
         found = self.flight.take(p.seq, p.payload)
         host = None if found is None else host_of(found, self.rules.never)
@@ -339,6 +340,7 @@ class Talk:
         said = list(said_in(self.stream.head()))
         for one in said[self.counted :]:
             self.ech |= one.ech
+            self.hello |= one.whole and one.source == "tls"
             self.understood |= one.whole
             name = None if one.raw is None else self._expose(one.source, one.raw)
             if name is not None and (self.proven or not self.rules.established):

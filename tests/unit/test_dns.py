@@ -144,6 +144,27 @@ def test_what_servers_ignore_in_a_query_is_ignored(flags: int, more: int) -> Non
     assert _core.parse_dns(message)[:3] == ("done", b"www.example.org", response)
 
 
+RECORD = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\1\2\3\4"
+EDNS = b"\0\0\x29\x10\0\0\0\0\0\0\0"
+
+
+@each("counts", [(1, 1, 0, 0), (1, 0, 2, 0), (1, 2, 1, 1), (1, 16, 0, 0)])
+def test_records_behind_a_question_do_not_hide_it(counts: tuple[int, int, int, int]) -> None:
+    """If they are as many as the counts say, and nothing follows them."""
+    rest = RECORD * sum(counts[1:])
+    flushing = rest.replace(b"\0\1\0\1", b"\0\1\x80\1")
+    edns = rest.removesuffix(RECORD) + EDNS
+    for more in (rest, flushing, edns):
+        message = dns_message(NAME, counts=counts, rest=more)
+        assert _core.parse_dns(message)[:2] == ("done", b"www.example.org")
+        cut = _core.parse_dns(message[:-3], whole=False)
+        assert cut[:2] == ("done", b"www.example.org")
+        for damaged in (message[:-1], message + b"\0", dns_message(NAME, counts=counts)):
+            assert _core.parse_dns(damaged)[0] == "other"
+    other = rest[:-14] + b"\0\1\0\x4d" + rest[-10:]  # no class has this number
+    assert _core.parse_dns(dns_message(NAME, counts=counts, rest=other))[0] == "other"
+
+
 @each(
     "message",
     [

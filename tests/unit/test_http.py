@@ -183,7 +183,6 @@ def test_methods(method: str) -> None:
         b"GET /\r\n",
         b"GET\r\n",
         b"GET \r\n",
-        b"GET  HTTP/1.1\r\n",
         b"GET / HTTP/2.0\r\n",
         b"GET / HTTP/1\r\n",
         b"GET / HTTP/1.x\r\n",
@@ -216,8 +215,28 @@ def test_the_longest_head() -> None:
     assert len(longest) == HEAD_MAX
     assert host(longest) == HOST
     assert _core.parse_http(longest[:-1])[0] == "need_more"
-    assert _core.parse_http(head(b"Host: www.example.org", field + b"y"))[0] == "malformed"
     assert _core.parse_http(b"GET /" + b"x" * HEAD_MAX)[0] == "malformed"
+    assert _core.parse_http(head(field + b"y" * 30, b"Host: www.example.org"))[0] == "malformed"
+
+
+def test_a_longer_head_has_the_host_of_its_whole_line() -> None:
+    """The head's bytes up to the field that is not whole are read."""
+    before = head(b"Host: www.example.org").removesuffix(b"\r\n")
+    for field in (b"X: ", b"Cookie: a=", b"y"):
+        data = before + field + b"y" * HEAD_MAX
+        assert _core.parse_http(data) == ("done", HOST, 1, len(before))
+    for rest in (b"Host: b.example" + b"y" * HEAD_MAX, b" fold" + b"y" * HEAD_MAX):
+        assert _core.parse_http(before + rest)[0] == "malformed"
+    absolute = b"GET http://www.example.org/ HTTP/1.1\r\nX: " + b"y" * HEAD_MAX
+    assert _core.parse_http(absolute)[:2] == ("done", HOST)
+
+
+@each("line", [b"OPTIONS HTTP/1.1", b"GET  HTTP/1.0", b"OPTIONS  \t HTTP/1.1"])
+def test_the_target_of_a_registered_method_may_be_missing(line: bytes) -> None:
+    data = line + b"\r\nHost: www.example.org\r\n\r\n"
+    assert _core.parse_http(data) == ("done", HOST, 1, len(data))
+    other = data.replace(line.split()[0], b"PURGE")
+    assert _core.parse_http(other, any_method=True)[0] == "other"
 
 
 FIELD = st.sampled_from([b"Host: a", b"Host:", b"Host", b" ", b"\t", b"\r\n", b"\n", b":", b"Hos"])

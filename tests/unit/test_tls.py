@@ -3,12 +3,16 @@
 """The server name of a ClientHello: RFC 8446 4.1.2 and 5.1, RFC 6066 3, RFC 9849."""
 
 import ssl
+import struct
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
 from support.examples import each
+from support.handshake import KEY, named
 from support.wire import HOST, client_hello, extension, record, records, server_name
 
 from zanon_net import _core
@@ -189,7 +193,6 @@ def test_an_empty_extension_block() -> None:
         b"SSH-2.0-x\r\n",
         b"\x17\x03\x03\x00\x20" + bytes(32),
         b"\x15\x03\x01\x00\x02\x02\x28",
-        b"\x16\x03\x05\x00\x40\x01\x00\x00\x3c\x03\x03" + bytes(60),
         b"\x16\x02\x01\x00\x40\x01\x00\x00\x3c\x03\x03" + bytes(60),
         b"\x16\x03\x01\x00\x40\x02\x00\x00\x3c\x03\x03" + bytes(60),
         b"\x16\x03\x01\x00\x40\x01\x00\x00\x3c\x02\x00" + bytes(60),
@@ -213,8 +216,76 @@ def test_a_short_start_needs_more(start: bytes) -> None:
 
 def test_records_that_break_off_into_something_else_are_malformed() -> None:
     first = record(MESSAGES["name-first"][:60])
-    for then in (record(b"x" * 200, kind=23), record(b""), b"\x16\4\1\0\1x"):
+    for then in (record(b"x" * 200, kind=23), record(b"") * 33, b"\x16\4\1\0\1x"):
         assert _core.parse_tls(first + then) == ("malformed", b"", False)
+
+
+def write_certificate(folder: Path) -> Path:
+    """Writes a key and its certificate for a server."""
+    path = folder / "server.pem"
+    key = KEY.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    path.write_bytes(key + ssl.DER_cert_to_PEM_cert(named("www.example.org")).encode())
+    return path
+
+
+def with_openssl(stream: bytes, folder: Path) -> list[str]:
+    """Names that a server of OpenSSL finds in the stream."""
+    found: list[str] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(write_certificate(folder))
+    context.sni_callback = lambda _socket, name, _context: found.append(name)
+    incoming = ssl.MemoryBIO()
+    server = context.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True)
+    incoming.write(stream)
+    with pytest.raises(ssl.SSLError):  # the rest of the handshake is missing
+        server.do_handshake()
+    return found
+
+
+def test_odd_records_are_read_as_openssl_reads_them(tmp_path: Path) -> None:
+    message = STREAMS["openssl"][5:]
+    streams = [record(b"") * n + STREAMS["openssl"] for n in (0, 1, 3, 32, 33)]
+    streams += [record(message[:50]) + record(b"") * n + record(message[50:]) for n in (1, 32, 33)]
+    streams += [record(message, version) for version in (0x0300, 0x0305, 0x03FF, 0x0405, 0x0200)]
+    streams += [record(message[:50], 0x0307) + record(message[50:], 0x0302)]
+    streams += [record(b"\1\x64", kind=21) + STREAMS["openssl"]]
+    read = [with_openssl(stream, tmp_path) != [] for stream in streams]
+    assert read == [_core.parse_tls(stream)[:2] == ("done", HOST) for stream in streams]
+    assert read.count(False) == 5
+
+
+@each("damage", [b"\x00", b"\xaa\xaa\0", b"\xaa\xaa\0\x09x"])
+def test_damage_behind_the_name_leaves_the_name(damage: bytes) -> None:
+    """An extension that is longer than the list that holds it, or has no whole header."""
+    assert _core.parse_tls(record(client_hello(server_name(HOST), damage)))[:2] == ("done", HOST)
+    assert _core.parse_tls(record(client_hello(damage, extension(0x17))))[1] == b""
+    message = client_hello(server_name(HOST), server_name(HOST), damage)
+    assert _core.parse_tls(record(message))[0] == "malformed"
+
+
+def v2_hello(
+    *, version: int = 0x0301, suites: bytes = b"\0\0\x35", session: int = 0, random: int = 16
+) -> bytes:
+    """A ClientHello in the form of SSL 2.0 (RFC 5246, E.2)."""
+    body = struct.pack(">BHHHH", 1, version, len(suites), session, random)
+    body += suites + bytes(session + random)
+    return struct.pack(">H", 0x8000 | len(body)) + body
+
+
+def test_a_hello_in_the_form_of_ssl_2() -> None:
+    for hello in (v2_hello(), v2_hello(version=0x0303, session=16, random=32, suites=bytes(90))):
+        assert _core.parse_tls(hello) == ("done", b"", False)
+        for n in range(1, len(hello)):
+            assert _core.parse_tls(hello[:n])[0] == "need_more"
+    longer = bytearray(v2_hello())
+    longer[1] += 1
+    others = [v2_hello(version=2), v2_hello(suites=b""), v2_hello(suites=b"\0\x35"), bytes(longer)]
+    others += [v2_hello(session=15), v2_hello(random=15), v2_hello(random=33)]
+    assert {_core.parse_tls(other)[0] for other in others} == {"other"}
 
 
 def test_a_message_with_more_behind_its_extensions_is_malformed() -> None:
