@@ -80,6 +80,8 @@ static int check_caps(const zn_engine_config *config, zn_error *err)
                        config->cap_v6_bits);
     if (is_set && config->window_ns > ZN_ZTABLE_WINDOW_MAX_NS / 2)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "the window must be at most 5 years with caps");
+    if (config->max_per_prefix != 0 && config->levels != 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_per_prefix does not count users of labels");
     if (is_set && config->count_probe != NULL)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a probe has no caps, because its counter counts");
     if (is_set && config->z == 1)

@@ -112,6 +112,7 @@ def test_the_last_file_is_the_manifest(workers: int, demo_pcap: Path, tmp_path: 
         ("zanon_z", ""): 5,
         ("zanon_late_total", ""): decisions["late"],
         ("zanon_decisions_total", "released"): decisions["released"],
+        ("zanon_decisions_total", "generalized"): decisions["generalized"],
     }
     expected |= {("zanon_decisions_total", k): n for k, n in decisions["suppressed"].items()}
     for place, lost in manifest["capture_drops"].items():

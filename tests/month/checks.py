@@ -62,6 +62,7 @@ def check_last_metrics(last: Samples, manifest: Manifest) -> None:
         ("zanon_late_total", ""): decisions["late"],
         ("zanon_clock_jumps_total", ""): decisions["clock_jumps"],
         ("zanon_decisions_total", "released"): decisions["released"],
+        ("zanon_decisions_total", "generalized"): decisions["generalized"],
     }
     expected |= {("zanon_decisions_total", k): n for k, n in decisions["suppressed"].items()}
     removed, unwritten = manifest["removed"], manifest["full_disk"]["records_lost"]

@@ -302,6 +302,17 @@ def test_forged_users(settings: dict[str, object], facts: dict[str, object], tex
     assert text in forged_users_text(facts)
 
 
+def test_levels_with_caps(tmp_path: Path) -> None:
+    networks = tmp_path / "networks.tsv"
+    networks.write_text("198.51.100.0\t198.51.100.255\t64500\tIT\tEXAMPLE, Inc.\n")
+    settings = {"z": 3, "levels": ("country",), "networks": (networks,)}
+    facts = Config(**settings).forged_users
+    assert facts == {"name": 2, "label": 2}
+    assert forged_users_text(facts) == "2 release a name, or a label, that one real user exposes"
+    with pytest.raises(ConfigError, match="^max_per_prefix: counts users of names and addresses"):
+        Config(**settings, max_per_prefix="24,48=2")
+
+
 TOML = """
 [anonymity]
 z = 7
@@ -314,7 +325,6 @@ dn_hunter = true
 target_k = 3
 target_p = 0.9
 z_max = 50
-max_per_prefix = "16, 48=3"
 max_names_per_user = 9
 min_user_age = "2h"
 levels = ["as", "domain"]
@@ -414,7 +424,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path, lists: Sequence
     assert full == Config(
         ZParams(
             *(7, "30m", "any", "no", ("private.example",), True, True, 3, 0.9, 50),
-            *(*lists, "16,48=3", 9, "2h"),
+            *(*lists, None, 9, "2h"),
         ),
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"),
@@ -469,7 +479,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path, lists: Sequence
     )
     assert full.live.status_s == 10
     probe = {row.label for row in rows_of("run", "count")}  # which goes with few others
-    assert all(f"\n{key} = " in TOML for key in KEYS.keys() - probe)
+    assert all(f"\n{key} = " in TOML for key in KEYS.keys() - probe - {"max_per_prefix"})
 
 
 @pytest.mark.source
@@ -572,7 +582,9 @@ def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:
     write(tmp_path / "public_suffix_list.dat", "org\n")
     write(tmp_path / "ip2asn-combined.tsv", "198.51.100.0/24 64500 IT\n")
     alone, probe = example().split("\n[count]\n")  # which excludes others of them
-    config = load(tmp_path, re.sub(r"^# (\w+ = )", r"\1", alone, flags=re.MULTILINE))
+    alone = re.sub(r"^# (\w+ = )", r"\1", alone, flags=re.MULTILINE)
+    config = load(tmp_path, re.sub(r"^max_per_prefix = .*\n", "", alone, flags=re.MULTILINE))
+    load(tmp_path, re.sub(r"^levels = .*\n", "", alone, flags=re.MULTILINE))
     text = "[addresses]\nkey_file = 'zanon.key'\n[count]\n" + probe
     load(tmp_path, re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))
     assert (config.output.split, config.output.size_limit) == (HOUR_NS, 2 << 30)

@@ -50,6 +50,9 @@ def check_caps(settings: Settings) -> None:
         reject(first, "the counter of shards has no caps; leave it out, or leave out shards")
     if settings["window"] > WINDOW_MAX_NS:
         reject("window", f"must be at most {format_duration(WINDOW_MAX_NS)} with {first}")
+    if settings["levels"] and settings["max_per_prefix"] is not None:
+        reject("max_per_prefix", "counts users of names and addresses, not of labels; leave out"
+               " max_per_prefix, or leave out levels")  # fmt: skip
     v4, v6, _users = per_prefix(settings)
     most_v4, most_v6 = settings["user_prefix"]
     if v4 > most_v4 or v6 > most_v6:
@@ -67,13 +70,16 @@ def forged_users(settings: Settings) -> dict[str, Any]:
     """Returns the number of invented users that release a name which one real user exposes, and
     the demands of the caps on these users.
 
-    `name` is the number of users. `networks` is the smallest number of networks that they come
-    from, and `prefixes` has the lengths of these networks. `names` is the largest number of names
-    that they release in a window. `age` is the time for which each user must be known.
+    `name` is the number of users, and `label` the number for a label of --levels. `networks` is the
+    smallest number of networks that they come from, and `prefixes` has the lengths of these
+    networks. `names` is the largest number of names that they release in a window. `age` is the
+    time for which each user must be known.
     """
     v4, v6, most = per_prefix(settings)
     needed = settings["z"] - 1
     facts: dict[str, Any] = {"name": needed}
+    if settings["levels"]:
+        facts["label"] = needed
     if needed and most:
         facts |= {"networks": -(-needed // most), "prefixes": [v4, v6]}
     if needed and settings["max_names_per_user"] is not None:
@@ -85,7 +91,8 @@ def forged_users(settings: Settings) -> dict[str, Any]:
 
 def forged_users_text(facts: dict[str, Any]) -> str:
     """Returns the facts of `forged_users` for people."""
-    parts = [f"{facts['name']:,} release a name that one real user exposes"]
+    what = "a name, or a label," if "label" in facts else "a name"
+    parts = [f"{facts['name']:,} release {what} that one real user exposes"]
     if "networks" in facts:
         v4, v6 = facts["prefixes"]
         parts.append(f"from {facts['networks']:,} networks (/{v4}, /{v6})")

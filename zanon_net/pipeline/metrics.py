@@ -101,7 +101,8 @@ def _group(group: str, prefix: str) -> Callable[[Snapshot], dict[str, float]]:
 
 def _decisions(snapshot: Snapshot) -> Value:
     suppressed = _group("suppressed", "suppressed_")(snapshot)
-    return {"released": snapshot.totals.counters["released"], **suppressed}
+    published = {name: snapshot.totals.counters[name] for name in ("released", "generalized")}
+    return published | suppressed
 
 
 def _open_flows(snapshot: Snapshot) -> Value:
@@ -189,7 +190,7 @@ METRICS = (
     Metric(
         name="decisions_total",
         kind="counter",
-        help="Names released, and names suppressed by reason.",
+        help="Names released, names generalized, and names suppressed by reason.",
         label="decision",
         value=_decisions,
     ),

@@ -166,6 +166,8 @@ class Report:
         if counters["names_repeated"]:
             yield "repeated", f"{counters['names_repeated']:,}  by the same flow, decided once"
         yield "released", share(counters["released"], totals.decided)
+        if self.manifest.get("levels") is not None:
+            yield "generalized", share(counters["generalized"], totals.decided)
         if counters["dns_observations"]:
             yield "released in DNS", share(counters["dns_released"], counters["dns_observations"])
         if changes := self.manifest.get("z_changes"):

@@ -113,6 +113,8 @@ def _reasons(manifest: Manifest) -> Section:
     released, decided = decided_of(manifest)
     total = sum(count for _text, count in counts)
     text = [f"{share(released, decided)} names were released."]
+    if generalized := number(manifest["decisions"].get("generalized", 0)):
+        text.append(f"{share(generalized, decided)} names were published as labels.")
     if asked := number(dns["dns_observations"]):
         text.append(
             f"Names in DNS questions count separately: {share(number(dns['dns_released']), asked)}"

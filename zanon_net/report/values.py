@@ -55,7 +55,8 @@ def decided_of(manifest: Manifest) -> tuple[int, int]:
     """Returns the names that were released, and all names that were decided."""
     decisions = manifest["decisions"]
     released = number(decisions["released"])
-    return released, released + sum(map(number, decisions["suppressed"].values()))
+    generalized = number(decisions.get("generalized", 0))
+    return released, released + generalized + sum(map(number, decisions["suppressed"].values()))
 
 
 def z_range(manifest: Manifest) -> tuple[int, int]:
