@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from zanon_net.config.parse import format_size
 from zanon_net.errors import CapacityError, FormatError, MissingExtraError
@@ -84,7 +83,9 @@ class Database:
 
     def append(self, table: str, columns: Mapping[str, Sequence[object]]) -> None:
         """Appends rows to a table. columns: the values of each column, in the table's order."""
-        self._duckdb.register("appended", pa.table(dict(columns)))
+        import pyarrow  # late: few audits append rows
+
+        self._duckdb.register("appended", pyarrow.table(dict(columns)))
         self.run(f"INSERT INTO {table} FROM appended")
         self._duckdb.unregister("appended")
 
