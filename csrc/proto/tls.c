@@ -343,6 +343,8 @@ static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
     }
     if (zn_cursor_ok(c) && !named && !c->whole)
         return ZN_NEED_MORE;
+    if (!zn_cursor_ok(c))
+        out->details.versions = 0; /* damage hides some of the details */
     return named ? ZN_DONE : zn_cursor_parse(c);
 }
 

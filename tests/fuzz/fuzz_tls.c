@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last bit of byte 0: whether the capture was cut. Then the head of the stream. */
+#include "proto/ascii.h"
 #include "proto/tls.h"
 #include "util/hash.h"
 
@@ -30,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zn_parse state = zn_tls_client_hello(head, cut, &scratch, &hello);
     if (hello.consumed > size || (state != ZN_DONE && hello.name.n != 0))
         __builtin_trap();
-    if (hello.details.versions != 0)
+    if (hello.details.versions != 0 && zn_ascii_first(head) == ZN_TLS_CONTENT_HANDSHAKE)
         check_details(head, &hello.details);
     (void)zn_hash64(&(zn_hash_key){1, 2}, hello.name.p, hello.name.n);
     return 0;
