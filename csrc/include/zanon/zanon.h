@@ -346,7 +346,7 @@ typedef struct zn_engine_config {
     uint8_t cap_v6_bits;         /* 1 .. user_v6_bits */
     uint32_t max_names_per_user; /* names for which a user counts in a window */
     int64_t min_user_age_ns;     /* ns after which a user counts since it was first seen */
-    const zn_suffix *suffixes; /* suffixes in lists of names; copied */
+    const zn_suffix *suffixes;   /* suffixes in lists of names; copied */
     size_t suffix_count;
     const zn_category *categories; /* copied */
     size_t category_count;
