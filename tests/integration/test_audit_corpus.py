@@ -36,6 +36,7 @@ def violations(capture: Path, settings: Iterable[tuple[int, str]], folder: Path)
     program = tshark.find()
     if program is None:
         pytest.skip("tshark is not installed: `make test` installs it from Debian")
+    folder.mkdir(exist_ok=True)
     found = []
     packets: list[Read] = []
     for z, evidence in settings:

@@ -256,7 +256,7 @@ def test_a_manifest(capture: Path, out: Path) -> None:
     ]
     decisions = manifest["decisions"]
     assert (decisions["observations"], decisions["released"]) == (0, 0)
-    dns = {"dns_observations": 3, "dns_released": 0, "dns_suppressed": 3}
+    dns = {"dns_observations": 3, "dns_released": 0, "dns_generalized": 0, "dns_suppressed": 3}
     assert manifest["counters"]["dns"] == dns
     both = run(capture, Config().replace(z=2, dns_votes="all"), out=out.with_name("all")).manifest
     assert both["decisions"]["observations"] == both["decisions"]["suppressed"]["below_z"] == 3

@@ -145,6 +145,14 @@ class Report:
         counts."""
         return table(self._rows(), width)
 
+    def _published(self) -> Iterable[tuple[str, str]]:
+        counters, decided = self.totals.counters, self.totals.decided
+        yield "released", share(counters["released"], decided)
+        if self.manifest.get("levels") is not None:
+            yield "generalized", share(counters["generalized"], decided)
+        if counters["dns_observations"]:
+            yield "released in DNS", share(counters["dns_released"], counters["dns_observations"])
+
     def _rows(self) -> Iterable[tuple[str, str]]:
         totals, counters, speed = self.totals, self.totals.counters, self.speed()
         yield "packets", f"{counters['frames']:,}"
@@ -165,11 +173,7 @@ class Report:
         yield "names seen", ", ".join(f"{n:,} {source}" for source, n in totals.names().items())
         if counters["names_repeated"]:
             yield "repeated", f"{counters['names_repeated']:,}  by the same flow, decided once"
-        yield "released", share(counters["released"], totals.decided)
-        if self.manifest.get("levels") is not None:
-            yield "generalized", share(counters["generalized"], totals.decided)
-        if counters["dns_observations"]:
-            yield "released in DNS", share(counters["dns_released"], counters["dns_observations"])
+        yield from self._published()
         if changes := self.manifest.get("z_changes"):
             low, high = (pick(one["new"] for one in changes) for pick in (min, max))
             yield "z", f"changed {len(changes):,} times, to {low:,} at least and {high:,} at most"
