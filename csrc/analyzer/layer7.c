@@ -284,7 +284,8 @@ static void see_segment(const context *s)
     count_http(s->l, s->p, from_client);
     if (!tls)
         return;
-    see_phase(s);
+    if (zn_service_is_tls(s->f, false)) /* zn_layer7_need counts on it */
+        see_phase(s);
     if (!from_client)
         see_server(s);
     else if ((ZN_LAYER7(s->l)->state & ZN_LAYER7_CLIENT_READ) == 0)
