@@ -101,6 +101,12 @@ def _diagnostics(
     return list(hints(config, totals, described)) if ending.is_whole and alone else []
 
 
+def _counters(totals: Totals) -> dict[str, dict[str, int]]:
+    """Returns the counters by group, without the groups that `decisions` has."""
+    groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
+    return {one: totals.group(one) for one in groups if one not in ("decision", "suppressed")}
+
+
 def build_manifest(
     config: Config, totals: Totals, sources: Iterable[Facts], ending: Ending
 ) -> dict[str, Any]:
@@ -127,7 +133,6 @@ def build_manifest(
     notes += doubts.texts()
     notes += _diagnostics(config, totals, described, ending)
     whole = not ending.interrupted and all(source.warning is None for source in listed)
-    groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
     return {
         "name": "zanon-net",
         "version": __version__,
@@ -153,11 +158,7 @@ def build_manifest(
         "capture_drops": ending.drops.to_dict(),
         "users": totals.users,
         "decisions": totals.decisions(),
-        "counters": {
-            group: totals.group(group)
-            for group in groups
-            if group not in ("decision", "suppressed")
-        },
+        "counters": _counters(totals),
         **_levels(config, totals),
         "records": ending.accounts(totals.counters),
         **_packets(config, totals, ending),
