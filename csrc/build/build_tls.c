@@ -715,8 +715,9 @@ bool zn_build_tls_fingerprint(zn_span records, zn_tls_scratch *scratch, zn_build
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Takes the next record, whose content may be cut. Returns false at the end of the records. */
-static bool next_record(zn_cursor *c, zn_span *header, zn_span *content)
+/* Takes the next record, whose content may be cut. Returns false at the end of the records. Servers
+ * ignore the minor version of the records around a hello (RFC 8446 5.1). */
+static bool next_record(zn_cursor *c, unsigned minor_max, zn_span *header, zn_span *content)
 {
     size_t length;
     if (zn_cursor_left(c) < RECORD_HEADER_BYTES)
@@ -724,7 +725,7 @@ static bool next_record(zn_cursor *c, zn_span *header, zn_span *content)
     *header = zn_cursor_take(c, RECORD_HEADER_BYTES);
     length = zn_header_be16(*header, 3);
     if (zn_header_u8(*header, 0) < CONTENT_FIRST || zn_header_u8(*header, 0) > CONTENT_LAST ||
-        zn_header_u8(*header, 1) != 3 || zn_header_u8(*header, 2) > VERSION_MINOR_MAX ||
+        zn_header_u8(*header, 1) != 3 || zn_header_u8(*header, 2) > minor_max ||
         length > RECORD_MAX)
         return false;
     *content = zn_cursor_take(c, length < zn_cursor_left(c) ? length : zn_cursor_left(c));
@@ -732,16 +733,20 @@ static bool next_record(zn_cursor *c, zn_span *header, zn_span *content)
 }
 
 /* Writes the headers of records, the n bytes of the messages into handshake records, and
- * ChangeCipherSpecs. `out` is all zeros. */
-static void put_records(zn_span records, const uint8_t *messages, size_t n, uint8_t *out)
+ * ChangeCipherSpecs. A minor version that no protocol has becomes that of TLS 1.3. `out` is all
+ * zeros. */
+static void put_records(zn_span records, unsigned minor_max, const uint8_t *messages, size_t n,
+                        uint8_t *out)
 {
     zn_cursor c = zn_cursor_over_span(records, false);
     zn_span header, content;
-    while (next_record(&c, &header, &content)) {
+    while (next_record(&c, minor_max, &header, &content)) {
         uint8_t type = zn_header_u8(header, 0);
-        uint8_t *at = out + zn_span_offset(records, header) + RECORD_HEADER_BYTES;
+        uint8_t minor = zn_header_u8(header, 2);
+        uint8_t *to = out + zn_span_offset(records, header), *at = to + RECORD_HEADER_BYTES;
         size_t part = content.n < n ? content.n : n;
-        memcpy(at - RECORD_HEADER_BYTES, header.p, RECORD_HEADER_BYTES);
+        memcpy(to, header.p, RECORD_HEADER_BYTES);
+        to[2] = minor <= VERSION_MINOR_MAX ? minor : VERSION_MINOR_MAX;
         if (type == ZN_TLS_CONTENT_CHANGE_CIPHER_SPEC && content.n == 1)
             *at = 1;
         if (type != ZN_TLS_CONTENT_HANDSHAKE || part == 0)
@@ -753,13 +758,14 @@ static void put_records(zn_span records, const uint8_t *messages, size_t n, uint
 }
 
 /* Divides n bytes of messages at the start of `out` among the records. */
-static void divide(zn_span records, size_t n, zn_tls_scratch *scratch, uint8_t *out)
+static void divide(zn_span records, unsigned minor_max, size_t n, zn_tls_scratch *scratch,
+                   uint8_t *out)
 {
     if (n != 0) {
         memcpy(scratch->bytes, out, n);
         memset(out, 0, n);
     }
-    put_records(records, scratch->bytes, n, out);
+    put_records(records, minor_max, scratch->bytes, n, out);
 }
 
 bool zn_build_client_hello(zn_span records, const zn_build_choice *choice, zn_tls_scratch *scratch,
@@ -768,7 +774,7 @@ bool zn_build_client_hello(zn_span records, const zn_build_choice *choice, zn_tl
     zn_span part, message = message_of(records, scratch, &part);
     if (message.n == 0 || !zn_build_client_hello_message(message, choice, out))
         return false;
-    divide(part, message.n, scratch, out);
+    divide(part, UINT8_MAX, message.n, scratch, out);
     return true;
 }
 
@@ -868,7 +874,7 @@ static zn_span gather_messages(zn_span records, zn_tls_scratch *scratch)
 {
     zn_cursor c = zn_cursor_over_span(records, false);
     zn_span header, content, all = {scratch->bytes, 0};
-    while (all.n < sizeof scratch->bytes && next_record(&c, &header, &content)) {
+    while (all.n < sizeof scratch->bytes && next_record(&c, VERSION_MINOR_MAX, &header, &content)) {
         uint8_t type = zn_header_u8(header, 0);
         if (type == ZN_TLS_CONTENT_APPLICATION_DATA ||
             (type == ZN_TLS_CONTENT_CHANGE_CIPHER_SPEC && !awaits_hello(all)))
@@ -889,10 +895,10 @@ bool zn_build_server_flight(zn_span records, zn_span common_name, zn_tls_scratch
     zn_cursor c = zn_cursor_over_span(records, false);
     zn_span header, content, messages;
     *made = (zn_build_certificates){0, 0};
-    if (!next_record(&c, &header, &content))
+    if (!next_record(&c, VERSION_MINOR_MAX, &header, &content))
         return false;
     messages = gather_messages(records, scratch);
     build_messages(&b, messages, common_name, made);
-    divide(records, messages.n, scratch, out);
+    divide(records, VERSION_MINOR_MAX, messages.n, scratch, out);
     return true;
 }

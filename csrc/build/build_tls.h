@@ -4,9 +4,10 @@
  * Handshakes of TLS (RFC 8446, RFC 5246), DTLS and QUIC in anonymized packets.
  *
  * A ClientHello has these fields:
- *   always       headers of records; type and length of the handshake message; server_name with its
- *                name in lower case if choice->name is true and zn_build_name_allowed returns true,
- *                or else with its mask.
+ *   always       headers of records, with the minor version 4 in place of one that no protocol has;
+ *                type and length of the handshake message; server_name with its name in lower case
+ *                if choice->name is true and zn_build_name_allowed returns true, or else with its
+ *                mask.
  *   fingerprint  legacy_version, cipher suites, compression methods, types of extensions; supported
  *                groups, signature algorithms (also of certificates and delegated credentials),
  *                supported versions, point formats, PSK modes, certificate types and compression,
