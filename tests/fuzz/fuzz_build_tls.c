@@ -64,7 +64,7 @@ static void check_print(unsigned bits, zn_span in, bool built)
         __builtin_trap();
 }
 
-/* A hello of SSL 2.0 is never built. One with damaged extensions is built without its fingerprint. */
+/* A hello of SSL 2.0 is never built. One with damaged extensions has no fingerprint to build. */
 static bool can_be_built(unsigned bits, zn_span in, const zn_tls_hello *hello)
 {
     if ((bits & FORMS) == RECORDS && (zn_header_u8(in, 0) & ZN_TLS_V2_HEADER) != 0)
