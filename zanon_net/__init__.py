@@ -15,8 +15,9 @@
 - `filter(table, time=..., user=..., attribute=..., z=20, window="1h")`: the rows of a table of
   pandas, polars, pyarrow or DuckDB whose attribute z users share.
 - `Engine(config)`: takes frames of your program and returns arrays of `RECORD_DTYPE` and
-  `OBSERVATION_DTYPE`, whose numbers are indices into `NAME_SOURCES`, `NAME_STATUSES` and
-  `DISCLOSURES`. `frames(path)`: the frames of a capture, as `Engine.feed` takes them.
+  `OBSERVATION_DTYPE`, whose numbers are indices into `NAME_LEVELS`, `NAME_SOURCES`,
+  `NAME_STATUSES` and `DISCLOSURES`. `frames(path)`: the frames of a capture, as `Engine.feed` takes
+  them.
 - `ZTable`, `CryptoPan`: z-anonymity and pseudonyms standalone; `caps_for_bytes`: limits of a
   `ZTable`'s memory.
 - `parse`: the parsers one by one. They anonymize nothing.
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from zanon_net.config.settings import Config
     from zanon_net.embedding import (
         DISCLOSURES,
+        NAME_LEVELS,
         NAME_SOURCES,
         NAME_STATUSES,
         OBSERVATION_DTYPE,
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DISCLOSURES",
+    "NAME_LEVELS",
     "NAME_SOURCES",
     "NAME_STATUSES",
     "OBSERVATION_DTYPE",
@@ -118,7 +121,8 @@ _PLACES = {  # the public names of each module
     ),
     "config.settings": "Config",
     "embedding": (
-        "DISCLOSURES NAME_SOURCES NAME_STATUSES OBSERVATION_DTYPE RECORD_DTYPE Engine PacketBatch"
+        "DISCLOSURES NAME_LEVELS NAME_SOURCES NAME_STATUSES OBSERVATION_DTYPE RECORD_DTYPE Engine"
+        " PacketBatch"
     ),
     "flow_batches": "FlowBatch flows",
     "frame_batches": "FrameBatch frames",

@@ -27,6 +27,8 @@ NAME_SOURCES = (None, "tls", "quic", "http", "dns")
 """The meanings of the numbers in `name_source`."""
 NAME_STATUSES = ("none", "released", "suppressed", "unconfirmed", "invalid", "generalized")
 """The meanings of the numbers in `name_status`."""
+NAME_LEVELS = (None, "name", "domain", "category")
+"""The meanings of the numbers in `name_level`."""
 DISCLOSURES = ("withheld", "pseudonym", "released")
 """The meanings of the numbers in `client_shown` and `server_shown`."""
 

@@ -11,13 +11,13 @@ _Static_assert(ZN_EVENT_NAME_MAX == 253, "as the format says");
 
 /* ---- a record -------------------------------------------------------------------------------- */
 
-/* Fields of a row, in the row's order, without gaps: columns of row_columns or of every flow. Words
- * are stored as numbers. */
+/* Fields of a row, in the row's order, without gaps: columns of row_columns, of every flow or of
+ * levels. Words are stored as numbers. */
 static const char *const record_fields[] = {
-    "t_start_ns",  "t_end_ns",     "epoch",        "c_pkts", "s_pkts",
-    "c_bytes",     "s_bytes",      "client",       "server", "client_port",
-    "server_port", "client_shown", "server_shown", "proto",  "complete",
-    "ech",         "name_status",  "name_source",  "name",
+    "t_start_ns",  "t_end_ns",     "epoch",        "c_pkts",     "s_pkts",
+    "c_bytes",     "s_bytes",      "client",       "server",     "client_port",
+    "server_port", "client_shown", "server_shown", "proto",      "complete",
+    "ech",         "name_status",  "name_source",  "name_level", "name",
 };
 
 #define ROW_COLUMN(field, member)                                                                  \
@@ -44,8 +44,11 @@ static const zn_column *find(const zn_column *columns, size_t n, const char *nam
 static const zn_column *column_of(const char *name)
 {
     const zn_column_group *flow = zn_column_group_of(ZN_COLUMN_GROUP_FLOW);
+    const zn_column_group *levels = zn_column_group_of(ZN_COLUMN_GROUP_LEVELS);
     const zn_column *own = find(row_columns, sizeof row_columns / sizeof row_columns[0], name);
-    return own != NULL ? own : find(flow->at, flow->n, name);
+    if (own == NULL)
+        own = find(flow->at, flow->n, name);
+    return own != NULL ? own : find(levels->at, levels->n, name);
 }
 
 /* Sets how a value lies in a row: durations are ns. */
@@ -135,7 +138,7 @@ void zn_event_observation_row(zn_event_row *out)
 {
     *out = (zn_event_row){.field = {OBSERVATION(t_ns, "i8"), OBSERVATION(client, "16u1"),
                                     OBSERVATION(client_shown, "u1"), OBSERVATION(name_source, "u1"),
-                                    OBSERVATION(name, NAME_FORMAT)},
+                                    OBSERVATION(name_level, "u1"), OBSERVATION(name, NAME_FORMAT)},
                           .bytes = sizeof(zn_event_observation)};
     while (out->field[out->count].name != NULL)
         out->count++;
@@ -143,6 +146,7 @@ void zn_event_observation_row(zn_event_row *out)
 
 static void put_release(zn_text *out, const zn_release *release)
 {
+    bool has_level = release->level != ZN_NAME_LEVEL_NONE; /* false in a run without levels */
     zn_event_observation row;
     memset(&row, 0, sizeof row); /* also between the fields */
     row.t_ns = release->t_ns;
@@ -150,6 +154,7 @@ static void put_release(zn_text *out, const zn_release *release)
         memcpy(row.client, release->client.byte, sizeof row.client);
     row.client_shown = (uint8_t)release->client_disclosure;
     row.name_source = (uint8_t)release->source;
+    row.name_level = (uint8_t)(has_level ? release->level : ZN_NAME_LEVEL_NAME);
     if (release->name.n != 0 && release->name.n <= sizeof row.name)
         memcpy(row.name, release->name.p, release->name.n);
     zn_text_bytes(out, (const char *)&row, sizeof row);

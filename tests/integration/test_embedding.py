@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 from support import wire
 from support.engine import SETTINGS, Outcome, make_engine, run
-from support.packets import START, Frame, Tcp, Udp, crowd, hello, merged, user, visit
+from support.packets import SECOND, START, Frame, Tcp, Udp, crowd, hello, merged, user, visit
 from support.paths import ROOT
 
 import zanon_net
 from zanon_net import OBSERVATION_DTYPE, RECORD_DTYPE, Config, Engine
 from zanon_net._core import columns
 from zanon_net.config.presets import PURPOSES
-from zanon_net.embedding import DISCLOSURES, NAME_SOURCES, NAME_STATUSES
+from zanon_net.embedding import DISCLOSURES, NAME_LEVELS, NAME_SOURCES, NAME_STATUSES
 from zanon_net.errors import ConfigError
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
@@ -124,8 +124,12 @@ def test_rows_are_what_the_logs_say(key_file: str, purpose: str, logged: Outcome
 def test_fields_of_rows_are_columns() -> None:
     """But for what says how an address is disclosed; and each holds what its column holds."""
     sizes = {"time": 8, "int64": 8, "uint64": 8, "uint16": 2, "uint8": 1, "bool": 1}
-    words = {"name_source", "name_status", "ech"}  # as numbers
-    known = {column.name: column.type for column in columns() if column.group == "FLOW"}
+    words = {"name_source", "name_status", "name_level", "ech"}  # as numbers
+    known = {
+        column.name: column.type
+        for column in columns()
+        if column.group == "FLOW" or column.name == "name_level"
+    }
     names = RECORD_DTYPE.names or ()
     assert {name.removesuffix("_shown") for name in names} == known.keys() - {"midstream", "early"}
     for name in set(names) - words - {"client", "server", "name", "client_shown", "server_shown"}:
@@ -327,3 +331,19 @@ def test_the_program_in_the_docs(tmp_path: Path, demo_pcap: Path) -> None:
     assert done.stderr.startswith(f"{records} flows, {len(released)} with a released name, ")
     octets = sum(flow["s_bytes"] for flow in released)
     assert done.stderr.endswith(f"\n{octets} bytes from their servers\n")
+
+
+def test_rows_say_which_names_are_labels(tmp_path: Path) -> None:
+    """With levels, name_level is that of the logs: 0 if no name is shown."""
+    (tmp_path / "rules.dat").write_text("test\n")
+    frames = merged(visit(user(i), f"n{i}.d.test".encode(), START + i * SECOND) for i in range(4))
+    frames = merged([frames, crowd(b"shared.test", 5, START + 60 * SECOND, first=90)])
+    levels = config(levels="domain", suffixes=tmp_path / "rules.dat", z=3)
+    with Engine(levels) as engine:
+        engine.feed(*arrays(frames))
+        seen = [(row["name"], NAME_LEVELS[row["name_level"]]) for row in engine.observations()]
+        engine.finish()
+        records = engine.records()
+    assert seen == [(b"*.d.test", "domain")] * 2 + [(b"shared.test", "name")] * 3
+    found = Counter((NAME_STATUSES[row["name_status"]], int(row["name_level"])) for row in records)
+    assert found == {("suppressed", 0): 4, ("generalized", 2): 2, ("released", 1): 3}
