@@ -197,6 +197,16 @@ def test_options_that_do_not_fit_end_it_with_2(
     assert out == ""
 
 
+def test_a_file_of_settings_names_the_option_that_replaces_a_key(
+    files: list[str], tmp_path: Path, capsys: Captured
+) -> None:
+    settings = tmp_path / "filter.toml"
+    settings.write_text("[filter]\ngeneralize = true\n")
+    assert main(["filter", "--config", str(settings), *files]) == 2
+    found = "[filter] unknown key 'generalize'; generalize is now --levels chain, which suppresses"
+    assert found in capsys.readouterr().err
+
+
 STEPS = {
     "0,0\n1,1\n": "",
     "0 0\n\n0 1\n2 1\n": "",

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from zanon_net.config.formats import ON_STDOUT
+from zanon_net.config.replaced import REPLACED
 from zanon_net.config.schema import rows_of
 from zanon_net.config.setting import Setting
 
@@ -36,14 +37,6 @@ Examples:
   zanon-net run --z 10 --window 30m --internal 10.0.0.0/8 --out logs mon.pcap tue.pcap
   zanon-net run captures/ more.pcap.zst --format observations --out - | head
 """
-
-FILTER_REFUSED = {
-    "--generalize": "is now --levels chain, which suppresses more rows",
-    "--steps": "is now --levels: chain, or a file of steps",
-    "--round": "make intervals with 'zanon-net table hierarchy --intervals' and give them with"
-    " --hierarchy and --levels chain",
-}
-"""Options that `filter` does not have, with what to do instead."""
 
 FILTER_EPILOG = """\b
 DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
@@ -175,7 +168,7 @@ def filter_options() -> list[click.Parameter]:
         ),
         json_option("Print the manifest, not the summary, on stderr."),
         quiet_option("No summary, only warnings."),
-        *(_refused_option(name, about) for name, about in FILTER_REFUSED.items()),
+        *(_refused_option(f"--{name}", about) for name, about in REPLACED.items()),
     ]
 
 

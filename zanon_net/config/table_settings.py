@@ -8,6 +8,7 @@ from typing import Any
 
 from zanon_net.config.load import read_toml, refuse_bare_duration
 from zanon_net.config.parse import did_you_mean, refuse_key, shown
+from zanon_net.config.replaced import REPLACED
 from zanon_net.config.schema import COMMANDS, rows_of
 from zanon_net.config.setting import Setting, read_settings
 from zanon_net.config.toml_places import place_of
@@ -41,6 +42,8 @@ def load_table(path: Path, command: str) -> dict[str, Any]:
     for key, value in keys.items():
         if key not in known:
             hint = did_you_mean(key, known)
+            if command == "filter" and key in REPLACED:
+                hint = f"; {key} {REPLACED[key]}"
             place = place_of(path, own_section, key)
             raise ConfigError(f"{path}: [{own_section}] unknown key {shown(key)}{hint}{place}")
         if key in own:
