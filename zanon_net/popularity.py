@@ -4,14 +4,14 @@
 
 For the operator, not for release: it holds no name and no user, yet it discloses more about few
 users than the logs do. Counts have two significant digits, names are counted by powers of two of
-their users, and windows with fewer than z users are left out.
+their users, shares by level are in hundredths, and windows with fewer than z users are left out.
 """
 
 import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from zanon_net._record import dataclass
 from zanon_net.config.parse import TooLongError, read_text
@@ -35,33 +35,68 @@ def rounding_unit(n: int) -> int:
     return int(10 ** max(len(str(int(n))) - 2, 0))
 
 
+class LevelShares(NamedTuple):
+    """Shares of a window's exposures that z users share, by the finest level at which they do.
+
+    kept: share of the entropy of names that is left if an exposure shows this level only. All
+    shares are 0 to 1.
+    """
+
+    z: int
+    name: float
+    domain: float
+    category: float
+    kept: float
+
+    @property
+    def nothing(self) -> float:
+        """Share of exposures that z users share at no level."""
+        return max(1.0 - self.name - self.domain - self.category, 0.0)
+
+    def rounded(self) -> "LevelShares":
+        """Returns the shares in hundredths."""
+        return LevelShares(self.z, *(round(share, 2) for share in self[1:]))
+
+
 @dataclass(frozen=True, slots=True)
 class PopularityWindow:
     """One window of packet time.
 
     start_ns: its start, ns since the Unix epoch. whole: true if it was read from its start to its
     end. users: distinct users with at least one name. bins: number of names with 2^j to 2^(j+1) - 1
-    distinct users, by j.
+    distinct users, by j. exposures, levels: of a run with levels, the number of exposures, and
+    their shares for each z up to the number of users; else 0 and empty.
     """
 
     start_ns: int
     whole: bool
     users: int
     bins: tuple[int, ...]
+    exposures: int = 0
+    levels: tuple[LevelShares, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Returns the window as the file has it."""
-        return {
+        facts: dict[str, object] = {
             "start_ns": self.start_ns,
             "whole": self.whole,
             "users": self.users,
             "bins": self.bins,
         }
+        if self.levels:
+            facts |= {"exposures": self.exposures, "levels": self.levels}
+        return facts
 
     def rounded(self) -> "PopularityWindow":
-        """Returns the window with counts of two significant digits."""
-        bins = tuple(map(two_digits, self.bins))
-        return PopularityWindow(self.start_ns, self.whole, two_digits(self.users), bins)
+        """Returns the window with counts of two significant digits, and shares in hundredths."""
+        return PopularityWindow(
+            self.start_ns,
+            self.whole,
+            two_digits(self.users),
+            tuple(map(two_digits, self.bins)),
+            two_digits(self.exposures),
+            tuple(shares.rounded() for shares in self.levels),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +163,28 @@ class Popularity:
 def _window(one: Mapping[str, Any]) -> PopularityWindow:
     bins = tuple(_count(n, COUNT_MAX) for n in one["bins"])
     window = PopularityWindow(
-        _count(one["start_ns"]), one["whole"] is True, _count(one["users"], COUNT_MAX), bins
+        _count(one["start_ns"]),
+        one["whole"] is True,
+        _count(one["users"], COUNT_MAX),
+        bins,
+        _count(one.get("exposures", 0)),
+        tuple(map(_shares, one.get("levels", ()))),
     )
     used = max((j for j, n in enumerate(bins) if n), default=0)
     if window.users < two_digits(1 << used) or sum(bins) > COUNT_MAX:
         raise ValueError("more users of a name than users, or too many names")
+    steps = [shares.z for shares in window.levels]
+    if steps != sorted(set(steps)) or (steps and (steps[0] != 1 or window.exposures < 1)):
+        raise ValueError("levels begin at z = 1, and z rises")
     return window
+
+
+def _shares(one: Sequence[Any]) -> LevelShares:
+    z, *shares = one
+    numbers = all(isinstance(share, int | float) and 0 <= share <= 1 for share in shares)
+    if not numbers or len(shares) != 4 or sum(shares[:3]) > 1.03:  # 1, and rounding
+        raise ValueError("not shares")
+    return LevelShares(_count(z, COUNT_MAX), *map(float, shares))
 
 
 def _count(value: object, high: int = 2**63 - 1) -> int:

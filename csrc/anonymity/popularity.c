@@ -27,6 +27,7 @@ void zn_popularity_fini(zn_popularity *p)
 {
     zn_ztable_close(p->table);
     zn_ztable_close(p->users);
+    zn_level_counts_fini(&p->levels);
     zn_heap_free(p->stored);
     memset(p, 0, sizeof *p);
 }
@@ -65,15 +66,31 @@ bool zn_popularity_reach(zn_popularity *p, int64_t t_ns)
     return false;
 }
 
+static bool is_in_window(const zn_popularity *p, const zn_observation *o)
+{
+    return p->table != NULL && o->t_ns >= p->start_ns && o->t_ns < p->end_ns;
+}
+
 void zn_popularity_see(zn_popularity *p, const zn_observation *o)
 {
     /* All at one time, so that none is late. */
     zn_observation exposure = {p->start_ns, o->user, o->attribute};
     zn_observation user = {p->start_ns, o->user, anything};
-    if (p->table == NULL || o->t_ns < p->start_ns || o->t_ns >= p->end_ns)
+    if (!is_in_window(p, o))
         return;
     (void)zn_ztable_observe(p->table, &exposure);
     (void)zn_ztable_observe(p->users, &user);
+}
+
+void zn_popularity_see_name(zn_popularity *p, const zn_observation *o, const zn_id *labels)
+{
+    uint64_t tuples;
+    if (!is_in_window(p, o))
+        return;
+    tuples = zn_ztable_get_stats(p->table).tuples;
+    zn_popularity_see(p, o);
+    zn_level_counts_see(&p->levels, o->attribute, labels, o->user,
+                        zn_ztable_get_stats(p->table).tuples > tuples);
 }
 
 void zn_popularity_finish(zn_popularity *p)
@@ -89,6 +106,7 @@ void zn_popularity_next(zn_popularity *p)
         return;
     zn_ztable_clear(p->table);
     zn_ztable_clear(p->users);
+    zn_level_counts_clear(&p->levels);
     p->due = false;
     if (now_ns >= p->start_ns)
         begin(p, now_ns - (now_ns - p->start_ns) % p->window_ns);
@@ -121,10 +139,16 @@ zn_popularity_window zn_popularity_window_due(const zn_popularity *p)
     return w;
 }
 
+bool zn_popularity_levels_due(zn_popularity *p, zn_level_shares *out)
+{
+    return p->with_levels && evicted(p) == p->evicted &&
+           zn_level_counts_sum(&p->levels, zn_ztable_count(p->users, anything), out);
+}
+
 size_t zn_popularity_memory(const zn_popularity *p)
 {
     if (p->table == NULL)
         return 0;
     return zn_ztable_memory(p->table) + zn_ztable_memory(p->users) +
-           p->stored_cap * sizeof *p->stored;
+           zn_level_counts_memory(&p->levels) + p->stored_cap * sizeof *p->stored;
 }

@@ -13,6 +13,7 @@
 #ifndef ZN_ANONYMITY_POPULARITY_H
 #define ZN_ANONYMITY_POPULARITY_H
 
+#include "anonymity/level_counts.h"
 #include "util/clock.h"
 #include "zanon/ztable.h"
 
@@ -25,8 +26,10 @@ typedef struct zn_popularity_window {
 } zn_popularity_window;
 
 typedef struct zn_popularity {
-    zn_ztable *table; /* NULL: nothing is counted */
-    zn_ztable *users; /* all of them, under one attribute */
+    zn_ztable *table;       /* NULL: nothing is counted */
+    zn_ztable *users;       /* all of them, under one attribute */
+    zn_level_counts levels; /* counts by level, of exposures with labels */
+    bool with_levels;
     zn_clock clock;
     int64_t start_ns, end_ns, window_ns;
     uint64_t evicted; /* tuples that the tables had evicted when the window began */
@@ -49,6 +52,9 @@ void zn_popularity_fini(zn_popularity *p);
 bool zn_popularity_reach(zn_popularity *p, int64_t t_ns);
 /* Counts an exposure, if it lies in the window. */
 void zn_popularity_see(zn_popularity *p, const zn_observation *o);
+/* Counts an exposure of a name as zn_popularity_see does, and by level, with the ZN_NAME_LABELS
+ * labels of the name; a label that the name lacks is {0, 0}. */
+void zn_popularity_see_name(zn_popularity *p, const zn_observation *o, const zn_id *labels);
 /* Ends the input: the window is due, and not whole. */
 void zn_popularity_finish(zn_popularity *p);
 /* Drops the window that is due, if any, and begins the window that contains the last time
@@ -60,6 +66,9 @@ int zn_popularity_store(zn_popularity *p, zn_error *err);
 
 /* The window that is due, with its counts. */
 zn_popularity_window zn_popularity_window_due(const zn_popularity *p);
+/* Sums the window that is due by level. Returns false without levels, or if exposures are
+ * missing. */
+bool zn_popularity_levels_due(zn_popularity *p, zn_level_shares *out);
 /* Bytes of memory in use. */
 size_t zn_popularity_memory(const zn_popularity *p);
 

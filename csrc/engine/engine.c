@@ -217,6 +217,8 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
         rc = open_levels(e, config, err);
     if (rc == 0 && config->popularity)
         rc = zn_popularity_init(&e->popularity, &counted, err);
+    e->popularity.with_levels =
+        e->gate.levels != NULL && (config->levels & (ZN_LEVEL_DOMAIN | ZN_LEVEL_CATEGORY)) != 0;
     if (rc == 0)
         rc = zn_dn_hunter_init(&e->dn_hunter, config->max_flows + ZN_FLOW_SPARE, err);
     if (rc == 0)
@@ -435,6 +437,11 @@ bool zn_engine_window(const zn_engine *e, zn_popularity_window *window)
 size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
 {
     return e->popularity.due ? zn_ztable_counts(e->popularity.table, out, cap) : 0;
+}
+
+bool zn_engine_window_levels(zn_engine *e, zn_level_shares *out)
+{
+    return e->popularity.due && zn_popularity_levels_due(&e->popularity, out);
 }
 
 int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)

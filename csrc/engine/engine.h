@@ -52,10 +52,12 @@ int zn_engine_start_aside(zn_engine *e, zn_job *job, zn_error *err);
  * zn_engine_run. After zn_engine_finish, *window is the window that the end of input cut.
  * zn_engine_window_counts writes the numbers of distinct users of its names, in no order, at most
  * `cap` numbers. It returns the number written. The bins of the window add up to the number of
- * names.
+ * names. zn_engine_window_levels sums the window by level; it returns false without levels, or if
+ * exposures are missing.
  */
 bool zn_engine_window(const zn_engine *e, zn_popularity_window *window);
 size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap);
+bool zn_engine_window_levels(zn_engine *e, zn_level_shares *out);
 
 /* Appends the blocks in which addresses of packets lie, as zn_packet_keys_blocks does. Appends
  * nothing if no packets are wanted. */

@@ -79,6 +79,17 @@ static void fill_chain(const zn_gate *g, const zn_vote *v, zn_id *chain)
     }
 }
 
+void zn_gate_levels_of_name(const zn_gate *g, const zn_vote *v, zn_id *labels)
+{
+    const zn_labels *all = &g->levels->labels;
+    zn_id chain[ZN_LABEL_LEVELS_MAX + 1];
+    labels[0] = labels[1] = (zn_id){0, 0};
+    zn_labels_of_name(all, v->kind, zn_name_store_text(g->name_store, v->entry), chain);
+    for (uint32_t i = 1; i <= all->count; i++)
+        if (all->name_level[i] != ZN_NAME_LEVEL_NONE)
+            labels[all->name_level[i] == ZN_NAME_LEVEL_CATEGORY] = chain[i];
+}
+
 void zn_gate_levels_decide(zn_gate *g, size_t n)
 {
     zn_gate_levels *l = g->levels;

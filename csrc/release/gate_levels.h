@@ -33,6 +33,9 @@ typedef struct zn_gate_levels_config {
  * zn_gate_levels_close follows in any case. Returns 0, or a negative zn_err with *err filled. */
 int zn_gate_levels_open(zn_gate *g, const zn_gate_levels_config *config, zn_error *err);
 void zn_gate_levels_close(zn_gate *g);
+/* Writes the domain and the category above the name of a vote; a label that the name lacks is
+ * {0, 0}. */
+void zn_gate_levels_of_name(const zn_gate *g, const zn_vote *v, zn_id *labels);
 /* Decides the first n observations of the batch, in g->levels->decisions. */
 void zn_gate_levels_decide(zn_gate *g, size_t n);
 /* Publishes the label of a vote's name or server address. level: from the decision, above 0. */

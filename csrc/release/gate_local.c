@@ -280,6 +280,18 @@ static void finish_level(zn_gate *g, size_t i)
                    released ? ZN_ALL_OUTPUTS : 0);
 }
 
+/* Counts the exposure of a name for the popularity of names, and by level if names have labels. */
+static void count_name(zn_gate *g, const zn_vote *v, const zn_observation *o)
+{
+    zn_id labels[ZN_NAME_LABELS];
+    if (!g->popularity->with_levels) {
+        zn_popularity_see(g->popularity, o);
+        return;
+    }
+    zn_gate_levels_of_name(g, v, labels);
+    zn_popularity_see_name(g->popularity, o, labels);
+}
+
 void zn_gate_decide(zn_gate *g)
 {
     const zn_gate_batch *batch = &g->batch;
@@ -293,8 +305,8 @@ void zn_gate_decide(zn_gate *g)
         observe_all(g, n);
     for (size_t i = 0; i < n; i++) {
         const zn_vote *v = &g->votes->at[batch->vote[i]];
-        if (v->kind == ZN_VOTE_NAME)
-            zn_popularity_see(g->popularity, &batch->observation[i]);
+        if (v->kind == ZN_VOTE_NAME && g->popularity->table != NULL)
+            count_name(g, v, &batch->observation[i]);
         if (g->levels != NULL)
             finish_level(g, i);
         else

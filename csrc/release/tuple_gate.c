@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "release/tuple_gate.h"
 
-#include "microdata/id_set.h"
+#include "util/id_set.h"
 #include "util/arena.h"
 
 #include <string.h>

@@ -75,6 +75,11 @@ PAGES = {
         Step(left_out="installs on the machine; tests/unit/test_build.py stages the files"),
         Step(left_out="installs packages of the system"),
     ],
+    "labels.md": [
+        Step(after="grep -q 'Published names by level' report.html"),
+        Step(),
+        Step(),
+    ],
     "live.md": [
         Step(
             before="mkdir /srv/logs",

@@ -17,6 +17,7 @@ from zanon_net.cli.scenario import (
     print_about,
     print_caveat,
     print_json,
+    print_levels,
     print_numbers,
     scenario_of,
     scenario_options,
@@ -26,6 +27,7 @@ from zanon_net.config.parse import format_duration
 from zanon_net.errors import ConfigError
 
 if TYPE_CHECKING:
+    from zanon_net.model.charts import Line
     from zanon_net.model.scenario import Row, Scenario
 
 PLOT_POINTS = 60
@@ -72,6 +74,7 @@ def _print_model(scenario: "Scenario", rows: "Sequence[Row]") -> None:
     print_about(scenario)
     numbers = [[str(row.z), format_duration(row.window_ns), *cells(row)] for row in rows]
     print_numbers(scenario, ["z", "window"], numbers)
+    print_levels(rows)
     print_caveat()
 
 
@@ -87,9 +90,24 @@ def _plot_model(path: Any, scenario: "Scenario", window_ns: int) -> None:
         Line("exposures released", z, [row.released for row in rows]),
         Line("information kept", z, [row.kept for row in rows]),
     ]
+    costs += _levels_of(rows)
     x = "z (users)"
     panels = [
         Panel("k-anonymity", x, "probability", [alike], x_log=True, y_range=(0, 1.02)),
         Panel("what is left", x, "share", costs, x_log=True, y_range=(0, None)),
     ]
     draw(path, f"{about(scenario)}, window {format_duration(window_ns)}", panels)
+
+
+def _levels_of(rows: "Sequence[Row]") -> "list[Line]":
+    """Returns a line for each level: the share that is published at this level or a finer one."""
+    from zanon_net.model.charts import Line
+
+    known = [(row.z, row.levels) for row in rows if row.levels is not None]
+    if not known:
+        return []
+    z = [one for one, _shares in known]
+    return [
+        Line("names or domains", z, [shares.name + shares.domain for _z, shares in known]),
+        Line("names, domains or categories", z, [1 - shares.nothing for _z, shares in known]),
+    ]

@@ -17,6 +17,7 @@ from zanon_net.config.schema import rows_of
 
 if TYPE_CHECKING:
     from zanon_net.model.scenario import Row, Scenario
+    from zanon_net.popularity import LevelShares
 
 # A complaint about a parameter of the model names the option that set it.
 OPTIONS = {row.label: row.options[0] for row in (*rows_of("model"), *rows_of("tune"))}
@@ -90,6 +91,24 @@ def print_numbers(
     titles = [*first, "k-anonymous", *fitted, "released", "nats kept", "nats lost"]
     text = table([titles, *rows], terminal_width(), right=range(len(titles)))
     click.echo(text, nl=False)
+
+
+def print_levels(rows: "Sequence[Row]") -> None:
+    """Prints shares by level, if the popularity file has counts by level for a row's window."""
+    numbers = [
+        [str(row.z), *(f"{share:.1%}" for share in _shares(row.levels))]
+        for row in rows
+        if row.levels is not None
+    ]
+    if not numbers:
+        return
+    click.echo("With labels (run --levels), counted and not fitted, of all exposures:")
+    titles = ["z", "name", "domain", "category", "nothing", "information kept"]
+    click.echo(table([titles, *numbers], terminal_width(), right=range(len(titles))), nl=False)
+
+
+def _shares(levels: "LevelShares") -> tuple[float, ...]:
+    return levels.name, levels.domain, levels.category, levels.nothing, levels.kept
 
 
 def print_caveat() -> None:

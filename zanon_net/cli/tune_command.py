@@ -17,6 +17,7 @@ from zanon_net.cli.scenario import (
     print_about,
     print_caveat,
     print_json,
+    print_levels,
     print_numbers,
     scenario_of,
     scenario_options,
@@ -71,6 +72,7 @@ def _print_tune(scenario: "Scenario", choices: "Sequence[Choice]") -> None:
         for name, row in (("first", choice.first), ("stable", choice.stable))
     ]
     print_numbers(scenario, ["window", "", "z"], numbers)
+    print_levels([row for choice in choices for row in (choice.first, choice.stable)])
     for choice in choices:
         click.echo(choice.advice)
     print_caveat()

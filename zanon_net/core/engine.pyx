@@ -212,6 +212,18 @@ cdef class PacketEngine:
         finally:
             self.guard.leave()
 
+    def window_levels(self):
+        """Sums the ended window by level, as ClosedLevels; None without levels."""
+        cdef zn_level_shares shares
+        cdef bint summed
+        self._enter()
+        try:
+            with nogil:
+                summed = zn_engine_window_levels(self.engine, &shares)
+            return closed_levels(&shares) if summed else None
+        finally:
+            self.guard.leave()
+
     def set_z(self, z):
         """Changes z, up to z_max, for frames not taken yet. Raises ConfigError."""
         cdef uint32_t wanted = whole("z", z, 1, ZN_ZTABLE_Z_MAX)

@@ -30,6 +30,7 @@ LADDER_STEPS_MAX = ZN_LADDER_STEPS_MAX
 TIME_UNITS = ("s", "ms", "us", "ns", "iso")
 Column = namedtuple("Column", "group name type unit missing disclosure description")
 ClosedWindow = namedtuple("ClosedWindow", "start_ns end_ns whole users bins")
+ClosedLevels = namedtuple("ClosedLevels", "exposures rows")
 DECISIONS = ("release", "below_z", "too_late", "late_deep", "no_room")
 
 

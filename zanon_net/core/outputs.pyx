@@ -11,6 +11,21 @@ cdef object closed_window(const zn_popularity_window *w):
     return ClosedWindow(w.start_ns, w.end_ns, bool(w.whole), w.users, bins)
 
 
+cdef object closed_levels(const zn_level_shares *shares):
+    """Returns ClosedLevels: a row for each z that the window has users for."""
+    rows = [
+        (
+            zn_level_step(j),
+            shares.shared[j][0],
+            shares.shared[j][1],
+            shares.shared[j][2],
+            shares.kept[j],
+        )
+        for j in range(shares.steps)
+    ]
+    return ClosedLevels(shares.exposures, tuple(rows))
+
+
 cdef class _Spare:
     """Memory of an engine's outputs that has no reader left, for the engine to reuse."""
 

@@ -29,6 +29,7 @@ from zanon_net.model.curve import (
     exposures_of,
 )
 from zanon_net.model.exposure import not_negligible, publish_probs
+from zanon_net.model.levels import Levels
 from zanon_net.model.observed import all_users
 from zanon_net.model.single import k_anonymity
 from zanon_net.model.special import Floats
@@ -75,6 +76,7 @@ class Fit:
     stationary: true if the windows are as alike as constant rates and independent users make them;
         None if there are too few windows to decide.
     problems: each assumption that fails, in a sentence. draws: other parameters that would fit.
+    levels: shares published by level, counted and not fitted; None if the file has no such counts.
     """
 
     users: Estimate
@@ -85,6 +87,7 @@ class Fit:
     stationary: bool | None
     problems: tuple[str, ...]
     draws: tuple[Draw, ...] = field(repr=False)
+    levels: Levels | None = field(default=None, repr=False)
 
     @property
     def px(self) -> Floats:
@@ -169,6 +172,7 @@ def fit(popularity: Popularity | str | os.PathLike[str], *, seed: int = 0) -> Fi
         stationary=stationary,
         problems=problems,
         draws=draws,
+        levels=Levels.of(used),
     )
 
 

@@ -17,6 +17,7 @@ from zanon_net.model.information import entropy
 from zanon_net.model.single import k_anonymity
 from zanon_net.model.special import Floats
 from zanon_net.model.thresholds import Mode, smallest_z
+from zanon_net.popularity import LevelShares
 
 NS_PER_HOUR = 3_600_000_000_000
 
@@ -28,6 +29,7 @@ class Row:
     bounds: p_k-anon. fitted: p_k-anon with the uncertainty of a fit.
     released: the share of (user, attribute) pairs of a window that are released.
     before, after: information of one user's set over all periods, in nats, without and with z.
+    levels: shares of exposures by level, for the window of a popularity file with such counts.
     """
 
     z: int
@@ -37,6 +39,7 @@ class Row:
     released: float
     before: float
     after: float
+    levels: LevelShares | None = None
 
     @property
     def kept(self) -> float:
@@ -45,6 +48,7 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the results for JSON."""
+        levels = {} if self.levels is None else {"levels": _levels(self.levels)}
         return {
             "z": self.z,
             "window": format_duration(self.window_ns),
@@ -55,7 +59,19 @@ class Row:
             "entropy_before_nats": self.before,
             "entropy_after_nats": self.after,
             "information_loss_nats": self.before - self.after,
+            **levels,
         }
+
+
+def _levels(shares: LevelShares) -> dict[str, float]:
+    """Returns shares by level for JSON."""
+    return {
+        "name_share": shares.name,
+        "domain_share": shares.domain,
+        "category_share": shares.category,
+        "nothing_share": shares.nothing,
+        "information_kept_share": shares.kept,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +123,9 @@ class Scenario:
         if with_fit and self.fit is not None:
             fitted = self.fit.k_anonymity(z, self.k, periods=self.periods, window_ns=window_ns)
         exposed = float(np.sum(px))
+        levels = None
+        if self.fit is not None and self.fit.levels is not None and window_ns == self.fit.window_ns:
+            levels = self.fit.levels.at(z)
         return Row(
             z=z,
             window_ns=window_ns,
@@ -115,6 +134,7 @@ class Scenario:
             released=float(np.sum(once)) / exposed if exposed > 0 else 1.0,
             before=entropy(over_periods(px, self.periods)),
             after=entropy(after),
+            levels=levels,
         )
 
     def smallest_z(self, window_ns: int, target: float, mode: Mode) -> int:

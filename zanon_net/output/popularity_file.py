@@ -9,10 +9,10 @@ from collections import deque
 from io import BufferedWriter
 from pathlib import Path
 
-from zanon_net._core import ClosedWindow
+from zanon_net._core import ClosedLevels, ClosedWindow
 from zanon_net.output.files import PARTIAL
 from zanon_net.output.new_file import PRIVATE, create_private, refuse_existing
-from zanon_net.popularity import WINDOWS_MAX, Popularity, PopularityWindow
+from zanon_net.popularity import WINDOWS_MAX, LevelShares, Popularity, PopularityWindow
 from zanon_net.system.file_errors import explained
 
 
@@ -37,13 +37,18 @@ class PopularityFile:
         with explained("write", self._partial):
             self._file = BufferedWriter(create_private(self._partial, mode))
 
-    def add(self, closed: ClosedWindow, z: int | None = None) -> None:
+    def add(
+        self, closed: ClosedWindow, z: int | None = None, levels: ClosedLevels | None = None
+    ) -> None:
         """Keeps a window, unless it has fewer users than z. z: None means the z given at the
-        start."""
+        start. levels: sums of the window by level."""
         if closed.users < (self._z if z is None else z):
             self._omitted += 1
             return
-        window = PopularityWindow(closed.start_ns, closed.whole, closed.users, closed.bins)
+        exposures, shares = (0, ()) if levels is None else shares_of(levels)
+        window = PopularityWindow(
+            closed.start_ns, closed.whole, closed.users, closed.bins, exposures, shares
+        )
         self._windows.append(window.rounded())
         if len(self._windows) > WINDOWS_MAX:
             self._windows.popleft()
@@ -68,3 +73,14 @@ class PopularityFile:
             self._file.close()
         with contextlib.suppress(OSError):
             (self._path if self._published else self._partial).unlink()
+
+
+def shares_of(levels: ClosedLevels) -> tuple[int, tuple[LevelShares, ...]]:
+    """Returns the exposures of a window, and their shares by level; none without exposures."""
+    n = levels.exposures
+    if n == 0:
+        return 0, ()
+    return n, tuple(
+        LevelShares(z, name / n, domain / n, category / n, kept)
+        for z, name, domain, category, kept in levels.rows
+    )

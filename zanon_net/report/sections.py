@@ -51,6 +51,8 @@ def sections_of(
     """
     yield _over_time(manifest, sums, reason)
     yield _reasons(manifest)
+    if manifest.get("levels") is not None:
+        yield _names_by_level(manifest)
     yield _users_per_name(manifest, popularity)
     if sums is not None and sums.records:
         yield _top_names(sums)
@@ -132,6 +134,27 @@ def _reasons(manifest: Manifest) -> Section:
             SUPPRESSED,
         ),
         Table(("reason", "names", "share"), rows),
+    )
+
+
+def _names_by_level(manifest: Manifest) -> Section:
+    dns, published = manifest["counters"]["dns"], manifest["levels"]["published"]
+    released, decided = decided_of(manifest)
+    total = decided + number(dns["dns_observations"])
+    shown = released + number(dns["dns_released"])
+    counts = [("names only", shown)]
+    for level, label in (("domain", "with domains"), ("category", "with categories")):
+        if level in published:
+            shown += number(published[level])
+            counts.append((label, shown))
+    rows = [(label, f"{n:,}", f"{n / total if total else 0:.1%}") for label, n in counts]
+    bars = [(label, n, f"{n / total if total else 0:.1%}") for label, n in counts]
+    about = f"All decided names, with the names in DNS questions: {total:,}."
+    return Section(
+        "Names by level",
+        [about, "Each bar includes the bar before it."],
+        Bars("Published names by level", bars),
+        Table(("published as", "names", "share"), rows),
     )
 
 

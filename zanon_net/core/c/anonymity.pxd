@@ -89,6 +89,16 @@ cdef extern from "anonymity/levels.h" nogil:
     const char *zn_levels_check(const zn_levels *l)
 
 
+cdef extern from "anonymity/level_counts.h" nogil:
+    enum: ZN_LEVEL_STEPS
+    ctypedef struct zn_level_shares:
+        uint64_t exposures
+        uint32_t steps
+        uint64_t shared[60][3]
+        double kept[60]
+    uint32_t zn_level_step(uint32_t j)
+
+
 cdef extern from "anonymity/popularity.h" nogil:
     enum: ZN_ZTABLE_BINS
     ctypedef struct zn_popularity_window:

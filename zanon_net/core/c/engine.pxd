@@ -195,6 +195,7 @@ cdef extern from "engine/engine.h" nogil:
     int zn_engine_finish(zn_engine *e, zn_error *err)
     bint zn_engine_window(const zn_engine *e, zn_popularity_window *window)
     size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
+    bint zn_engine_window_levels(zn_engine *e, zn_level_shares *out)
     int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
     int zn_engine_set_never(zn_engine *e, const zn_span *never, size_t count, zn_error *err)
     int zn_engine_flush(zn_engine *e, zn_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "microdata/id_set.h"
+#include "util/id_set.h"
 
 #include "util/arena.h"
 
@@ -35,7 +35,7 @@ int zn_id_set_grow(zn_id_set *s, zn_error *err)
         s->slots = slots == NULL ? s->slots : slots;
     }
     if (at == NULL || slots == NULL)
-        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to count the users of classes");
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u identities", room);
     lay_out(s, room);
     for (uint32_t i = 0; i < s->n; i++) {
         uint64_t hash = zn_id_set_hash(s->at[i].owner, s->at[i].id), place = hash & s->mask;

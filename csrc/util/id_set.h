@@ -5,8 +5,8 @@
  * count that belongs to the caller. Identities are keyed hashes (util/hash.h), so a sender cannot
  * aim at a slot. The set grows by doubling, and clearing it costs as much as its members.
  */
-#ifndef ZN_MICRODATA_ID_SET_H
-#define ZN_MICRODATA_ID_SET_H
+#ifndef ZN_UTIL_ID_SET_H
+#define ZN_UTIL_ID_SET_H
 
 #include "util/hash.h"
 
