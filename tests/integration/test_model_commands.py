@@ -108,6 +108,19 @@ def test_tables(command: str, capsys: Captured) -> None:
     assert "±" in out
 
 
+def test_levels_are_lines_of_the_plot(popularity_file: str) -> None:
+    assert main(["model", "--popularity", popularity_file, "--z", "5", "--plot", "a.svg"]) == 0
+    data = json.loads(Path(popularity_file).read_text())
+    for window in data["windows"]:
+        window |= {"exposures": 9, "levels": [[1, 1, 0, 0, 1], [64, 0.5, 0.2, 0.1, 0.6]]}
+    Path(popularity_file).write_text(json.dumps(data))
+    assert main(["model", "--popularity", popularity_file, "--z", "5", "--plot", "b.svg"]) == 0
+    found = [
+        "names, domains or categories" in Path(name).read_text() for name in ("a.svg", "b.svg")
+    ]
+    assert found == [False, True]
+
+
 def test_fitted(popularity_file: str, capsys: Captured) -> None:
     """The file's window of 1 h holds what the paper's holds in 12."""
     rows = run_json(capsys, "model", "--popularity", popularity_file, "--z", "150")["rows"]

@@ -190,6 +190,7 @@ def test_commands_print_shares_by_level(command: list[str], counts: Path, capsys
 # ---- a run ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.source
 def test_the_model_is_within_two_points_of_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -216,6 +216,22 @@ def test_the_manifest_s_figures(logs: Path) -> None:
     assert "at least 5 users exposed it within 1h" in words["Release"]
 
 
+def test_names_by_level_are_sums(logs: Path, tmp_path: Path) -> None:
+    """Each bar adds a level of the manifest; without levels there is no such section."""
+
+    def change(manifest: Any) -> None:
+        manifest["levels"] = {"published": {"domain": 100, "category": 20, "as": 7}}
+        manifest["counters"]["dns"] |= {"dns_observations": 77, "dns_released": 13}
+
+    contents = report_of(copy(logs, tmp_path / "levels", change))
+    assert rows(contents, "Names by level") == [
+        ("names only", "500", "38.5%"),
+        ("with domains", "600", "46.2%"),
+        ("with categories", "620", "47.7%"),
+    ]
+    assert "Names by level" not in [one.title for one in report_of(logs).sections]
+
+
 @given(first=st.integers(0, 2**62), span=st.integers(0, 2**62))
 def test_bins_cover_the_time(first: int, span: int) -> None:
     starts, width_ns = bins(first, first + span)
