@@ -14,35 +14,42 @@ static zn_packet_context dns_context(const zn_packet_context *s)
     return dns;
 }
 
-/* Takes the question of a message. Returns false if the message is no query of DNS. */
-static bool take_question(const zn_packet_context *s, zn_span message)
+/* Takes the question of a message. Returns ZN_DONE, ZN_NEED_MORE if the question is cut, or
+ * ZN_OTHER if the message is no query of DNS. */
+static zn_parse take_question(const zn_packet_context *s, zn_span message, bool whole)
 {
     zn_packet_context dns = dns_context(s);
     zn_dns_question q;
-    if (zn_dns_question_parse(message, true, &q) != ZN_DONE || q.response || q.opcode != 0)
-        return false;
+    zn_parse state = zn_dns_question_parse(message, whole, &q);
+    if (state != ZN_DONE || q.response || q.opcode != 0)
+        return state == ZN_NEED_MORE ? ZN_NEED_MORE : ZN_OTHER;
     if (q.name_odd)
         zn_names_rejected(&dns, ZN_STAT_SUPPRESSED_INVALID);
     else
         (void)zn_names_observed(&dns, (zn_span){q.name, q.name_bytes});
     if (q.more)
         zn_names_rejected(&dns, ZN_STAT_SUPPRESSED_INVALID);
-    return true;
+    return ZN_DONE;
 }
 
-void zn_doh_body(const zn_packet_context *s, zn_span message)
+void zn_doh_body(const zn_packet_context *s, zn_span message, bool whole)
 {
     zn_packet_context dns = dns_context(s);
-    if (!take_question(s, message))
+    zn_parse state = take_question(s, message, whole);
+    if (state == ZN_NEED_MORE)
+        zn_doh_lost(s);
+    else if (state != ZN_DONE)
         zn_names_rejected(&dns, ZN_STAT_SUPPRESSED_INVALID);
 }
 
 void zn_doh_target(const zn_packet_context *s, zn_span target)
 {
     uint8_t message[ZN_DOH_MESSAGE_MAX];
-    zn_span bytes = zn_doh_parameter(target, message);
+    bool whole;
+    zn_span bytes = zn_doh_parameter(target, message, &whole);
     if (bytes.n != 0)
-        (void)take_question(s, bytes); /* other services have a parameter of this name, too */
+        (void)take_question(s, bytes,
+                            whole); /* other services have a parameter of this name, too */
 }
 
 void zn_doh_lost(const zn_packet_context *s)

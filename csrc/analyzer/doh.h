@@ -6,8 +6,8 @@
 
 #include "analyzer/names.h"
 
-/* Takes the DNS message in the body of a request. */
-void zn_doh_body(const zn_packet_context *s, zn_span message);
+/* Takes the DNS message in the body of a request. whole: all of it is there. */
+void zn_doh_body(const zn_packet_context *s, zn_span message, bool whole);
 /* Takes the DNS message in the target of a request, if there is one. */
 void zn_doh_target(const zn_packet_context *s, zn_span target);
 /* Notes that the body of a request, which has a DNS message, was not read. */

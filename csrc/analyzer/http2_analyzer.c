@@ -77,19 +77,18 @@ static zn_parse read_preface(const zn_packet_context *s, const zn_tcp_segment *i
 
 /* Reads the DNS message in a DATA frame of the stream that has one. */
 static zn_parse read_dns(const zn_packet_context *s, const zn_tcp_segment *in,
-                         http2_connection *connection, const zn_http2_unit *unit)
+                         http2_connection *connection)
 {
     zn_span message = {in->bytes.p, 0};
-    zn_parse result = ZN_OTHER;
-    if (unit->used <= ZN_DOH_MESSAGE_MAX)
-        result = zn_http2_data(in->bytes, &message);
+    bool whole;
+    zn_parse result = zn_http2_data(in->bytes, ZN_DOH_MESSAGE_MAX, &message, &whole);
     if (result == ZN_NEED_MORE)
         return ZN_NEED_MORE;
     if (result == ZN_DONE && message.n == 0)
         return ZN_DONE;
     connection->dns_stream = 0;
     if (result == ZN_DONE)
-        zn_doh_body(s, message);
+        zn_doh_body(s, message, whole);
     else
         zn_doh_lost(s);
     return ZN_DONE;
@@ -121,7 +120,7 @@ static zn_parse read_frame(const zn_packet_context *s, const zn_tcp_segment *in,
     bool is_dns = result == ZN_DONE && unit.is_data && connection->dns_stream != 0 &&
                   unit.stream == connection->dns_stream;
     if (is_dns)
-        result = read_dns(s, in, connection, &unit);
+        result = read_dns(s, in, connection);
     if (result == ZN_MALFORMED)
         return zn_parse_malformed(s);
     zn_parse_expect(s, result == ZN_NEED_MORE && (unit.headers || is_dns) ? PARSE_BLOCK

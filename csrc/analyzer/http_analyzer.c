@@ -19,6 +19,7 @@
 
 #define REQUEST_START_MIN 9          /* bytes by which a request is recognised */
 #define BODY_MAX (UINT32_C(1) << 30) /* the end of a longer body is not followed */
+#define DNS_WAIT_MAX 4096u           /* bytes of chunks that are kept for a DNS message in them */
 
 enum {
     PARSE_CHUNK = ZN_PARSE_OWN, /* a request was read; a chunk of its body follows */
@@ -105,31 +106,50 @@ static zn_parse reject_other(const zn_packet_context *s, const zn_tcp_segment *i
     return ZN_DONE;
 }
 
-/* Returns true if the body of a request is a DNS message that fits into a stream. */
-static bool has_dns(const zn_http_request *request)
+/* Finds the DNS message in the body of a request, or its first ZN_DOH_MESSAGE_MAX bytes; `room` has
+ * room for these. Returns ZN_DONE with *message, ZN_NEED_MORE, or ZN_OTHER if the body has no
+ * DNS message. */
+static zn_parse find_dns(const zn_http_request *request, zn_span bytes, uint8_t *room,
+                         zn_span *message, bool *whole)
 {
-    return request->dns_body && !request->body_unknown && !request->chunked && !request->goes_on &&
-           request->body_bytes != 0 && request->body_bytes <= ZN_DOH_MESSAGE_MAX;
+    size_t n =
+        request->body_bytes < ZN_DOH_MESSAGE_MAX ? (size_t)request->body_bytes : ZN_DOH_MESSAGE_MAX;
+    zn_span body = {NULL, 0};
+    if (!request->dns_body || request->body_unknown || request->goes_on || request->no_content)
+        return ZN_OTHER;
+    if (bytes.n >= request->head_bytes)
+        body = zn_span_after(bytes, request->head_bytes);
+    if (request->chunked)
+        return zn_http_join_chunks(body, room, ZN_DOH_MESSAGE_MAX, message, whole);
+    *whole = request->body_bytes == n;
+    *message = zn_span_first(body, n);
+    return n == 0 ? ZN_OTHER : body.n < n ? ZN_NEED_MORE : ZN_DONE;
 }
 
 /* Returns true if the bytes end before the end of a DNS message in the body. */
 static bool awaits_dns(const zn_http_request *request, const zn_tcp_segment *in, bool cut)
 {
-    return has_dns(request) && !cut && in->end == ZN_SEGMENT_OPEN &&
-           in->bytes.n < request->head_bytes + request->body_bytes;
+    uint8_t room[ZN_DOH_MESSAGE_MAX];
+    zn_span message;
+    bool whole;
+    return request->dns_body && !cut && in->end == ZN_SEGMENT_OPEN &&
+           in->bytes.n < request->head_bytes + DNS_WAIT_MAX &&
+           find_dns(request, in->bytes, room, &message, &whole) == ZN_NEED_MORE;
 }
 
 /* Reads the question of DNS in a request, in its target or in its body (RFC 8484 4.1). */
 static void read_dns(const zn_packet_context *s, const zn_http_request *request,
                      const zn_tcp_segment *in)
 {
-    size_t end = request->head_bytes + (size_t)request->body_bytes;
+    uint8_t room[ZN_DOH_MESSAGE_MAX];
+    zn_span message;
+    bool whole;
     if (request->no_content)
         zn_doh_target(s, request->target);
     if (!request->dns_body || request->no_content)
         return;
-    if (has_dns(request) && in->bytes.n >= end)
-        zn_doh_body(s, zn_ascii_part(in->bytes, request->head_bytes, end));
+    if (find_dns(request, in->bytes, room, &message, &whole) == ZN_DONE)
+        zn_doh_body(s, message, whole);
     else
         zn_doh_lost(s);
 }

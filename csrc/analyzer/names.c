@@ -179,6 +179,29 @@ static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind k
     return ZN_STAT_COUNT;
 }
 
+/* Takes an entry of a flow's full list for a name: the last entry that waits for the answer to a
+ * repeated question, or else the entry that waits for an answer about this name. Answers to the
+ * question of that entry do not count any more. Returns 0 if there is no such entry. */
+static uint32_t take_repeated(const zn_packet_context *s, zn_id id)
+{
+    const zn_names *names = s->names;
+    uint32_t taken = find_entry(names, s->f, id, true);
+    for (uint32_t entry = ZN_FACTS(s->f)->names; entry != 0;
+         entry = zn_name_store_at(names->name_store, entry)->next) {
+        const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
+        if (e->state == ZN_ENTRY_PENDING && find_entry(names, s->f, e->id, true) != entry)
+            taken = entry;
+    }
+    if (taken == 0)
+        return 0;
+    names->stats->n[ZN_STAT_NAMES_REPEATED]++;
+    if (!zn_id_equal(zn_name_store_at(names->name_store, taken)->id, id))
+        zn_name_store_observed(names->name_store, taken);
+    zn_name_store_wipe_text(names->name_store, taken);
+    zn_name_store_at(names->name_store, taken)->source = (uint8_t)s->analyzer->source;
+    return taken;
+}
+
 uint32_t zn_names_observed(const zn_packet_context *s, zn_span raw)
 {
     zn_names *names = s->names;
@@ -209,6 +232,8 @@ uint32_t zn_names_observed(const zn_packet_context *s, zn_span raw)
     entry = zn_name_store_add(names->name_store, s->f, source);
     if (entry != 0)
         zn_name_store_observed(names->name_store, entry);
+    else
+        entry = take_repeated(s, id);
     if (entry == 0 || !zn_name_store_keep_text(names->name_store, entry, &host)) {
         names->stats->n[ZN_STAT_NAMES_FULL]++;
         names->stats->n[ZN_STAT_SUPPRESSED_CAPACITY]++;

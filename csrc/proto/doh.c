@@ -28,9 +28,8 @@ static uint32_t digit_of(uint8_t byte)
 }
 
 /* Decodes base64url. Padding ends the text. */
-static zn_span decode(zn_span text, uint8_t *message)
+static zn_span decode(zn_cursor c, uint8_t *message, bool *whole)
 {
-    zn_cursor c = zn_cursor_over_span(text, true);
     zn_span none = {message, 0};
     uint32_t word = 0, bits = 0;
     size_t n = 0;
@@ -44,25 +43,28 @@ static zn_span decode(zn_span text, uint8_t *message)
         bits += BITS_OF_DIGIT;
         if (bits < 8)
             continue;
-        if (n == ZN_DOH_MESSAGE_MAX)
-            return none;
+        *whole = n < ZN_DOH_MESSAGE_MAX;
+        if (!*whole)
+            break;
         bits -= 8;
         message[n++] = (uint8_t)(word >> bits);
     }
     return (zn_span){message, n};
 }
 
-zn_span zn_doh_parameter(zn_span target, uint8_t *message)
+zn_span zn_doh_parameter(zn_span target, uint8_t *message, bool *whole)
 {
     static const char name[] = "dns=";
+    zn_span wanted = {(const uint8_t *)name, sizeof name - 1};
     zn_cursor c = zn_cursor_over_span(target, true);
+    *whole = true;
     (void)zn_ascii_take_until(&c, '?');
     while (zn_cursor_left(&c) > 0) {
-        zn_span parameter;
+        zn_cursor parameter;
         zn_cursor_skip(&c, 1);
-        parameter = zn_ascii_take_until(&c, '&');
-        if (parameter.n >= sizeof name - 1 && memcmp(parameter.p, name, sizeof name - 1) == 0)
-            return decode(zn_span_after(parameter, sizeof name - 1), message);
+        parameter = zn_cursor_over_span(zn_ascii_take_until(&c, '&'), true);
+        if (zn_span_equal(zn_cursor_take(&parameter, wanted.n), wanted))
+            return decode(parameter, message, whole);
     }
     return (zn_span){message, 0};
 }

@@ -588,3 +588,33 @@ zn_parse zn_http_chunk(zn_span bytes, uint32_t *used, bool *last)
     }
     return ZN_DONE;
 }
+
+zn_parse zn_http_join_chunks(zn_span bytes, uint8_t *room, size_t most, zn_span *content,
+                             bool *whole)
+{
+    *content = (zn_span){room, 0};
+    *whole = true;
+    for (;;) {
+        zn_cursor c = zn_cursor_over_span(bytes, false);
+        uint32_t used;
+        bool last;
+        zn_span line, part;
+        size_t n;
+        zn_parse state = zn_http_chunk(bytes, &used, &last);
+        if (state != ZN_DONE || last)
+            return state;
+        (void)zn_ascii_take_line(&c, &line);
+        n = used - CRLF_BYTES - (bytes.n - zn_cursor_left(&c));
+        n = n < zn_cursor_left(&c) ? n : zn_cursor_left(&c);
+        part = zn_cursor_take(&c, n < most - content->n ? n : most - content->n);
+        if (part.n != 0)
+            memcpy(room + content->n, part.p, part.n);
+        content->n += part.n;
+        *whole = content->n < most;
+        if (!*whole)
+            return ZN_DONE;
+        if (used > bytes.n)
+            return ZN_NEED_MORE;
+        bytes = zn_span_after(bytes, used);
+    }
+}

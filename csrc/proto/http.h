@@ -88,4 +88,12 @@ zn_parse zn_http_next_field(zn_span bytes, bool inside, size_t *used, zn_http_re
  */
 zn_parse zn_http_chunk(zn_span bytes, uint32_t *used, bool *last);
 
+/*
+ * Copies the content of the chunks at the start of the bytes to `room`, up to `most` bytes. Returns
+ * ZN_DONE with *content, and with *whole false if the room is full; ZN_NEED_MORE if the body's end
+ * is missing; or ZN_OTHER if the bytes are not chunks.
+ */
+zn_parse zn_http_join_chunks(zn_span bytes, uint8_t *room, size_t most, zn_span *content,
+                             bool *whole);
+
 #endif

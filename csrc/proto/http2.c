@@ -13,7 +13,7 @@
 
 enum { FRAME_DATA = 0, FRAME_HEADERS = 1, FRAME_PUSH_PROMISE = 5, FRAME_CONTINUATION = 9 };
 
-enum { FLAG_END_HEADERS = 0x04, FLAG_PADDED = 0x08, FLAG_PRIORITY = 0x20 };
+enum { FLAG_END_STREAM = 0x01, FLAG_END_HEADERS = 0x04, FLAG_PADDED = 0x08, FLAG_PRIORITY = 0x20 };
 
 typedef struct frame_header {
     size_t length;
@@ -50,12 +50,12 @@ static frame_header read_frame_header(zn_cursor *c)
     return h;
 }
 
-/* The fragment of a header block, or of a body, in a frame's payload (RFC 9113 6.1, 6.2); false
- * when it does not fit. */
+/* The fragment of a header block in a frame's payload (RFC 9113 6.2); false when it does not
+ * fit. */
 static bool fragment_of(const frame_header *h, zn_cursor payload, zn_span *out)
 {
     size_t padding = 0, left;
-    if (h->type != FRAME_CONTINUATION && (h->flags & FLAG_PADDED) != 0)
+    if (h->type == FRAME_HEADERS && (h->flags & FLAG_PADDED) != 0)
         padding = zn_cursor_u8(&payload);
     if (h->type == FRAME_HEADERS && (h->flags & FLAG_PRIORITY) != 0)
         zn_cursor_skip(&payload, 5);
@@ -172,11 +172,18 @@ zn_parse zn_http2_next(zn_span bytes, zn_hpack *table, zn_http2_scratch *scratch
     return read_block(block, table, scratch, out);
 }
 
-zn_parse zn_http2_data(zn_span bytes, zn_span *payload)
+zn_parse zn_http2_data(zn_span bytes, size_t most, zn_span *payload, bool *whole)
 {
     zn_cursor c = zn_cursor_over_span(bytes, false);
     frame_header h = read_frame_header(&c);
-    if (!zn_cursor_ok(&c) || zn_cursor_left(&c) < h.length)
+    bool padded = (h.flags & FLAG_PADDED) != 0;
+    size_t padding = padded ? 1u + zn_cursor_u8(&c) : 0, n;
+    if (!zn_cursor_ok(&c))
         return ZN_NEED_MORE;
-    return fragment_of(&h, zn_cursor_sub(&c, h.length), payload) ? ZN_DONE : ZN_MALFORMED;
+    if (padding > h.length)
+        return ZN_MALFORMED;
+    n = h.length - padding;
+    *whole = n <= most && (h.flags & FLAG_END_STREAM) != 0;
+    *payload = zn_cursor_take(&c, n < most ? n : most);
+    return zn_cursor_ok(&c) ? ZN_DONE : ZN_NEED_MORE;
 }

@@ -47,8 +47,9 @@ zn_parse zn_http2_preface(zn_span bytes, size_t *used);
 zn_parse zn_http2_next(zn_span bytes, zn_hpack *table, zn_http2_scratch *scratch,
                        zn_http2_unit *out);
 
-/* Reads the payload of the DATA frame at the start of `bytes` (RFC 9113 6.1). Returns ZN_DONE with
- * *payload, ZN_NEED_MORE, or ZN_MALFORMED for a wrong padding. */
-zn_parse zn_http2_data(zn_span bytes, zn_span *payload);
+/* Reads the payload of the DATA frame at the start of `bytes` (RFC 9113 6.1), up to `most` bytes.
+ * *whole is true if that is the rest of the body. Returns ZN_DONE with *payload, ZN_NEED_MORE, or
+ * ZN_MALFORMED for a wrong padding. */
+zn_parse zn_http2_data(zn_span bytes, size_t most, zn_span *payload, bool *whole);
 
 #endif

@@ -113,30 +113,50 @@ static bool take_first_line(zn_span bytes, zn_span *line)
     return zn_ascii_take_line(&c, line);
 }
 
-bool zn_resembles_other_request(zn_span bytes)
+/* Returns true if the text starts with one of the words, each of which ends with a blank, in any
+ * case. */
+static bool starts_with_one(zn_span text, const char *words, size_t n)
 {
-    static const char protocols[] = "SIP/ RTSP/ ICAP/ ";
-    zn_cursor c = zn_cursor_over((const uint8_t *)protocols, sizeof protocols - 1, true);
-    zn_span line, word;
-    if (!take_first_line(bytes, &line) || !ends_with_other_version(line))
-        return false;
-    word = last_word(zn_ascii_trim(line));
+    zn_cursor c = zn_cursor_over((const uint8_t *)words, n, true);
     while (zn_cursor_left(&c) > 0) {
-        zn_span name = zn_ascii_take_until(&c, ' ');
-        if (zn_span_equal(zn_span_first(word, name.n), name))
+        zn_span word = zn_ascii_take_until(&c, ' ');
+        if (zn_ascii_equal(zn_span_first(text, word.n), word))
             return true;
         zn_cursor_skip(&c, 1);
     }
     return false;
 }
 
+/* Returns true if a whole line ends with the version of SIP, RTSP or ICAP. */
+static bool is_other_request(zn_span line)
+{
+    static const char versions[] = "SIP/ RTSP/ ICAP/ ";
+    return ends_with_other_version(line) &&
+           starts_with_one(last_word(zn_ascii_trim(line)), versions, sizeof versions - 1);
+}
+
+/* Returns true if the second word of a line is an address of SIP, RTSP or ICAP. */
+static bool has_other_target(zn_span line)
+{
+    static const char schemes[] = "sip: sips: tel: rtsp: rtsps: rtspu: icap: icaps: ";
+    zn_cursor c = zn_cursor_over_span(line, true);
+    bool more;
+    zn_cursor_skip(&c, first_word(line, &more).n);
+    return more && starts_with_one(zn_ascii_trim(zn_cursor_rest(&c)), schemes, sizeof schemes - 1);
+}
+
+bool zn_resembles_other_request(zn_span bytes)
+{
+    zn_span line;
+    return take_first_line(bytes, &line) ? is_other_request(line) : has_other_target(line);
+}
+
 static bool resembles_request(zn_span bytes)
 {
     zn_span line, word;
     bool more;
-    if (zn_resembles_other_request(bytes))
+    if (take_first_line(bytes, &line) && is_other_request(line))
         return false;
-    (void)take_first_line(bytes, &line);
     if (names_http(line))
         return true;
     word = first_word(line, &more);

@@ -32,7 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zn_span head = {data, size};
     zn_http_request request;
     uint8_t message[ZN_DOH_MESSAGE_MAX];
-    bool cut = size % 2 != 0, last;
+    uint8_t content[64];
+    zn_span joined;
+    bool cut = size % 2 != 0, last, whole;
     uint32_t used;
     zn_http_methods allowed = size % 4 < 2 ? ZN_HTTP_REGISTERED : ZN_HTTP_ANY;
     zn_parse state = zn_http_request_head(head, cut, allowed, &request);
@@ -43,7 +45,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (zn_http_chunk(head, &used, &last) == ZN_DONE && used < 3)
         __builtin_trap();
     read_rest(head, cut);
-    if (state == ZN_DONE && zn_doh_parameter(request.target, message).n > sizeof message)
+    if (state == ZN_DONE && zn_doh_parameter(request.target, message, &whole).n > sizeof message)
+        __builtin_trap();
+    if (zn_http_join_chunks(head, content, sizeof content, &joined, &whole) == ZN_DONE &&
+        joined.n > sizeof content)
         __builtin_trap();
     (void)zn_hash64(&key, request.host.p, request.host.n);
     return 0;

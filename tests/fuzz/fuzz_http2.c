@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zn_cursor c = zn_cursor_over(data, size, true);
     zn_http2_unit unit;
     zn_span payload;
+    bool whole;
     zn_parse state = ZN_DONE;
     zn_hpack_start(&table);
     while (zn_cursor_ok(&c) && zn_cursor_left(&c) > 0 && (state == ZN_DONE || state == ZN_OTHER)) {
@@ -26,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)zn_hash64(&key, unit.host.p, unit.host.n);
         (void)zn_hash64(&key, unit.path.p, unit.path.n);
         rest = c;
-        if (zn_http2_data(zn_cursor_rest(&rest), &payload) == ZN_DONE)
+        if (zn_http2_data(zn_cursor_rest(&rest), 40, &payload, &whole) == ZN_DONE)
             (void)zn_hash64(&key, payload.p, payload.n);
         zn_cursor_skip(&c, unit.used);
     }

@@ -4,6 +4,7 @@
 DNS beside the host of the request."""
 
 import base64
+import struct
 
 from support import h2
 from support.engine import ALL, run
@@ -31,6 +32,22 @@ def post(body: bytes, media_type: bytes = MEDIA_TYPE, *lines: bytes) -> bytes:
     return head + length + b"".join(lines) + b"\r\n" + body
 
 
+def chunked(body: bytes, size: int, *, extension: bytes = b"", trailer: bytes = b"") -> bytes:
+    """A request whose body comes in chunks of the size."""
+    head = post(b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    parts = segments(body, size)
+    chunks = [b"%x%s\r\n%s\r\n" % (len(part), extension, part) for part in parts]
+    return head + b"".join(chunks) + b"0\r\n" + trailer + b"\r\n"
+
+
+def padded(name: bytes, size: int) -> bytes:
+    """A question with an option that pads the message (RFC 7830) to about this size."""
+    option = struct.pack(">HH", 12, size) + bytes(size)
+    record = b"\0" + struct.pack(">HHIH", 41, 4096, 0, len(option)) + option
+    message = dns(name, ident=0)
+    return message[:10] + b"\0\1" + message[12:] + record
+
+
 def seen(talk: Tcp, **more: object) -> list[tuple[str, str]]:
     outcome = run(talk.close().frames, **({"z": 1} | more))
     return sorted((o["name_source"], o["name"]) for o in outcome.observations)
@@ -45,6 +62,11 @@ REQUESTS = {
     "GET, absolute": get(b"dns=" + encoded(QUESTION), b"http://resolver.example/q?"),
     "POST": post(QUESTION),
     "POST, parameter": post(QUESTION, b"Application/DNS-Message ; x=y"),
+    "POST, long": post(padded(ASKED, 3000)),
+    "GET, long": get(b"dns=" + encoded(padded(ASKED, 1500))),
+    "chunked": chunked(QUESTION, 1000),
+    "chunked, in parts": chunked(QUESTION, 5, extension=b";x=y", trailer=b"A: b\r\n"),
+    "chunked, long": chunked(padded(ASKED, 3000), 700),
 }
 
 
@@ -53,7 +75,13 @@ def test_the_question_is_a_name_of_dns(case: str) -> None:
     data = REQUESTS[case] + request(OTHER)
     expected = sorted([*BOTH, ("http", OTHER.decode())])
     assert seen(talk_of(data, ports=WEB)) == expected
-    assert seen(talk_of(*segments(data, 7), ports=WEB)) == expected
+    size = max(7, len(data) // 90)
+    assert seen(talk_of(*segments(data, size), ports=WEB)) == expected
+
+
+def test_a_long_parameter_that_is_no_base64url() -> None:
+    wrong = encoded(padded(ASKED, 600)) + b"!"
+    assert seen(talk_of(get(b"dns=" + wrong), ports=WEB)) == BOTH[1:]
 
 
 @each("cut", [5, 60, len(post(QUESTION)) - 3])
@@ -77,12 +105,25 @@ def test_responses_and_other_opcodes_are_no_questions() -> None:
 
 @each("body", [b"no message of DNS", QUESTION[:-1], dns(ASKED, response=True), bytes(1100)])
 def test_a_body_that_cannot_be_read_is_counted(body: bytes) -> None:
-    talk = talk_of(post(body), ports=WEB).close()
-    outcome = run(talk.frames, z=2, internal=None)
-    whole = len(body) <= 1024
-    assert outcome.stats["suppressed_invalid"] == whole
-    assert outcome.stats["suppressed_incomplete"] == (not whole)
-    assert outcome.flow["t_start_ns"] % 60_000_000_000 == 0
+    for data in (post(body), chunked(body, 100)):
+        outcome = run(talk_of(data, ports=WEB).close().frames, z=2, internal=None)
+        assert outcome.stats["suppressed_invalid"] == 1
+        assert outcome.stats["suppressed_incomplete"] == 0
+        assert outcome.flow["t_start_ns"] % 60_000_000_000 == 0
+
+
+@each(
+    "data",
+    [
+        chunked(QUESTION, 1, extension=b";" + b"x" * 240),  # more than is kept
+        chunked(QUESTION, 9).replace(b"\r\n9\r\n", b"\r\nx\r\n", 2),
+        chunked(QUESTION, 9)[:-40],
+    ],
+)
+def test_chunks_that_cannot_be_read_are_counted(data: bytes) -> None:
+    outcome = run(talk_of(*segments(data, 400), ports=WEB).close().frames, z=1)
+    assert outcome.stats["suppressed_incomplete"] == 1
+    assert outcome.released() == {RESOLVER.decode()}
 
 
 def test_a_body_that_never_comes() -> None:
@@ -137,6 +178,21 @@ def test_requests_of_http_2() -> None:
     client = h2.Client()
     asks = headers(client, b"GET", b"/dns-query?dns=" + encoded(QUESTION))
     assert seen(talk_of(OPENING + asks, ports=WEB)) == BOTH
+
+
+@each("whole", [True, False])
+def test_a_long_body_of_http_2(whole: bool) -> None:
+    """Of a body in several frames the first one has the question."""
+    client, message = h2.Client(), padded(ASKED, 3000)
+    head = headers(client, b"POST", b"/dns-query", (b"content-type", MEDIA_TYPE))
+    frames = [body(client, message, padding=9)]
+    if not whole:
+        parts = (message[:300], message[300:])
+        frames = [h2.frame(h2.DATA, part, stream=client.stream) for part in parts]
+    data = OPENING + head + b"".join(frames) + client.request(OTHER)
+    expected = sorted([*BOTH, ("http", OTHER.decode())])
+    assert seen(talk_of(data, ports=WEB)) == expected
+    assert seen(talk_of(*segments(data, 99), ports=WEB)) == expected
 
 
 def test_a_body_of_http_2_that_is_lost() -> None:

@@ -257,3 +257,31 @@ def test_refused_names_leave_room_for_others(what: str) -> None:
     assert outcome.released() == {NAME.decode()}
     assert (outcome.stats[counter], outcome.stats["names_full"]) == (100, 0)
     assert outcome.flows[-1]["c_bytes"] != 100 * len(dns(refused)) + len(dns(NAME))
+
+
+def test_repeated_questions_leave_room_for_other_names() -> None:
+    """No answer comes, and each question has an ID of its own."""
+    talk = Udp()
+    for n in range(40):
+        talk.send(dns(NAME, ident=n))
+    outcome = run(talk.frames, z=1, dns_votes=ALL)
+    assert outcome.stats["names_full"] == outcome.stats["suppressed_capacity"] == 0
+    assert outcome.stats["suppressed_unconfirmed"] + outcome.stats["names_repeated"] == 40
+    assert outcome.flow["name_status"] == "unconfirmed"
+    hosts = [b"h%d.example" % n for n in range(31)]
+    for host in hosts:
+        talk.lookup(host)
+    talk.send(dns(NAME, ident=0, response=True), SERVER)
+    outcome = run(talk.frames, z=1, dns_votes=ALL)
+    assert outcome.released() == {host.decode() for host in [NAME, *hosts]}
+    assert outcome.stats["names_full"] == 0
+    outcome = run(talk.lookup(b"one-more.example").frames, z=1, dns_votes=ALL)
+    assert outcome.stats["names_full"] == outcome.stats["suppressed_capacity"] == 1
+
+
+def test_the_last_of_many_questions_is_answered() -> None:
+    talk = Udp()
+    for n in range(40):
+        talk.send(dns(NAME, ident=n))
+    talk.send(dns(NAME, ident=39, response=True), SERVER)
+    assert run(talk.frames, z=1, dns_votes=ALL).released() == {NAME.decode()}

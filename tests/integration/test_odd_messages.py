@@ -120,6 +120,30 @@ def test_a_body_of_another_protocol_is_no_request(case: str, cut: int) -> None:
     assert run(usual.frames, z=2, internal=None).flow["name_status"] == "suppressed"
 
 
+@each("kept", [16, 30, 50])
+def test_a_cut_request_line_of_another_protocol(kept: int) -> None:
+    """The snapshot length cuts the line, and the body behind it looks like a request of HTTP."""
+    line = b"MESSAGE sip:" + b"b" * 60 + b"@voice.example SIP/2.0\r\nContent-Length: 60\r\n\r\n"
+    talk = talk_of(line, request(NAME), ports=(40000, 9999)).close()
+    whole = {len(frame.data) for frame in talk.frames if b"MESSAGE" not in frame.data}
+    assert max(whole) < len(line) + 54
+    frames = [f.cut(54 + kept) if b"MESSAGE" in f.data else f for f in talk.frames]
+    assert run(frames, z=1).observations == []
+
+
+def test_a_long_request_line_of_another_protocol() -> None:
+    line = b"INVITE sip:" + b"b" * 600 + b"@voice.example SIP/2.0\r\n\r\n"
+    assert names(talk_of(line, request(NAME), ports=(40000, 9999))) == []
+    line = b"INVITE /sip:" + b"b" * 600 + b" HTTP/1.1\r\nHost: www.example.net\r\n\r\n"
+    assert names(talk_of(line, ports=(40000, 80))) == ["www.example.net"]
+
+
+def test_a_cut_line_with_a_method_of_http_is_unread() -> None:
+    talk = talk_of(b"OPTIONS sip:" + b"b" * 90 + b" HTTP/1.1\r\n\r\n", ports=(40000, 9999)).close()
+    frames = [f.cut(54 + 40) if b"OPTIONS" in f.data else f for f in talk.frames]
+    assert run(frames, z=2, internal=None).flow["name_status"] == "suppressed"
+
+
 @each("target", [b"sip:b@www.example.net", b"rtsp://www.example.org/x"])
 def test_a_target_of_another_protocol_in_a_request_of_http(target: bytes) -> None:
     """As a server of HTTP reads it: the authority of the target, or else Host."""
