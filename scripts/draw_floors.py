@@ -73,7 +73,7 @@ PUBLIC_HEADERS = {"csrc/include", "csrc/zanon"}
 """Folders of the headers that `make lib` installs. They are not in the picture."""
 ALL_IMPORT = {"errors", "_record", "_text", "_version"}
 API = "public API"
-"""Box of the flat modules that have no other place, including `__init__`."""
+"""Box of the flat modules that have no other place, including `__init__`, and of `parse`."""
 
 COLUMN, ROW, WIDTH, HEIGHT = 190, 84, 168, 50
 LEFT, TOP = 20, 44
@@ -95,6 +95,8 @@ def box_of(module: str) -> str:
         return "cli"
     if module in ("core", "_core"):
         return "_core"
+    if module == "parse":
+        return API
     return module if module in PLACES or (ROOT / "zanon_net" / module).is_dir() else API
 
 

@@ -1105,6 +1105,81 @@ def parse_dns_answers(data: bytes, *, whole: bool = True) -> tuple[str, list[str
 def normalize_host(name: bytes) -> tuple[str, str]:
     """Returns (kind, text): kind is name, home, address, empty or invalid."""
 
+def read_hello(data: bytes, *, cut: bool = False) -> tuple[Any, ...]:
+    """Returns the fields of a ClientHello in the first records of a stream."""
+
+def read_hello_message(data: bytes) -> tuple[Any, ...]:
+    """Returns the fields of a ClientHello without records, and QUIC's user agent."""
+
+def read_hello_body(data: bytes, *, declared: int = 0) -> tuple[Any, ...]:
+    """Returns the fields of a ClientHello's body as DTLS has it, and the cookie."""
+
+def read_server_hello(data: bytes) -> tuple[Any, ...]:
+    """Returns the fields of the ServerHello in the first records of a server."""
+
+def read_server_message(data: bytes) -> tuple[Any, ...]:
+    """Returns the fields of a ServerHello without records."""
+
+def read_certificate(data: bytes) -> tuple[Any, ...]:
+    """Returns (state, common name as sent, its offset, certificate, its offset)."""
+
+def read_common_name(data: bytes) -> tuple[Any, ...]:
+    """Returns (state, common name as sent, its offset) of a certificate in DER."""
+
+def read_dtls(data: bytes, *, whole: bool = True) -> tuple[Any, ...]:
+    """Returns (state, fragments in clear) of a datagram."""
+
+def read_quic_packets(data: bytes, *, whole: bool = True) -> tuple[Any, ...]:
+    """Returns (state, long headers) of a datagram."""
+
+def read_quic(
+    data: bytes, first_dcid: bytes | None = None, *, server: bool = False
+) -> tuple[Any, ...]:
+    """Returns (state, bytes read, version, destination ID, source ID, CRYPTO frames, offsets) of
+    one side's Initials in a datagram."""
+
+def read_http(data: bytes, *, cut: bool = False) -> tuple[Any, ...]:
+    """Returns the fields of a request's head."""
+
+def read_http_chunk(data: bytes) -> tuple[Any, ...]:
+    """Returns (state, bytes of the chunk with its frame, last?)."""
+
+def read_http_chunks(data: bytes, most: int) -> tuple[Any, ...]:
+    """Returns (state, content of the chunks, all of it?)."""
+
+def read_dns(data: bytes, *, whole: bool = True) -> tuple[Any, ...]:
+    """Returns the fields of a message's first question."""
+
+def read_dns_stream(data: bytes) -> tuple[Any, ...]:
+    """Returns (state, bytes read, fields of questions) of the messages of a TCP stream."""
+
+def read_doh(target: bytes) -> tuple[Any, ...]:
+    """Returns the fields of the question in the target of a request."""
+
+def read_dns_answers(data: bytes, *, whole: bool = True) -> tuple[Any, ...]:
+    """Returns (state, addresses of the answers)."""
+
+def read_dnstap(data: bytes) -> tuple[Any, ...]:
+    """Returns the fields of a dnstap message."""
+
+def read_frame_stream(data: bytes) -> tuple[Any, ...]:
+    """Returns (state, type, content is dnstap?) of a control frame's payload."""
+
+def read_icmp(data: bytes, v6: bool) -> tuple[Any, ...]:
+    """Returns the fields of an ICMP message and of the packet that it quotes."""
+
+def read_prefix(data: bytes) -> tuple[Any, ...]:
+    """Returns (state, length of the prefix)."""
+
+def read_nameless(data: bytes, later: Iterable[bytes], from_client: bool) -> tuple[Any, ...]:
+    """Returns (protocols whose opening the bytes are, no name comes?)."""
+
+def read_signature(data: bytes) -> str | None:
+    """Returns the service that a TCP segment's start looks like, or None."""
+
+def read_datagram_kind(data: bytes, wire: int) -> tuple[Any, ...]:
+    """Returns (kind that a datagram looks like or None, SSRC, sequence number)."""
+
 def parse_time(text: bytes, unit: str) -> tuple[int, bool] | None:
     """Returns (ns since the Unix epoch, has an offset?), or None."""
 

@@ -10,9 +10,7 @@
 #include "proto/ascii.h"
 #include "proto/dns.h"
 
-#define DNS_LENGTH_BYTES 2u
-#define DNS_MESSAGE_MIN 17u /* a header and the question for the root */
-#define EARLY_SLOTS 16384u  /* a power of two: responses that are kept at a time */
+#define EARLY_SLOTS 16384u /* a power of two: responses that are kept at a time */
 
 /* Over TCP. */
 enum {
@@ -110,25 +108,19 @@ static zn_parse segment(const zn_packet_context *s, const zn_tcp_segment *in, ui
     zn_flow *f = s->f;
     bool is_dns = ZN_STATE(f)->protocol == s->analyzer->id,
          known = is_dns && ZN_STATE(f)->parse != ZN_PARSE_SEARCH;
-    zn_cursor c = zn_cursor_over_span(in->bytes, false);
-    size_t length = zn_cursor_be16(&c), left = zn_cursor_left(&c);
+    size_t bytes;
     zn_dns_question question;
-    zn_parse result = ZN_NEED_MORE;
-    if (zn_cursor_ok(&c) && length < DNS_MESSAGE_MIN)
-        result = ZN_OTHER;
-    else if (zn_cursor_ok(&c))
-        result = zn_dns_question_parse(zn_cursor_take(&c, left < length ? left : length),
-                                       left >= length, &question);
+    zn_parse result = zn_dns_tcp_question_parse(in->bytes, &question, &bytes);
     if (result == ZN_NEED_MORE) {
         zn_parse_expect(s, is_dns ? PARSE_MESSAGE : ZN_PARSE_BEGUN);
         return ZN_NEED_MORE;
     }
     if (!known && result == ZN_OTHER)
         return ZN_OTHER;
-    *used = (uint32_t)(DNS_LENGTH_BYTES + length); /* also of a message that is not read */
+    *used = (uint32_t)bytes; /* also of a message that is not read */
     zn_parse_expect(s, PARSE_START);
     end_message(s, result, &question);
-    if (result == ZN_DONE && left >= length)
+    if (result == ZN_DONE && in->bytes.n >= bytes)
         zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_DNS_TCP,
                                         .bytes = zn_ascii_part(in->bytes, 0, *used),
                                         .seq = in->seq});

@@ -6,6 +6,8 @@
 #define POINTER 0xc0u      /* and beyond: the first byte of a compression pointer */
 #define FIRST_NAME 0xc00cu /* a pointer to the byte after the header */
 #define TYPE_AND_CLASS 4
+#define LENGTH_BYTES 2u  /* in front of a message over TCP */
+#define MESSAGE_MIN 17u  /* a header and the question for the root */
 #define ANSWERS_MAX 256u /* aliases and addresses looked at in one message */
 #define QR_AND_RCODE 0x800fu
 #define RESPONSE_WITHOUT_ERROR 0x8000u
@@ -199,12 +201,28 @@ zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out
     out->opcode = (flags >> 11) & 0x0f;
     if (is_plausible(flags, &counts, out))
         state = parse_questions(&c, counts.questions, out);
+    out->end = (uint16_t)(message.n - zn_cursor_left(&c));
     if (state == ZN_DONE && (!is_class(out->class) ||
                              (has_more_records(&counts, out) && !has_counted_records(c, &counts))))
         state = ZN_OTHER;
     if (state != ZN_DONE)
         memset(out, 0, sizeof *out);
     return state;
+}
+
+zn_parse zn_dns_tcp_question_parse(zn_span bytes, zn_dns_question *out, size_t *used)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false);
+    size_t length = zn_cursor_be16(&c), left = zn_cursor_left(&c);
+    *used = 0;
+    memset(out, 0, sizeof *out);
+    if (!zn_cursor_ok(&c))
+        return ZN_NEED_MORE;
+    *used = LENGTH_BYTES + length;
+    if (length < MESSAGE_MIN)
+        return ZN_OTHER;
+    return zn_dns_question_parse(zn_cursor_take(&c, left < length ? left : length), left >= length,
+                                 out);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@ typedef struct zn_dns_question {
     uint8_t name[ZN_DNS_NAME_MAX]; /* labels joined by dots, case as sent, no final dot */
     bool more;     /* other questions follow, about other names, which are not read */
     bool name_odd; /* a label holds a dot or a byte outside 0x21-0x7e: it has no text form */
+    uint16_t end;  /* offset of the first byte after the question in the message */
 } zn_dns_question;
 
 /*
@@ -36,6 +37,14 @@ typedef struct zn_dns_question {
  * header). Such a question is skipped, and a message that has no other question is malformed.
  */
 zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out);
+
+/*
+ * Parses the message at the start of a TCP stream's bytes, which comes after its length (RFC 1035
+ * 4.2.2), as zn_dns_question_parse does. *used is the length of both, which may exceed the bytes;
+ * it is 0 if the length is not all there. Returns ZN_NEED_MORE if the end of the question is
+ * missing, and ZN_OTHER if the length is too small for a message.
+ */
+zn_parse zn_dns_tcp_question_parse(zn_span bytes, zn_dns_question *out, size_t *used);
 
 /* ---- the addresses in the answers of a response (RFC 1035 4.1.3, RFC 3596 2.2) --------------- */
 

@@ -399,15 +399,21 @@ static bool never(zn_span bytes)
 
 static const struct {
     recognise *opening, *word;
+    const char *name;
     uint8_t opener;
 } protocols[] = {
-#define X(ID, opener, opening, word) {opening, word, opener},
+#define X(ID, opener, opening, word) {opening, word, #ID, opener},
     ZN_NAMELESS_PROTOCOLS(X)
 #undef X
 };
 
 enum { PROTOCOLS = sizeof protocols / sizeof protocols[0] };
 _Static_assert(PROTOCOLS <= 32, "zn_nameless.opened has bits for them");
+
+const char *zn_nameless_name(unsigned row)
+{
+    return row < PROTOCOLS ? protocols[row].name : NULL;
+}
 
 void zn_nameless_open(zn_nameless *n, zn_span bytes, bool from_client)
 {

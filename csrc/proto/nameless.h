@@ -66,6 +66,9 @@ typedef struct zn_nameless {
     bool known;      /* no name comes */
 } zn_nameless;
 
+/* Returns the ID of row `row`; NULL after the last row. */
+const char *zn_nameless_name(unsigned row);
+
 /* Takes the first bytes of a side's stream. */
 void zn_nameless_open(zn_nameless *n, zn_span bytes, bool from_client);
 /* Takes a segment of the client, before its opening if it is that, too. */

@@ -475,6 +475,24 @@ zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool 
     return bytes;
 }
 
+size_t zn_tls_handshake_offset(zn_span head, size_t at)
+{
+    zn_cursor c = zn_cursor_over_span(head, false);
+    for (;;) {
+        size_t length;
+        zn_cursor_skip(&c, RECORD_HEADER_BYTES - 2);
+        length = zn_cursor_be16(&c);
+        if (at < length) {
+            zn_cursor_skip(&c, at);
+            return head.n - zn_cursor_left(&c);
+        }
+        at -= length;
+        zn_cursor_skip(&c, length);
+        if (!zn_cursor_ok(&c))
+            return head.n;
+    }
+}
+
 static void read_extensions(zn_cursor *c, bool client, zn_tls_details *out)
 {
     zn_span header;

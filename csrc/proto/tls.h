@@ -98,6 +98,10 @@ zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out)
  * another type, or no record, follows. */
 zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool *ended);
 
+/* Returns the offset in `head` of the byte `at` of the handshake bytes that its records carry;
+ * head.n if the records end before. */
+size_t zn_tls_handshake_offset(zn_span head, size_t at);
+
 /* Reads the hello at the start of `handshake`, of a client or a server; out->versions is 0 if there
  * is no hello. */
 void zn_tls_read_details(zn_span handshake, zn_tls_details *out);

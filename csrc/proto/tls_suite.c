@@ -17,14 +17,17 @@ static void read_version(zn_cursor *c, zn_tls_choice *out)
     }
 }
 
-bool zn_tls_server_choice(zn_span handshake, zn_tls_choice *out)
+zn_parse zn_tls_server_choice(zn_span handshake, zn_tls_choice *out)
 {
-    zn_cursor c = zn_cursor_over_span(handshake, true), body, extensions;
+    zn_cursor c = zn_cursor_over_span(handshake, false), body, extensions;
     uint8_t type = zn_cursor_u8(&c);
     *out = (zn_tls_choice){0};
+    if (zn_cursor_ok(&c) && type != MESSAGE_SERVER_HELLO)
+        return ZN_OTHER;
     body = zn_cursor_sub(&c, zn_cursor_be24(&c));
-    if (!zn_cursor_ok(&c) || type != MESSAGE_SERVER_HELLO)
-        return false;
+    if (!zn_cursor_ok(&c))
+        return ZN_NEED_MORE;
+    out->message_bytes = handshake.n - zn_cursor_left(&c);
     zn_cursor_skip(&body, 2 + RANDOM_BYTES);
     zn_cursor_skip(&body, zn_cursor_u8(&body)); /* session ID */
     out->suite = zn_cursor_be16(&body);
@@ -33,9 +36,9 @@ bool zn_tls_server_choice(zn_span handshake, zn_tls_choice *out)
         extensions = zn_cursor_sub(&body, zn_cursor_be16(&body));
         read_version(&extensions, out);
         if (!zn_cursor_ok(&extensions))
-            return false;
+            return ZN_MALFORMED;
     }
-    return zn_cursor_ok(&body) && zn_cursor_left(&body) == 0;
+    return zn_cursor_ok(&body) && zn_cursor_left(&body) == 0 ? ZN_DONE : ZN_MALFORMED;
 }
 
 bool zn_tls_suite_encrypts(uint16_t suite)

@@ -10,11 +10,12 @@
 typedef struct zn_tls_choice {
     uint16_t suite;
     bool version_1_3;
+    size_t message_bytes; /* of the ServerHello, with its header */
 } zn_tls_choice;
 
-/* Reads the whole ServerHello at the start of the handshake messages. Returns false if there is no
- * ServerHello, or if it does not parse. */
-bool zn_tls_server_choice(zn_span handshake, zn_tls_choice *out);
+/* Reads the whole ServerHello at the start of the handshake messages. Returns ZN_DONE with *out,
+ * ZN_NEED_MORE, ZN_MALFORMED, or ZN_OTHER if another message is at the start. */
+zn_parse zn_tls_server_choice(zn_span handshake, zn_tls_choice *out);
 
 /* Returns true for a suite that IANA has registered and that encrypts. The suites with NULL in
  * their names, and unknown suites, do not. */

@@ -105,7 +105,7 @@ static void take_other(zn_kept_records *k, zn_kept_side *side, bool server, zn_s
     if (type != ZN_TLS_CONTENT_HANDSHAKE || !server || k->chosen)
         return;
     k->chosen = true; /* a later message is no ServerHello in the clear */
-    k->encrypts = zn_tls_server_choice(zn_span_first(content, n), &k->choice) &&
+    k->encrypts = zn_tls_server_choice(zn_span_first(content, n), &k->choice) == ZN_DONE &&
                   zn_tls_suite_encrypts(k->choice.suite);
 }
 

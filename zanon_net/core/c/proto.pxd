@@ -5,21 +5,34 @@
 cdef extern from "proto/tls.h" nogil:
     ctypedef struct zn_tls_scratch:
         uint8_t bytes[16384]
-    ctypedef struct zn_tls_hello:
-        zn_span name
-        c_bool ech_offered
-        zn_span cookie
-    zn_parse zn_tls_client_hello(zn_span head, bint cut, zn_tls_scratch *scratch, zn_tls_hello *out)
-    zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out)
-    zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out)
     ctypedef struct zn_tls_details:
         uint16_t version[15]
         uint8_t versions, protocols
         bint session_id, pre_shared_key, early_data, retry
+    ctypedef struct zn_tls_hello:
+        zn_span name
+        c_bool ech_offered
+        size_t consumed
+        zn_span cookie
+        zn_span transport_parameters
+        zn_tls_details details
+    zn_parse zn_tls_client_hello(zn_span head, bint cut, zn_tls_scratch *scratch, zn_tls_hello *out)
+    zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out)
+    zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out)
     zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, c_bool *ended)
+    size_t zn_tls_handshake_offset(zn_span head, size_t at)
     void zn_tls_read_details(zn_span handshake, zn_tls_details *out)
     zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate)
     zn_parse zn_x509_common_name(zn_span certificate, zn_span *name)
+
+
+cdef extern from "proto/tls_suite.h" nogil:
+    ctypedef struct zn_tls_choice:
+        uint16_t suite
+        c_bool version_1_3
+        size_t message_bytes
+    zn_parse zn_tls_server_choice(zn_span handshake, zn_tls_choice *out)
+    bint zn_tls_suite_encrypts(uint16_t suite)
 
 
 cdef extern from "build/build.h" nogil:
@@ -84,6 +97,7 @@ cdef extern from "proto/quic.h" nogil:
         zn_quic_crypto_frame frame[1]
     zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out)
     zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out)
+    zn_span zn_quic_user_agent(zn_span parameters)
 
 
 cdef extern from "proto/quic_crypto.h" nogil:
@@ -166,14 +180,19 @@ cdef extern from "build/build_icmp.h" nogil:
 
 cdef extern from "proto/http.h" nogil:
     ctypedef struct zn_http_request:
-        zn_span host
+        zn_span host, target
         uint16_t method
         size_t head_bytes
+        uint64_t body_bytes
+        c_bool body_unknown, chunked, dns_body
     ctypedef enum zn_http_methods:
         ZN_HTTP_REGISTERED
         ZN_HTTP_ANY
     zn_parse zn_http_request_head(zn_span head, bint cut, zn_http_methods allowed,
                                   zn_http_request *out)
+    zn_parse zn_http_chunk(zn_span data, uint32_t *used, c_bool *last)
+    zn_parse zn_http_join_chunks(zn_span data, uint8_t *room, size_t most, zn_span *content,
+                                 c_bool *whole)
 
 
 cdef extern from "proto/hpack.h" nogil:
@@ -207,15 +226,62 @@ cdef extern from "proto/proxy_starttls_prefix.h" nogil:
     zn_parse zn_proxy_or_starttls_prefix_skip(zn_span data, size_t *used)
 
 
+cdef extern from "proto/nameless.h" nogil:
+    ctypedef struct zn_nameless:
+        uint32_t opened
+        c_bool known
+    const char *zn_nameless_name(unsigned row)
+    void zn_nameless_open(zn_nameless *n, zn_span data, bint from_client)
+    void zn_nameless_hear(zn_nameless *n, zn_span data)
+
+
+cdef extern from "proto/service_signature.h" nogil:
+    ctypedef enum zn_service_signature:
+        pass
+    ctypedef enum zn_datagram_kind:
+        pass
+    ctypedef struct zn_datagram_signature:
+        zn_datagram_kind kind
+        uint32_t source
+        uint16_t sequence
+    zn_service_signature zn_service_signature_of(zn_span segment)
+    zn_datagram_signature zn_datagram_signature_of(zn_span payload, size_t wire)
+
+
+cdef extern from "proto/doh.h" nogil:
+    enum:
+        ZN_DOH_MESSAGE_MAX
+    zn_span zn_doh_parameter(zn_span target, uint8_t *message, c_bool *whole)
+
+
+cdef extern from "proto/dnstap.h" nogil:
+    enum:
+        ZN_DNSTAP_NO_TIME
+    ctypedef struct zn_dnstap:
+        uint64_t type, socket_protocol
+        c_bool has_client, has_server
+        zn_addr client, server
+        uint64_t server_port
+        int64_t query_ns, response_ns
+        zn_span query, response
+    zn_parse zn_dnstap_parse(zn_span frame, zn_dnstap *out)
+    zn_parse zn_fstrm_control_parse(zn_span payload, uint32_t *type, c_bool *dnstap)
+
+
 cdef extern from "proto/dns.h" nogil:
     ctypedef struct zn_dns_question:
         uint16_t id
         bint response
+        uint8_t opcode
         uint16_t type
+        uint16_t klass "class"
         uint8_t name_bytes
         uint8_t name[254]
+        bint more
         bint name_odd
+        uint16_t end
     zn_parse zn_dns_question_parse(zn_span message, bint whole, zn_dns_question *out)
+    zn_parse zn_dns_tcp_question_parse(zn_span data, zn_dns_question *out, size_t *used)
     ctypedef struct zn_dns_addresses:
         size_t n
         zn_addr at[32]

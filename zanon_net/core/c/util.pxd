@@ -40,6 +40,8 @@ cdef extern from "util/cursor.h" nogil:
     ctypedef struct zn_cursor:
         pass
     zn_cursor zn_cursor_over_span(zn_span s, bint whole)
+    size_t zn_cursor_left(const zn_cursor *c)
+    size_t zn_span_offset(zn_span s, zn_span borrowed)
 
 
 cdef extern from "util/addr.h" nogil:
