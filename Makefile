@@ -99,7 +99,7 @@ system-site: ; @scripts/setup-system $(PYTHON) chromium
 	@ZANON_TESTING=1 .venv-flink/bin/python -m pip install -qq --no-build-isolation -e '.[flink]'
 	@touch $@
 
-.venv/.lint .venv/.bench .venv/.docs .venv/.clients: .venv/.%: .venv/.built
+.venv/.lint .venv/.bench .venv/.docs: .venv/.%: .venv/.built
 	@.venv/bin/python -m pip install -qq -r <($(requirements) $*)
 	@touch $@
 
@@ -229,7 +229,11 @@ attacks: .venv/.bench ## what is left to an attacker in our logs and in others',
 attacks-quick: .venv/.built ## the same on 300 users, for its controls
 	.venv/bin/python bench/attacks/run.py --quick
 
-# A client that is not installed is left out of the table.
+# Clients of Debian that are not installed are left out of the table.
+.venv/.clients: .venv/.built
+	@.venv/bin/python -m pip install -qq aioquic curl-cffi 'dnspython[doh,doq]' 'httpx[http2]'
+	@touch $@
+
 .PHONY: clients
 clients: system-test .venv/.clients ## captures of real clients in network namespaces, and what zanon-net reads of them (root only)
 	.venv/bin/python bench/clients.py --out $(BUILD)/clients
