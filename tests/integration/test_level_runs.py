@@ -34,13 +34,15 @@ Visit = tuple[int, int, int]
 
 
 def files_of(folder: Path, path: Path, workers: int, **settings: Any) -> dict[str, bytes]:
-    """The files of a run, without the number of workers in the manifest."""
-    run_to_folder(path, Config().replace(workers=workers, **settings), out=folder)
+    """The files of a run and its popularity, without the number of workers in the manifest."""
+    counts = folder.with_suffix(".json")
+    config = Config().replace(workers=workers, popularity=counts, **settings)
+    run_to_folder(path, config, out=folder)
     texts = {
         p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
     }
     texts["manifest.json"] = texts["manifest.json"].replace(b'"workers": %d' % workers, b"")
-    return texts
+    return texts | {"popularity": counts.read_bytes()}
 
 
 def lists_of(tmp_path: Path, networks: str) -> dict[str, Any]:
@@ -72,6 +74,7 @@ def test_workers_change_no_byte(tmp_path: Path, key_file: str, more: dict[str, A
     shown = b"".join(text for name, text in one.items() if "observations" in name)
     assert shown.count(b'"name_level":"domain"') > 10
     assert shown.count(b'"name_level":"category"') > 2
+    assert b'"levels": [[1, 1.0, 0.0, 0.0, 1.0], [2, ' in one["popularity"]
     assert (b'"reason"' in one["manifest.json"]) is bool(more)  # z changed
     for workers in (2, 4):
         assert files_of(tmp_path / str(workers), path, workers, **settings) == one
