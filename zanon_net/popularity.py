@@ -21,6 +21,7 @@ FORMAT = "zanon_net popularity 1"
 NOTICE = "for the operator, not for release"
 COUNT_MAX = 1 << 31  # the z-table's own limits
 WINDOWS_MAX = 1 << 18  # windows in a file: 30 years of hours, three days of seconds
+LEVELS_MAX = 1 << 14  # windows in a file with shares by level: two years of hours
 FILE_MAX = 1 << 27  # characters that are read, more than WINDOWS_MAX windows take
 
 
@@ -86,6 +87,10 @@ class PopularityWindow:
         if self.levels:
             facts |= {"exposures": self.exposures, "levels": self.levels}
         return facts
+
+    def without_levels(self) -> "PopularityWindow":
+        """Returns the window as a run without levels counts it."""
+        return PopularityWindow(self.start_ns, self.whole, self.users, self.bins)
 
     def rounded(self) -> "PopularityWindow":
         """Returns the window with counts of two significant digits, and shares in hundredths."""

@@ -15,10 +15,11 @@ from support.level_sites import capture, hellos
 from support.packets import HOUR, MINUTE, SECOND, START
 from support.paths import ROOT
 
-from zanon_net._core import Capture, ClosedLevels
+from zanon_net._core import Capture, ClosedLevels, ClosedWindow
 from zanon_net.cli import main
 from zanon_net.config.name_lists import PUBLIC
 from zanon_net.model import fit
+from zanon_net.output.popularity_file import PopularityFile
 from zanon_net.popularity import LevelShares, Popularity, PopularityWindow
 
 Captured = pytest.CaptureFixture[str]
@@ -140,11 +141,30 @@ def test_shares_are_rounded_in_the_file(counts: Path) -> None:
     assert len(second.levels) == 2
 
 
+def test_a_file_has_levels_of_the_last_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a file is never too long to be read; rows end where nothing is shared."""
+    monkeypatch.setattr("zanon_net.output.popularity_file.LEVELS_MAX", 2)
+    counts = PopularityFile(tmp_path / "p.json", 1, HOUR)
+    rows = ((1, 10, 0, 0, 1.0), (2, 5, 1, 2, 0.5), (3, 0, 0, 0, 0.0), (4, 0, 0, 0, 0.0))
+    for _window in range(4):
+        counts.add(ClosedWindow(0, HOUR, True, 9, (2, 3)), levels=ClosedLevels(10, rows))
+    counts.publish()
+    windows = Popularity.load(tmp_path / "p.json").windows
+    assert [(one.exposures, len(one.levels)) for one in windows] == [(0, 0)] * 2 + [(10, 3)] * 2
+    assert windows[3].levels[1] == LevelShares(2, 0.5, 0.1, 0.2, 0.5)
+
+
 def test_files_without_levels_are_as_before(tmp_path: Path) -> None:
     without = PopularityWindow(0, True, 1000, (4, 3, 2, 9))
     assert set(without.to_dict()) == {"start_ns", "whole", "users", "bins"}
     mixed = Popularity(2, HOUR, (*WINDOWS, without))
-    assert fit(mixed).levels is None
+    whole, part = fit(Popularity(2, HOUR, tuple(WINDOWS))).levels, fit(mixed).levels
+    assert whole is not None
+    assert part is not None
+    assert part.at(4) == whole.at(4)
+    assert fit(Popularity(2, HOUR, (without,))).levels is None
     assert Popularity.from_dict(json.loads(mixed.to_bytes())) == mixed
 
 

@@ -27,17 +27,18 @@ class Levels:
 
     @classmethod
     def of(cls, windows: Sequence[PopularityWindow]) -> "Levels | None":
-        """Averages windows by their exposures; None if a window has no counts by level."""
-        if not windows or not all(window.levels for window in windows):
+        """Averages windows by their exposures; None if no window has shares by level."""
+        counted = [window for window in windows if window.levels]
+        if not counted:
             return None
-        steps = sorted({row.z for window in windows for row in window.levels})
+        steps = sorted({row.z for window in counted for row in window.levels})
         total = np.zeros((len(steps), 4))
-        for window in windows:
+        for window in counted:
             known = {row.z: row[1:] for row in window.levels}
             rows = [known.get(z, (0.0, 0.0, 0.0, 0.0)) for z in steps]
             total += window.exposures * np.array(rows)
         return cls(
-            np.array(steps, dtype=np.float64), total / sum(window.exposures for window in windows)
+            np.array(steps, dtype=np.float64), total / sum(window.exposures for window in counted)
         )
 
     def at(self, z: int) -> LevelShares:

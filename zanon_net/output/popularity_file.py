@@ -12,12 +12,19 @@ from pathlib import Path
 from zanon_net._core import ClosedLevels, ClosedWindow
 from zanon_net.output.files import PARTIAL
 from zanon_net.output.new_file import PRIVATE, create_private, refuse_existing
-from zanon_net.popularity import WINDOWS_MAX, LevelShares, Popularity, PopularityWindow
+from zanon_net.popularity import (
+    LEVELS_MAX,
+    WINDOWS_MAX,
+    LevelShares,
+    Popularity,
+    PopularityWindow,
+)
 from zanon_net.system.file_errors import explained
 
 
 class PopularityFile:
-    """Remembers the last WINDOWS_MAX windows, and writes them.
+    """Remembers the last WINDOWS_MAX windows, the last LEVELS_MAX with shares by level, and writes
+    them.
 
     mode: permissions of the file.
 
@@ -50,6 +57,8 @@ class PopularityFile:
             closed.start_ns, closed.whole, closed.users, closed.bins, exposures, shares
         )
         self._windows.append(window.rounded())
+        if len(self._windows) > LEVELS_MAX:
+            self._windows[-1 - LEVELS_MAX] = self._windows[-1 - LEVELS_MAX].without_levels()
         if len(self._windows) > WINDOWS_MAX:
             self._windows.popleft()
             self._omitted += 1
@@ -76,11 +85,13 @@ class PopularityFile:
 
 
 def shares_of(levels: ClosedLevels) -> tuple[int, tuple[LevelShares, ...]]:
-    """Returns the exposures of a window, and their shares by level; none without exposures."""
+    """Returns the exposures of a window, and their shares by level up to the first z at which
+    nothing is shared; none without exposures."""
     n = levels.exposures
-    if n == 0:
-        return 0, ()
-    return n, tuple(
-        LevelShares(z, name / n, domain / n, category / n, kept)
-        for z, name, domain, category, kept in levels.rows
-    )
+    shares = []
+    for z, *counts, kept in levels.rows if n else ():
+        name, domain, category = (count / n for count in counts)
+        shares.append(LevelShares(z, name, domain, category, kept))
+        if not any(counts):
+            break
+    return n, tuple(shares)
