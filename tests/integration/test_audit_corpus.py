@@ -26,6 +26,7 @@ KNOWN = (
     "suricata/tests/http2-compression-bug/input.pcap",  # several names of a flow not read
     "suricata/tests/geneve-decoder/input.pcap",  # ARP in a tunnel
     "zeek/testing/btest/Traces/http/zeek-image-post-1080-8000-x.pcap",  # HTTP taken for SOCKS
+    "suricata/tests/app-layer-protocol-exact/input.pcap",  # DNS over HTTPS in clear
     "suricata/tests/detect-bytetest-03/input.pcap",  # a question for the root
 )
 """Captures in which the audit once saw a violation where there was none."""

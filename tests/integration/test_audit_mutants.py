@@ -33,7 +33,7 @@ LATE_S = 40 * 60
 class Mutant:
     """A line of a file below csrc, its wrong form, and the check that finds the violations.
 
-    late: true if some packets of the capture are late.
+    late: true if some packets of the capture are late. options: of the run.
     """
 
     file: str
@@ -41,6 +41,7 @@ class Mutant:
     wrong: str
     check: str
     late: bool = False
+    options: tuple[str, ...] = ()
 
 
 MUTANTS = {
@@ -60,11 +61,28 @@ MUTANTS = {
         "c.withheld = false && has_withheld(g, f);",
         "coarse",
     ),
+    "releases a nanosecond late": Mutant(
+        "release/gate.c", "zn_policy_time(v->t_ns,", "zn_policy_time(v->t_ns + 1,", "names"
+    ),
     "a server below z": Mutant(
-        "release/flow_record.c",
-        "ZN_STATE(f)->addr_vote != ZN_ADDR_RELEASED ||",
-        "ZN_STATE(f)->addr_vote == ZN_ADDR_PENDING ||",
+        "release/gate.c",
+        "release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;",
+        "ZN_ADDR_RELEASED;",
         "addresses",
+    ),
+    "labels that keep votes for published names": Mutant(
+        "anonymity/levels.c",
+        "(void)zn_vote_table_withdraw(table_of(l, above), label, level, tag);",
+        "(void)tag;",
+        "names",
+        options=("--levels", "domain"),
+    ),
+    "labels that count users of published names": Mutant(
+        "anonymity/levels.c",
+        "c.voting = (answer & ZN_ANSWER_MARKED) == 0;",
+        "c.voting = true;",
+        "names",
+        options=("--levels", "domain"),
     ),
 }
 
@@ -116,7 +134,7 @@ def test_a_mutant_is_found(name: str, objects: dict[str, Path], tmp_path: Path) 
     is_late = name == "none, late packets" or (mutant is not None and mutant.late)
     capture.write_bytes(late(DEMO) if is_late else DEMO.read_bytes())
     settings = ["--z", "3", "--window", "1h" if is_late else "10m", "--format", "csv"]
-    settings += ["--format", "observations", "-q"]
+    settings += ["--format", "observations", "-q", *(mutant.options if mutant else ())]
     python(tmp_path, "-m", "zanon_net", "run", str(capture), "--out", str(out), *settings)
     manifest = json.loads((out / "manifest.json").read_bytes())
     found = {

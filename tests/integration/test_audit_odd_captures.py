@@ -16,6 +16,7 @@ import zanon_net
 from zanon_net import Config
 from zanon_net.audit.raw import reader, tshark
 from zanon_net.audit.raw.check import RawResult, check_files, read_captures
+from zanon_net.audit.raw.messages import asked_by
 from zanon_net.audit.raw.packets import Frame
 
 LATE_S = 40 * 60
@@ -86,6 +87,24 @@ def test_late_packets_are_no_violation(
 
 
 @needs_tshark
+def test_of_late_packets_only_hellos_of_quic_are_unproven(tmp_path: Path) -> None:
+    """tshark does not join a hello of QUIC whose datagrams are not in the order of their times."""
+    result = checked(tmp_path, some_packets(frames_of(DEMO)), z=2, evidence="any")
+    lines = (tmp_path / "out" / "flows.csv").read_text().splitlines()
+    unproven = [lines[one.row - 1] for one in result.unproven if one.row and "flows" in one.file]
+    assert all(",quic," in line for line in unproven)
+    assert {one.column for one in result.unproven} <= {"name"}
+    assert result.violations == []
+
+
+@needs_tshark
+def test_a_request_behind_a_gap_is_unproven(tmp_path: Path) -> None:
+    """tshark reads no request behind bytes that come later; the run does."""
+    result = checked(tmp_path, come_later(frames_of(DEMO)), z=2, evidence="any", window="10m")
+    assert (result.violations, result.unproven != []) == ([], True)
+
+
+@needs_tshark
 def test_a_cut_capture_has_a_note(tmp_path: Path) -> None:
     frames = frames_of(DEMO)[:1000]
     assert "cut" not in checked(tmp_path, frames).note()
@@ -103,6 +122,22 @@ def test_the_reader_without_tshark_notes_a_cut(tmp_path: Path, left: int | None)
     found = list(reader.read(tmp_path / "capture"))
     cut = [one for one in found if isinstance(one, Frame) and one.cut]
     assert (len(found) - len(cut), len(cut)) == (10, left is not None)
+
+
+QUESTION = "AAABAAABAAAAAAABA3d3dwdleGFtcGxlA29yZwAAAQAB"
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        (f"/dns-query?ct=1&dns={QUESTION}&x", ["www.example.org"]),
+        (f"/dns-query?name={QUESTION}", []),
+        (f"/dns-query?dns={QUESTION[:20]}", []),
+        ("/dns-query?dns=www.example.org", []),
+    ],
+)
+def test_a_question_in_a_target_is_read(target: str, names: list[str]) -> None:
+    assert list(asked_by(target)) == names
 
 
 # ---- names never to release ---------------------------------------------------------------------

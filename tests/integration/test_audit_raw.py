@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import DEMO, run_main
 from support.paths import ROOT
+from support.wire import ethernet, ipv4, tcp
 
 import zanon_net
 from zanon_net import Config
@@ -25,6 +27,7 @@ from zanon_net.audit.raw import tshark
 from zanon_net.audit.raw.check import RawResult, check_files, read_captures
 from zanon_net.audit.raw.exposures import Exposures
 from zanon_net.audit.raw.networks import text_of
+from zanon_net.audit.raw.packets import ACK
 from zanon_net.keys import new_key
 
 Z = 3
@@ -50,20 +53,23 @@ class Checked:
         return check_files(folder, manifest, self.seen, **options)
 
 
-def shortened(target: Path) -> Path:
-    """The first frames of the demo."""
+def shortened(target: Path, more: int) -> Path:
+    """The first frames of the demo, behind packets of a server whose connection began before."""
     data, at = DEMO.read_bytes(), 24
     for _ in range(FRAMES):
         at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
-    target.write_bytes(data[:at])
+    segment = tcp(b"text", ports=(9999, 40000), flags=ACK)
+    frame = ethernet(ipv4(segment, addresses=("198.51.100.1", "192.168.200.1")))
+    head = data[24:32] + len(frame).to_bytes(4, "little") * 2
+    target.write_bytes(data[:24] + (head + frame) * more + data[24:at])
     return target
 
 
-def run(folder: Path, **settings: Any) -> Checked:
+def run(folder: Path, *, more: int = 0, **settings: Any) -> Checked:
     """Runs the first frames of the demo, and reads them for the audit."""
     if tshark.find() is None:
         pytest.skip("tshark is not installed: `make test` installs it from Debian")
-    capture = shortened(folder / "capture.pcap")
+    capture = shortened(folder / "capture.pcap", more)
     key = folder / "key"
     new_key(key)
     own = {"z": Z, "window": "10m", "rotate": "10m", "format": ("csv", "observations", "parquet")}
@@ -168,6 +174,37 @@ def past_its_window(copy: Copy) -> None:
     copy.write_observations(lines)
 
 
+def shared_then(copy: Copy, line: Line, t_ns: int) -> bool:
+    """Returns whether z users shared the name of a line at another time."""
+    name = ("dns" if line["name_source"] == "dns" else "name", line["name"])
+    return len(copy.seen.users_in(name, t_ns - WINDOW_NS, t_ns)) >= Z
+
+
+def between_packets(copy: Copy) -> None:
+    """2: a name that z users share, at a time without a packet."""
+    lines, seen = copy.observations(), copy.seen
+    line = next(
+        line
+        for line in lines
+        if shared_then(copy, line, line["t_ns"] + 1)
+        and not seen.flows_at(line["t_ns"] + 1, line["t_ns"] + 1)
+    )
+    line["t_ns"] += 1
+    copy.write_observations(lines)
+
+
+def of_another_flow(copy: Copy) -> None:
+    """2: a name that z users share, at the time of a flow that does not have it."""
+    lines = copy.observations()
+    one, other = next(
+        (one, other)
+        for one, other in pairwise(lines)
+        if one["name"] != other["name"] and shared_then(copy, one, other["t_ns"])
+    )
+    one["t_ns"] = other["t_ns"]
+    copy.write_observations(lines)
+
+
 def address_in_agent(copy: Copy) -> None:
     """3: a raw address in a user agent."""
     copy.edit(
@@ -262,6 +299,8 @@ def cut_line(copy: Copy) -> None:
 SEEDED: dict[Callable[[Copy], None], str] = {
     below_z: "names",
     past_its_window: "names",
+    between_packets: "names",
+    of_another_flow: "names",
     address_in_agent: "addresses",
     address_in_base64: "addresses",
     address_in_dictionary: "addresses",
@@ -326,6 +365,32 @@ def test_the_raw_mode_shares_no_code_with_the_engine() -> None:
     }
     own = {name for name in imported if name.startswith("zanon_net.audit.raw")}
     assert imported - own == {"zanon_net.errors"}
+
+
+def test_with_z_1_a_name_that_nobody_exposed_is_found(tmp_path: Path) -> None:
+    checked = run(tmp_path, z=1, format=("observations",))
+    copy = Copy(checked, tmp_path / "copy")
+    lines = copy.observations()
+    lines[0]["name"] = "nobody.example"
+    copy.write_observations(lines)
+    assert (checked.check(checked.folder).violations, len(lines) > 100) == ([], True)
+    assert {one.check for one in checked.check(copy.folder).violations} == {"names"}
+
+
+def test_packets_of_a_server_explain_no_name(tmp_path: Path) -> None:
+    """The client of a flow that was not read sent no packet, so the flow has no name."""
+    checked = run(tmp_path, more=5, format=("observations",))
+    assert checked.check(checked.folder).violations == []
+    assert [flow.packets for flow in checked.seen.flows if flow.unread] == [[5, 0]]
+    copy = Copy(checked, tmp_path / "copy")
+
+    def change(manifest: Line) -> None:
+        manifest["decisions"]["observations"] += 1
+        manifest["decisions"]["suppressed"]["below_z"] += 1
+
+    copy.manifest(change)
+    found = checked.check(copy.folder).violations
+    assert [one.column for one in found] == ["decisions.observations"]
 
 
 # ---- the command --------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ def audit_packets(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
                 raw,
                 internal=chosen["internal"],
                 never=chosen["never"],
+                files=[Path(file) for file in chosen["lists"]],
                 memory=chosen["memory"],
                 threads=chosen["workers"],
             )

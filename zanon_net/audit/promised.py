@@ -21,7 +21,7 @@ NOT_CHECKED = "these checks need the raw traffic"
 def checked_promise(release: Release, chosen: Mapping[str, Any]) -> "Promise | None":
     """Checks the promise against the captures; None: no captures are given."""
     if not chosen["raw"]:
-        for name in ("details", "never"):
+        for name in ("details", "never", "lists"):
             if chosen[name]:
                 raise ConfigError(f"{name}: it needs raw, the captures that the run read")
         return None
@@ -34,6 +34,7 @@ def checked_promise(release: Release, chosen: Mapping[str, Any]) -> "Promise | N
         [Path(source) for source in chosen["raw"]],
         internal=chosen["internal"],
         never=chosen["never"],
+        lists=[Path(file) for file in chosen["lists"]],
         key_file=None if chosen["key_file"] is None else Path(chosen["key_file"]),
         memory=chosen["memory"],
         workers=chosen["workers"],

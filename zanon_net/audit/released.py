@@ -61,8 +61,8 @@ def audit(logs: Logs, *, purpose: str | None = None, **settings: Any) -> Report:
     logs: one or more output folders of `run` or `filter`, which are one release; or captures of
         anonymized packets, with raw; or a table, with quasi.
     purpose: recipient: internal, partner or public. None: as the manifest states.
-    settings: as the options of `zanon-net audit`: sensitive, raw, key_file, never, details, z,
-        window, rotate, internal, check, skip, quasi, sensitive_columns, memory and workers.
+    settings: as the options of `zanon-net audit`: sensitive, raw, key_file, never, lists, details,
+        z, window, rotate, internal, check, skip, quasi, sensitive_columns, memory and workers.
 
     Raises UnopenedError, FormatError and ConfigError for logs and settings that cannot be audited,
     CapacityError if the memory does not suffice, MissingExtraError without DuckDB or SciPy.

@@ -17,8 +17,7 @@ from zanon_net.output.new_file import refuse_existing, write_files
 
 EPILOG = """\b
 DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d. SIZE is bytes: 500M, 20G.
-Exit codes: 0 passed, 1 could not be done, 2 wrong option, 3 the promise was broken,
-4 a risk is above the threshold, or unknown with --for partner or public.
+Exit codes: 0 passed, 1 not done, 2 wrong option, 3 promise broken, 4 risk too high.
 
 \b
 Example:

@@ -85,6 +85,15 @@ ROWS = (
         about="the run's file with suffixes of names never to release, one a line",
     ),
     _raw(
+        name="lists",
+        option=("--list",),
+        type=several(FILE),
+        default=(),
+        help="A file of the run's lists; repeatable.",
+        about="a file, or a folder of files, that the run had for only, skip, categories, suffixes"
+        " or networks; the digests in the manifest tell which",
+    ),
+    _raw(
         name="details",
         type=FILE,
         help="A new file for the names and addresses.",

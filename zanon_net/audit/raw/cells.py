@@ -11,6 +11,7 @@ from zanon_net.audit.raw.findings import Finding
 from zanon_net.audit.raw.names import COARSE_STATES, MINUTE_NS, is_coarse, nanoseconds
 from zanon_net.audit.raw.shown import Row, text_of
 
+GENERALIZED = "generalized"
 COMMON_PORTS = (0, 53, 80, 443, 853)
 ROUNDED = ("pkts", "bytes", "pkts_all", "bytes_all", "bytes_uniq", "pkts_data")
 # Columns of a coarse record that keep their value: none of them counts or measures anything.
@@ -26,7 +27,7 @@ KEPT = {
     "s_isint",
 }
 KEPT |= {"c_iscrypto", "c_port", "client_port", "c_tls_SNI", "http_hostname", "quic_SNI", "c_type"}
-KEPT |= {"s_type", "fqdn"}
+KEPT |= {"s_type", "fqdn", "name_level"}
 TIMES = ("t_start_ns", "t_end_ns", "first", "last", "c_first_abs", "s_first_abs")
 NOTHING = (None, 0, "0", "0.0", "0.000", "0.000000", "none", False, "", "-", "---")
 
@@ -79,7 +80,7 @@ def coarse(row: Row, output: Mapping[str, str], exact: bool) -> Iterator[Finding
     if row.form == "tstat" and output["times"] != "exact":
         return  # all records have whole minutes, so none says that it is coarse
     if not is_coarse(row):
-        if status in COARSE_STATES:
+        if status in (*COARSE_STATES, GENERALIZED):
             yield Finding("coarse", row.file, row.number, "complete", 1, 0)
         return
     if status in COARSE_STATES:

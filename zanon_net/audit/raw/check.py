@@ -13,7 +13,9 @@ from zanon_net.audit.raw.cells import coarse, form_of
 from zanon_net.audit.raw.exposures import Exposures, collect
 from zanon_net.audit.raw.findings import Finding
 from zanon_net.audit.raw.flows import DNS, RESOLVER, SERVER, Rules
-from zanon_net.audit.raw.names import Settings, claims_of, flag, judge
+from zanon_net.audit.raw.labels import Labels
+from zanon_net.audit.raw.lists import is_label, lists_of
+from zanon_net.audit.raw.names import LABELLED, Claim, Settings, claims_of, flag, judge, matching
 from zanon_net.audit.raw.networks import EVERYWHERE, Networks
 from zanon_net.audit.raw.packets import Read
 from zanon_net.audit.raw.permutation import KeyedPseudonyms, Scope, read_key
@@ -119,8 +121,9 @@ def rules_of(
     manifest: Mapping[str, Any],
     internal: Sequence[str] | None = None,
     never: Sequence[str] = (),
+    files: Sequence[Path] = (),
 ) -> Rules:
-    """Returns the settings of a run on which exposures depend.
+    """Returns the settings of a run on which exposures depend. files: of its lists.
 
     Raises ConfigError if `never` has another number of suffixes than the run had.
     """
@@ -143,6 +146,7 @@ def rules_of(
         rotate_ns=own["addresses"]["rotate_ns"],
         ephemeral=own["addresses"]["key_mode"] == "ephemeral",
         never=tuple(never),
+        lists=lists_of(manifest, files, never),
     )
 
 
@@ -152,13 +156,14 @@ def read_captures(
     *,
     internal: Sequence[str] | None = None,
     never: Sequence[str] = (),
+    files: Sequence[Path] = (),
     memory: int = 2 << 30,
     threads: int = 1,
 ) -> Exposures:
     """Reads the captures that a folder was made of, and counts the users of each name."""
-    refuse_levels(manifest)
+    rules = rules_of(manifest, internal, never, files)
     name, packets = read_sources(sources)
-    seen = collect(packets, rules_of(manifest, internal, never), memory, threads)
+    seen = collect(packets, rules, memory, threads)
     seen.reader = name
     refuse_other_time(manifest, seen)
     return seen
@@ -183,21 +188,19 @@ def check_files(
         result.left_out.append(("packets", "give the files of packets as the argument"))
     if manifest["configuration"]["anonymity"]["never_suffixes"] and not seen.rules.never:
         result.left_out.append(("reasons", "names never to release: give the run's file (--never)"))
-    for name in ("only", "skip"):
-        if manifest["configuration"]["anonymity"].get(name):
-            result.left_out.append(("reasons", f"the file of --{name} is not in the release"))
+    for name in seen.rules.lists.unchecked():
+        result.left_out.append(("reasons", f"names refused by --{name}: give its file (--list)"))
+    if checks.labels.unchecked:
+        options = " or ".join(f"--{name}" for name in seen.rules.lists.missing)
+        result.left_out.append(
+            ("names", f"{checks.labels.unchecked:,} labels: give the files of {options} (--list)")
+        )
     return result
 
 
 def is_capture(file: str) -> bool:
     """Returns whether a file of a folder has packets, which have an audit of their own."""
     return file.endswith((".pcap", ".pcapng"))
-
-
-def refuse_levels(manifest: Mapping[str, Any]) -> None:
-    """Raises ConfigError if the release has labels, which have no second path yet."""
-    if manifest["configuration"]["anonymity"].get("levels"):
-        raise ConfigError("raw: labels of --levels cannot be checked; leave out --raw")
 
 
 def refuse_other_time(manifest: Mapping[str, Any], seen: Exposures) -> None:
@@ -235,6 +238,15 @@ def keyed_of(
     return KeyedPseudonyms(scope, read_key(key_file))
 
 
+def counted_all(manifest: Mapping[str, Any]) -> bool:
+    """Returns whether the engine counted each exposure, in the order of time."""
+    decisions = manifest["decisions"]
+    numbers = [decisions[name] for name in ("late", "late_deep", "clock_jumps", "evicted")]
+    lost = ("too_late", "capacity", "conflict", "incomplete", "quic_version", "unread")
+    numbers += [decisions["suppressed"].get(name, 0) for name in (*lost, "user_cap", "new_user")]
+    return not any(numbers)
+
+
 class FolderCheck:
     """All checks of one folder."""
 
@@ -251,7 +263,9 @@ class FolderCheck:
         self._flows = FlowsOfRows.of(seen, settings)
         self._pseudonyms = PseudonymCheck(seen, settings, self._flows, keyed)
         self._shown: set[str] = set()  # pseudonyms
+        self._has_labels = bool(seen.rules.lists.levels)
         self._released: set[str] = set()
+        self.labels = Labels(seen, settings, seen.rules.lists, counted_all(manifest))
         self.claims = 0
 
     def run(self) -> Iterator[Finding]:
@@ -272,6 +286,7 @@ class FolderCheck:
                     yield from self._row(row)
                 except (KeyError, TypeError, ValueError):
                     yield Finding("format", file, row.number, "line", 0, 1)
+        yield from self.labels.findings()
         yield from self._pseudonyms.findings()
         yield from self._traces(files)
         yield from sums(self._manifest, rows, self._seen, self._settings.z)
@@ -279,9 +294,15 @@ class FolderCheck:
     def _row(self, row: Row) -> Iterator[Finding]:
         for claim in claims_of(row, self._settings):
             self.claims += 1
+            if self._has_labels and claim.column in LABELLED and is_label(claim.name[1]):
+                self.labels.take(claim, row)
+                self._released.add(str(claim.name[1]).removeprefix("*."))
+                continue
             finding = judge(claim, row, self._seen, self._settings)
             if finding is not None:
                 yield finding
+            elif self._has_labels:
+                self.labels.show(claim.name, self._certain(claim, row))
             if isinstance(claim.name[1], str) and (finding is None or not finding.proven):
                 self._released.add(claim.name[1])
         if self._settings.z > 1:
@@ -299,6 +320,11 @@ class FolderCheck:
         ):
             if row.cells.get(column) and (crypto not in row.cells or flag(row.cells[crypto])):
                 self._shown.add(row.cells[column])
+
+    def _certain(self, claim: Claim, row: Row) -> list[int]:
+        """Returns the time of a row's exposure, or nothing if several exposures fit the row."""
+        times = {one.t_ns for one in matching(claim, row, self._seen)}
+        return list(times) if len(times) == 1 and claim.times.exact else []
 
     def _traces(self, files: Sequence[str]) -> Iterator[Finding]:
         seen = self._seen

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zanon_net.audit.raw.flows import CERTIFICATE, DNS, RESOLVER, SERVER, Flow, FlowTable, Rules
 from zanon_net.audit.raw.networks import is_multicast, is_special
@@ -32,7 +33,8 @@ class Exposure:
 class Exposures:
     """Flows and exposures of all captures.
 
-    flows: all closed flows. index: exposures of each name, in order of time. started: the same by
+    flows: all closed flows. moments: times of all packets, in order. of_moments: number of each
+    packet's flow. index: exposures of each name, in order of time. started: the same by
     name and first packet of the flow.
     maybe: (time, user) of names whose evidence was not seen. barred: (time, reason) of names that
     never count. unread: (first, last, user) of flows that may have exposed any name. uncertified:
@@ -41,6 +43,8 @@ class Exposures:
 
     rules: Rules
     flows: list[Flow] = field(default_factory=list)
+    moments: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    of_moments: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
     clients: dict[bytes, list[int]] = field(default_factory=dict)
     index: dict[Name, list[Exposure]] = field(default_factory=dict)
     started: dict[tuple[Name, int], list[Exposure]] = field(default_factory=dict)
@@ -57,6 +61,8 @@ class Exposures:
     reader: str = ""
     first_ns: int | None = None
     last_ns: int | None = None
+    _by_number: dict[int, Flow] = field(default_factory=dict)
+    _ends: set[bytes] = field(default_factory=set)
 
     def is_tunnelled(self, address: bytes) -> bool:
         """Returns whether the address was in a tunnel, or at an end of one."""
@@ -79,14 +85,35 @@ class Exposures:
         end = bisect_right(rows, last_ns, key=lambda one: one.t_ns)
         return rows[start:end]
 
+    def flows_at(self, first_ns: int, last_ns: int) -> list[Flow]:
+        """Returns the flows with a packet in a span of time."""
+        if len(self._by_number) != len(self.flows):
+            self._by_number = {flow.number: flow for flow in self.flows}
+        start, end = np.searchsorted(self.moments, (first_ns, last_ns + 1))
+        numbers = np.unique(self.of_moments[start:end]).tolist()
+        return [self._by_number[number] for number in numbers if number in self._by_number]
+
+    def is_dark(self, first_ns: int, last_ns: int) -> bool:
+        """Returns whether a frame of a span of time was not read."""
+        at = bisect_left(self.dark, first_ns)
+        return at < len(self.dark) and self.dark[at] <= last_ns
+
+    def has_end(self, address: bytes) -> bool:
+        """Returns whether the address is at an end of a flow, or of a tunnel."""
+        if not self._ends:
+            self._ends |= self.tunnelled
+            for flow in self.flows:
+                self._ends.update(end for end, _port in flow.ends)
+                self._ends.update(flow.known_as)
+        return address in self._ends
+
     def doubtful(self, name: Name, first_ns: int, last_ns: int) -> float:
         """Returns how many more users may have exposed the name in a span of time.
 
         These are the users of flows that were not read, and of names without evidence. The number
         is infinite if a frame was not read.
         """
-        at = bisect_left(self.dark, first_ns)
-        if at < len(self.dark) and self.dark[at] <= last_ns:
+        if self.is_dark(first_ns, last_ns):
             return float("inf")
         known = self.users_in(name, first_ns, last_ns)
         more = {user for t_ns, user in self.maybe.get(name, ()) if first_ns <= t_ns <= last_ns}
@@ -116,6 +143,9 @@ def collect(packets: Iterable[Read], rules: Rules, memory: int, threads: int = 1
         table.take(p)
     table.end()
     found.clients = table.clients
+    times, numbers = (np.frombuffer(one, one.typecode) for one in (table.moments, table.of_moments))
+    order = np.argsort(times, kind="stable")
+    found.moments, found.of_moments = times[order], numbers[order]
     found.dark.sort()
     count(found, memory, threads)
     return found
@@ -172,7 +202,7 @@ def server_space(flow: Flow, rules: Rules) -> str:
 
 def note(found: Exposures, flow: Flow) -> None:
     """Notes the names of a flow that never count, and names that may count."""
-    if flow.unread:
+    if flow.may_have_more:
         found.unread.append((flow.first_ns, flow.last_ns, flow.user))
     if flow.greeted and flow.payload[1 - flow.client] and not has_certificate(flow):
         found.uncertified.append((flow.first_ns, flow.last_ns, flow.user))

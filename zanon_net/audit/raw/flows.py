@@ -5,11 +5,22 @@
 Sections 2 to 4 of the contract are written here a second time, from their text.
 """
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from zanon_net.audit.raw.clock import Clock
-from zanon_net.audit.raw.hosts import ADDRESS, HOME, INVALID, NEVER, certified, normal, under
+from zanon_net.audit.raw.hosts import (
+    ADDRESS,
+    HOME,
+    INVALID,
+    NEVER,
+    REFUSED,
+    certified,
+    normal,
+    under,
+)
+from zanon_net.audit.raw.lists import Lists
 from zanon_net.audit.raw.networks import Networks, is_multicast, is_special
 from zanon_net.audit.raw.packets import ACK, FIN, RST, SYN, TCP, Ids, Packet, Query, Said
 
@@ -34,6 +45,7 @@ class Rules:
     rotate_ns: int
     ephemeral: bool
     never: tuple[str, ...] = ()
+    lists: Lists = field(default_factory=Lists)
 
 
 @dataclass(slots=True)
@@ -62,12 +74,18 @@ class Connection:
     proven_ns: int | None = None
 
 
+Gap = tuple[int, int]
+
+
 @dataclass(slots=True)
 class Flow:
     """A flow, packet by packet. Sides are 0 and 1: the first packet's sender and receiver.
 
     opened_ns: the clock when the flow opened, which is later than a late packet. epoch: as
     Clock.epoch returns it. closed_ns: the latest time at which the flow may have closed.
+    number: of flows that opened before. spoken: packets of each side with a payload.
+    awaited: number of each side's next byte. gaps: first and next number of each side's bytes that
+    have not come, ahead of bytes that have.
     """
 
     proto: int
@@ -81,6 +99,10 @@ class Flow:
     closed_ns: int = 0
     packets: list[int] = field(default_factory=lambda: [0, 0])
     payload: list[int] = field(default_factory=lambda: [0, 0])
+    number: int = 0
+    spoken: list[int] = field(default_factory=lambda: [0, 0])
+    awaited: list[int | None] = field(default_factory=lambda: [None, None])
+    gaps: tuple[list[Gap], list[Gap]] = field(default_factory=lambda: ([], []))
     names: list[Name] = field(default_factory=list)
     read: bool = False  # a message of the client, or a protocol without names, was read
     hidden: bool = False
@@ -134,6 +156,12 @@ class Flow:
         """True if the flow may have exposed a name that was not read."""
         return not self.read and not self.names and sum(self.payload) > 0
 
+    @property
+    def may_have_more(self) -> bool:
+        """True if the flow may have a name that was not read: tshark reads no message behind a gap
+        in the client's bytes."""
+        return self.unread or bool(self.gaps[self.client])
+
 
 def patience_ns(flow: Flow) -> int:
     """Returns for how long the flow may be idle."""
@@ -164,6 +192,9 @@ class FlowTable:
         self._lingering: dict[Key, Flow] = {}
         self._clock = Clock(rules.window_ns, rules.rotate_ns, rules.ephemeral)
         self.clients: dict[bytes, list[int]] = {}  # times at which an address was a client
+        self.moments = array("q")  # time of each packet
+        self.of_moments = array("I")  # number of its flow
+        self._opened = 0
 
     @property
     def now_ns(self) -> int:
@@ -219,6 +250,8 @@ class FlowTable:
         epoch = self._clock.epoch(p.t_ns)
         flow = Flow(p.proto, ends, p.outer, p.t_ns, p.t_ns, self.now_ns, epoch)
         flow.midstream = p.proto == TCP and p.flags & (SYN | ACK) != SYN
+        flow.number = self._opened
+        self._opened += 1
         choose_client(flow, p, self._rules)
         self._flows[key] = flow
         return flow
@@ -234,6 +267,9 @@ class FlowTable:
         flow.last_ns = max(flow.last_ns, p.t_ns)
         flow.packets[side] += 1
         flow.payload[side] += p.length
+        flow.spoken[side] += p.length > 0
+        self.moments.append(p.t_ns)
+        self.of_moments.append(flow.number)
         flow.read |= p.known
         flow.only_syns &= p.proto == TCP and side == 0 and p.flags & SYN > 0
         flow.acked |= side == flow.client and p.flags & ACK > 0
@@ -348,6 +384,7 @@ def take_segment(flow: Flow, side: int, p: Packet, rules: Rules) -> None:
     """Takes a segment: what proves the client, and names."""
     if flow.midstream and not flow.names and side != flow.client and asks(p):
         turn(flow, rules)
+    take_bytes(flow, side, p)
     take_end(flow, side, p)
     if side == flow.client:
         take_client(flow, p)
@@ -356,7 +393,9 @@ def take_segment(flow: Flow, side: int, p: Packet, rules: Rules) -> None:
         take_server(flow, p)
         for one in p.said:
             if one.source == CERTIFICATE and flow.greeted:
-                expose(flow, CERTIFICATE, certified(one.text), p.t_ns, rules)
+                name = expose(flow, CERTIFICATE, certified(one.text), p.t_ns, rules)
+                if name is not None and not rules.established:
+                    vote(name, p.t_ns)
     if flow.proven_ns is not None or not (rules.established or flow.midstream):
         vote_all(flow, p.t_ns)
 
@@ -366,6 +405,37 @@ def asks(p: Packet) -> bool:
     return any(one.source in ("tls", "http") for one in p.said) or any(
         not one.response for one in p.queries
     )
+
+
+def take_bytes(flow: Flow, side: int, p: Packet) -> None:
+    """Notes gaps in the bytes of a side. A late packet does not close a gap for tshark."""
+    syn = int(p.flags & SYN > 0)
+    if not syn and not p.length:
+        return
+    begin, end = p.sequence, (p.sequence + p.length + syn) % 2**32
+    awaited, gaps = flow.awaited[side], flow.gaps[side]
+    if awaited is not None and is_before(awaited, begin):
+        gaps.append((awaited, begin))
+    elif gaps and p.t_ns >= flow.last_ns:
+        gaps[:] = [part for gap in gaps for part in without(gap, begin, end)]
+    if awaited is None or is_before(awaited, end):
+        flow.awaited[side] = end
+
+
+def is_before(number: int, other: int) -> bool:
+    """Returns whether a sequence number is before another."""
+    return 0 < (other - number) % 2**32 < 2**31
+
+
+def without(gap: Gap, begin: int, end: int) -> Iterator[Gap]:
+    """Yields the parts of a gap that a segment leaves."""
+    if not (is_before(begin, gap[1]) and is_before(gap[0], end)):
+        yield gap
+        return
+    if is_before(gap[0], begin):
+        yield gap[0], begin
+    if is_before(end, gap[1]):
+        yield end, gap[1]
 
 
 def take_end(flow: Flow, side: int, p: Packet) -> None:
@@ -415,7 +485,7 @@ def take_server(flow: Flow, p: Packet) -> None:
 def hear(flow: Flow, p: Packet, rules: Rules) -> None:
     """Reads the names in a client's segment."""
     for one in p.said:
-        if one.source in ("tls", "http"):
+        if one.source in ("tls", "http", DNS):
             take_said(flow, one, p.t_ns, rules)
     if flow.asks_dns:
         for query in p.queries:
@@ -559,6 +629,8 @@ def expose(flow: Flow, source: str, text: str | None, t_ns: int, rules: Rules) -
             space = DNS
     if source != AGENT and under(text.removeprefix("*."), rules.never):
         why = why or NEVER
+    if source != AGENT and not why and rules.lists.refuses(text.removeprefix("*.")):
+        why = REFUSED
     if not flow.votes:
         why = why or "outside"
     for name in flow.names:

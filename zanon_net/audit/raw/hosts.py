@@ -9,7 +9,8 @@ from ipaddress import ip_address
 HOMES = ("in-addr.arpa", "ip6.arpa", "local", "home.arpa")
 LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 NUMBER = re.compile("[0-9]+|0x[0-9a-f]*")
-NAME, HOME, ADDRESS, INVALID, NEVER = "name", "home", "address", "invalid", "never"
+NAME, HOME, ADDRESS, INVALID = "name", "home", "address", "invalid"
+NEVER, REFUSED = "never", "refused"  # of --never, and of --only or --skip
 
 
 def under(name: str, suffixes: tuple[str, ...]) -> bool:

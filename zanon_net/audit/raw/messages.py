@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names in the bytes of clients: hellos of TLS, heads of HTTP requests, and questions of DNS."""
 
+import base64
+import binascii
 import re
 import struct
+from collections.abc import Iterator
 
 from zanon_net.audit.raw.certificates import common_name
 from zanon_net.audit.raw.packets import Query, Said
@@ -120,10 +123,26 @@ class Stream:
         elif found and scheme.lower() in (b"http", b"https"):
             host = re.split(b"[/?#]", rest, maxsplit=1)[0].rpartition(b"@")[2]
         said.append(Said("http", None if host is None else host.decode("latin-1")))
+        said += [Said("dns", name) for name in asked_by(target.decode("latin-1"))]
         size = fields.get(b"content-length", b"0")
         self.over = method == b"CONNECT" or b"transfer-encoding" in fields or not size.isdigit()
         self._data, self._skip = self._data[end + 4 :], int(size) if size.isdigit() else 0
         return True
+
+
+def asked_by(target: str) -> Iterator[str]:
+    """Yields the names in questions of DNS over HTTPS in a request's target (RFC 8484, 4.1)."""
+    for parameter in target.partition("?")[2].split("&"):
+        name, _equals, value = parameter.partition("=")
+        if name != "dns":
+            continue
+        padded = value.encode("latin-1", "replace") + b"=" * (-len(value) % 4)
+        try:
+            query = dns_message(base64.b64decode(padded, b"-_", validate=True))
+        except binascii.Error:
+            continue
+        if query is not None and not query.response:
+            yield query.name
 
 
 def hello(message: bytes) -> Said:

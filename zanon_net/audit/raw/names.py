@@ -15,6 +15,7 @@ from zanon_net.audit.raw.shown import Row
 
 MINUTE_NS = 60 * 10**9
 IDLE_NS = 310 * 10**9  # a flow closes so long after its last packet at the latest
+LABELLED = ("name", "c_tls_SNI", "http_hostname", "quic_SNI", "server_label")
 NAMES_OF_TSTAT = {"c_tls_SNI": "tls", "http_hostname": "http", "quic_SNI": "quic"}
 COARSE_STATES = ("suppressed", "unconfirmed", "invalid")
 
@@ -123,6 +124,9 @@ def claims_of(row: Row, settings: Settings) -> Iterator[Claim]:
         space = RESOLVER if asks and settings.dns_votes == "own" else SERVER
         peek = asks and settings.dns_votes == "no"
         yield Claim(server, (space, ip_address(cells[server]).packed), times, peek)
+    if cells.get("server_label"):
+        space = RESOLVER if asks and settings.dns_votes == "own" else SERVER
+        yield Claim("server_label", (space, cells["server_label"]), times)
     if cells.get("dns_rslv") and not flag(cells.get("dns_enc")):
         space = RESOLVER if settings.dns_votes == "own" else SERVER
         yield Claim("dns_rslv", (space, ip_address(cells["dns_rslv"]).packed), times, peek=True)
@@ -143,42 +147,90 @@ def flag(value: Any) -> bool:
 def judge(claim: Claim, row: Row, seen: Exposures, settings: Settings) -> Finding | None:
     """Returns what is wrong with a claim; None: z users shared the value, by the audit's count."""
     z = settings.z_at(claim.times.last_ns)
-    needed = min((settings.z, z, *(one for _t, one in settings.z_changes))) if claim.peek else z
     is_name = claim.name[0] in ("name", DNS)
+    if claim.name[0] in ("name", DNS, CERTIFICATE) and seen.rules.lists.refuses(
+        str(claim.name[1]).removeprefix("*.")
+    ):
+        return found(row, "reasons", claim, 0, z)
     check = "names" if claim.name[0] not in (SERVER, RESOLVER) else "addresses"
     if z > 1 and is_name and normal(str(claim.name[1]))[0] != NAME:
         kind = normal(str(claim.name[1]))[0]
         return found(row, "reasons" if kind == HOME else "names", claim, 0, z)
     if claim.peek or claim.name[0] == RESOLVER:
-        first = claim.times.first_ns - settings.window_ns
-        users = len(seen.users_in(claim.name, first, claim.times.last_ns + IDLE_NS))
-        if users >= needed or settings.z == 1:
-            return None
-        return weighed(
-            row, check, claim, seen, users, needed, (first, claim.times.last_ns + IDLE_NS)
-        )
+        return judge_peek(row, check, claim, seen, settings)
     matches = matching(claim, row, seen)
-    best = max((one.users for one in matches), default=0)
-    if z == 1 and isinstance(claim.name[1], bytes) and not seen.rules.networks.hold(claim.name[1]):
-        return None
     if claim.name[0] == SERVER and exposed_itself(claim.name[1], matches, seen, settings):
         return found(row, "addresses", claim, 0, z)
     if any(one.users >= settings.z_at(one.t_ns) for one in matches):
         return None
-    if not matches and barred(claim, seen):
-        return found(row, "reasons", claim, 0, z)
-    if z == 1:
-        return None  # the row's own user suffices
-    first = max(claim.times.first_ns, 0) - settings.window_ns
     if not matches:
-        users = len(seen.users_in(claim.name, first, claim.times.last_ns))
-        if users >= z:
-            is_there = row.form == "observations" and claim.times.exact
-            return None if is_there else found(row, check, claim, users, z, proven=False)
-        best = users
-    last = max((one.t_ns for one in matches), default=claim.times.last_ns)
-    first = min((one.t_ns for one in matches), default=claim.times.first_ns) - settings.window_ns
-    return weighed(row, check, claim, seen, best, z, (first, last))
+        if barred(claim, seen):
+            return found(row, "reasons", claim, 0, z)
+        return judge_absent(row, check, claim, seen, settings)
+    first = min(one.t_ns for one in matches) - settings.window_ns
+    best = max(one.users for one in matches)
+    return weighed(row, check, claim, seen, best, z, (first, max(one.t_ns for one in matches)))
+
+
+def judge_peek(
+    row: Row, check: str, claim: Claim, seen: Exposures, settings: Settings
+) -> Finding | None:
+    """Returns what is wrong with a value that casts no vote.
+
+    With z = 1 a value is shown that any flow exposed, at any time before.
+    """
+    z = settings.z_at(claim.times.last_ns)
+    needed = min((settings.z, z, *(one for _t, one in settings.z_changes)))
+    span = (claim.times.first_ns - settings.window_ns, claim.times.last_ns + IDLE_NS)
+    if settings.z == 1:
+        span = (0, span[1])
+        if has_exposed(claim.name[1], span[1], seen):
+            return None
+    users = len(seen.users_in(claim.name, *span))
+    return None if users >= needed else weighed(row, check, claim, seen, users, needed, span)
+
+
+def has_exposed(what: str | bytes, last_ns: int, seen: Exposures) -> bool:
+    """Returns whether any flow exposed a name until a time, or has an address as an end."""
+    if isinstance(what, bytes):
+        return seen.has_end(what)
+    spaces = ("name", DNS)
+    times = [one.t_ns for space in spaces for one in seen.index.get((space, what), ())[:1]]
+    for space in spaces:
+        times += [t_ns for t_ns, _other in seen.maybe.get((space, what), ())]
+        times += [t_ns for t_ns, _other in seen.barred.get((space, what), ())]
+    return any(t_ns <= last_ns for t_ns in times)
+
+
+def judge_absent(
+    row: Row, check: str, claim: Claim, seen: Exposures, settings: Settings
+) -> Finding | None:
+    """Returns what is wrong with a value that no flow of the row's time exposed.
+
+    The row is unproven if a flow of the time may have exposed the value, and z users shared it.
+    """
+    first, last, z = claim.times.first_ns, claim.times.last_ns, settings.z_at(claim.times.last_ns)
+    if z == 1 and isinstance(claim.name[1], bytes) and seen.has_end(claim.name[1]):
+        return None
+    if row.form == "observations" and not may_have_exposed(claim.name, first, last, seen):
+        return found(row, check, claim, 0, z)
+    span = (max(first, 0) - settings.window_ns, last)
+    users = len(seen.users_in(claim.name, *span))
+    if users >= z:
+        return found(row, check, claim, users, z, proven=False)
+    return weighed(row, check, claim, seen, users, z, span)
+
+
+def may_have_exposed(name: Name, first_ns: int, last_ns: int, seen: Exposures) -> bool:
+    """Returns whether a flow with a packet in a span of time was not read in full, or has the name
+    at another time."""
+    if seen.is_dark(first_ns, last_ns):
+        return True
+    flows = seen.flows_at(first_ns, last_ns)
+    return any(
+        flow.may_have_more or any((one.space, one.text) == name for one in flow.names)
+        for flow in flows
+    )
 
 
 def matching(claim: Claim, row: Row, seen: Exposures) -> list[Exposure]:
@@ -189,13 +241,19 @@ def matching(claim: Claim, row: Row, seen: Exposures) -> list[Exposure]:
     if claim.times.exact:
         same = seen.started.get((claim.name, first))
         return same or seen.between(claim.name, first, last)
-    return [
-        one
-        for one in seen.index.get(claim.name, ())
-        if one.t_ns <= last
-        and seen.flows[one.flow].last_ns >= first - IDLE_NS
-        and seen.flows[one.flow].closed_ns >= last - MINUTE_NS + 1 - IDLE_NS
-    ]
+    return [one for one in seen.index.get(claim.name, ()) if fits(one, claim, row, seen)]
+
+
+def fits(one: Exposure, claim: Claim, row: Row, seen: Exposures) -> bool:
+    """Returns whether an exposure may be the row's, by its time and the times of its flow."""
+    first, last = claim.times.first_ns, claim.times.last_ns
+    if row.form == "observations":
+        return first <= one.t_ns <= last
+    flow = seen.flows[one.flow]
+    if claim.times.exact:
+        return flow.first_ns == first
+    is_open = flow.last_ns >= first - IDLE_NS and flow.closed_ns >= last - MINUTE_NS + 1 - IDLE_NS
+    return one.t_ns <= last and is_open
 
 
 def exposed_itself(

@@ -46,6 +46,7 @@ def check_promise(
     *,
     internal: Sequence[str] | None = None,
     never: Sequence[str] = (),
+    lists: Sequence[Path] = (),
     key_file: Path | None = None,
     memory: int = 2 << 30,
     workers: int = 1,
@@ -61,7 +62,13 @@ def check_promise(
             raise FormatError(f"{folder} has no manifest of run, so captures cannot be compared")
         try:
             seen = read_captures(
-                manifest, sources, internal=internal, never=never, memory=memory, threads=workers
+                manifest,
+                sources,
+                internal=internal,
+                never=never,
+                files=lists,
+                memory=memory,
+                threads=workers,
             )
             result = check_files(folder, manifest, seen, key_file=key_file)
         except (KeyError, TypeError, IndexError):

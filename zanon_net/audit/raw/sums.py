@@ -5,10 +5,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from zanon_net.audit.raw.exposures import Exposures
 from zanon_net.audit.raw.findings import Finding
-from zanon_net.audit.raw.flows import DNS
+from zanon_net.audit.raw.flows import DNS, Flow, Rules
 from zanon_net.audit.raw.hosts import INVALID
+from zanon_net.audit.raw.packets import TCP
 
 MANIFEST = "manifest.json"
 
@@ -23,48 +26,76 @@ def sums(
     decisions = manifest["decisions"]
     below = sum(decisions["suppressed"][why] for why in ("below_z", "too_late"))
     total = decisions["released"] + below + decisions["suppressed"].get("unanswered", 0)
+    total += decisions.get("generalized", 0)
     if decisions["observations"] != total:
         yield number("decisions.observations", decisions["observations"], total)
     yield from formats(manifest)
     released = decisions["released"] + manifest["counters"]["dns"]["dns_released"]
+    released += decisions.get("generalized", 0)
+    released += manifest["counters"]["dns"].get("dns_generalized", 0)
     lines = [count for file, count in rows.items() if file.startswith("observations")]
     if lines and sum(lines) != released:
         yield number("decisions.released", released, sum(lines))
-    unread = len(seen.dark) + len(seen.unread)
-    # Names on which the two readers differ: their form, and their evidence.
-    suppressed = decisions["suppressed"]
-    # Each packet of a flow that was not read may hold a name.
-    doubt = len(seen.dark) + sum(sum(flow.packets) for flow in seen.flows if flow.unread)
-    doubt += late(manifest) + abs(suppressed["invalid"] - barred(seen, INVALID))
-    doubt += abs(suppressed["unconfirmed"] - unconfirmed(seen))
-    own = observed(seen, z)
+    unread = len(seen.dark) + sum(flow.unread and flow.recorded for flow in seen.flows)
+    more, fewer = readings(manifest, seen)
     dns, records = manifest["counters"]["dns"], manifest["records"]["records"]
-    stated = {
-        "decisions.observations": (decisions["observations"], own["name"], doubt),
-        "decisions.released": (decisions["released"], own["released"], doubt),
-        "counters.dns.dns_observations": (dns["dns_observations"], own["dns"], doubt),
-        "counters.dns.dns_released": (dns["dns_released"], own["dns_released"], doubt),
-        "users": (manifest["users"], users_that_sent(seen), unread),
-        "records.records": (records, sum(flow.recorded for flow in seen.flows), unread),
-    }
-    for name, (theirs, ours, most) in stated.items():
-        if name.startswith("counters.dns") and seen.rules.dns_votes == "no":
+    for space, column, count, passed in (
+        ("name", "decisions", decisions["observations"], decisions["released"]),
+        (DNS, "counters.dns", dns["dns_observations"], dns["dns_released"]),
+    ):
+        if space == DNS and seen.rules.dns_votes == "no":
             continue  # names of DNS are looked up, and not counted
-        if decisions["clock_jumps"] and name.endswith("released") and theirs < ours:
-            continue  # a clock that is set back forgets all users
-        if abs(theirs - ours) > most:
-            yield number(name, theirs, ours)
+        users = np.array(users_of(seen, space), np.int64)
+        name = "" if space == "name" else "dns_"
+        yield from beyond(f"{column}.{name}observations", count, len(users), fewer, more)
+        least = fewer + int(np.sum((users >= z) & (users < z + fewer)))
+        most = more + int(np.sum((users >= z - more) & (users < z)))
+        if decisions["clock_jumps"]:
+            least = len(users)  # a clock that is set back forgets all users
+        own = int(np.sum(users >= z))
+        yield from beyond(f"{column}.{name}released", passed, own, least, most)
+    sent, recorded = users_that_sent(seen), sum(flow.recorded for flow in seen.flows)
+    yield from beyond("users", manifest["users"], sent, unread, unread)
+    yield from beyond("records.records", records, recorded, unread, unread)
 
 
-def observed(seen: Exposures, z: int) -> dict[str, int]:
-    """Returns the audit's numbers of observations."""
-    own = dict.fromkeys(("name", "released", "dns", "dns_released"), 0)
-    for (space, _text), found in seen.index.items():
-        if space in ("name", DNS):
-            released = sum(one.users >= z for one in found)
-            own[space] += len(found)
-            own["released" if space == "name" else "dns_released"] += released
-    return own
+def beyond(column: str, stated: int, own: int, fewer: int, more: int) -> Iterator[Finding]:
+    """Yields a number that is further from the audit's own number than the two readers may
+    differ."""
+    if not own - fewer <= stated <= own + more:
+        yield number(column, stated, own)
+
+
+def readings(manifest: Mapping[str, Any], seen: Exposures) -> tuple[int, int]:
+    """Returns how many names the engine may have counted that the audit did not, and the reverse.
+
+    A frame that the audit did not read may have a name, and so may each packet with a payload that
+    the client of an unread flow, or of a flow with a gap, sent, if the flow has the evidence for
+    a vote.
+    """
+    suppressed = manifest["decisions"]["suppressed"]
+    forms = suppressed["invalid"] - barred(seen, INVALID)
+    evidence = suppressed["unconfirmed"] - unconfirmed(seen)
+    more = len(seen.dark) + sum(
+        speech(flow, seen.rules) for flow in seen.flows if flow.may_have_more
+    )
+    more += max(-forms, 0) + max(-evidence, 0)
+    return more, late(manifest) + max(forms, 0) + max(evidence, 0)
+
+
+def speech(flow: Flow, rules: Rules) -> int:
+    """Returns the number of packets in which the client of a flow may have named a host."""
+    if flow.proto == TCP and rules.established and flow.proven_ns is None:
+        return 0
+    has_client = flow.proto == TCP and not flow.midstream
+    return flow.spoken[flow.client] if has_client else max(flow.spoken)
+
+
+def users_of(seen: Exposures, space: str) -> list[int]:
+    """Returns the number of users at each exposure of a namespace."""
+    return [
+        one.users for (where, _text), found in seen.index.items() if where == space for one in found
+    ]
 
 
 def users_that_sent(seen: Exposures) -> int:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from zanon_net.audit.raw.certificates import common_name
+from zanon_net.audit.raw.messages import asked_by
 from zanon_net.audit.raw.packets import TCP, UDP, Frame, Ids, Packet, Query, Read, Said
 from zanon_net.errors import FormatError
 
@@ -47,6 +48,7 @@ FIELDS = (
     "http.request.uri",
     "http.host",
     "http2.headers.authority",
+    "http2.headers.path",
     "dns.flags.response",
     "dns.id",
     "dns.qry.name",
@@ -122,6 +124,7 @@ class Line(NamedTuple):
     http_targets: str
     http_hosts: str
     http2_authorities: str
+    http2_targets: str
     dns_responses: str
     dns_numbers: str
     dns_names: str
@@ -297,8 +300,17 @@ def said_in(line: Line) -> tuple[Said, ...]:
     if line.http_methods:
         said += requests(line)
     said += [Said("http", name) for name in listed(line.http2_authorities)]
+    said += [Said("dns", name) for name in asked_in(line)]
     said += [Said("agent", quote(text, safe="")) for text in listed(line.agents)]
     return tuple(said)
+
+
+def asked_in(line: Line) -> Iterator[str]:
+    """Yields the names in questions of DNS over HTTPS: in targets, and in bodies (RFC 8484)."""
+    for target in (*listed(line.http_targets), *listed(line.http2_targets)):
+        yield from asked_by(target)
+    if line.dns_responses and {"http", "http2"} & set(line.layers.split(":")):
+        yield from (query.name for query in queries_in(line) if not query.response)
 
 
 def hellos(source: str, kinds: str, names: str, extensions: str) -> list[Said]:
