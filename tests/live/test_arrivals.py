@@ -27,7 +27,7 @@ from support.live import (
     datagrams,
     only,
 )
-from support.netns import Namespace
+from support.netns import Namespace, backlog_of_its_own
 from support.packets import Tcp, crowd, visit
 
 from zanon_net import _core
@@ -310,13 +310,14 @@ def test_what_a_full_backlog_drops_is_lost_by_the_interface(net: Namespace, live
     frames, raw, refused = datagrams(10_000, size=400), net.sender("b"), 0
     raw.setsockopt(socket.SOL_SOCKET, 32, 64 << 20)  # SO_SNDBUFFORCE
     unhandled = frames[0][:12] + UNHANDLED[0] + frames[0][14:]
-    os.sched_setaffinity(0, {0})
-    try:
-        run.process.send_signal(signal.SIGSTOP)
-        for frame in frames:
-            refused += not enters(raw, frame)
-    finally:
-        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    with backlog_of_its_own():
+        os.sched_setaffinity(0, {0})
+        try:
+            run.process.send_signal(signal.SIGSTOP)
+            for frame in frames:
+                refused += not enters(raw, frame)
+        finally:
+            os.sched_setaffinity(0, range(os.cpu_count() or 1))
     time.sleep(0.3)
     run.process.send_signal(signal.SIGCONT)
     sent = len(frames)
