@@ -10,6 +10,7 @@ from pathlib import Path
 import dpkt
 import pytest
 from support.cli import DEMO, run_main
+from support.demo import first_frames
 
 from zanon_net.audit.raw.check import read_captures
 from zanon_net.audit.raw.exposures import Exposures
@@ -20,12 +21,20 @@ from zanon_net.audit.raw.traces import Secrets
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 Z = 5
+FRAMES = 3000
 
 
 @pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first frames of the demo: tshark reads each output of the tests."""
+    return first_frames(tmp_path_factory.mktemp("raw") / "capture.pcap", FRAMES)
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory, capture: Path) -> Path:
     path = tmp_path_factory.mktemp("packets") / "out.pcap"
-    assert run_main("packets", DEMO, path, "--z", Z, "--internal", "10.0.0.0/8,fd00::/8", "-q") == 0
+    settings = ("--z", Z, "--internal", "10.0.0.0/8,fd00::/8", "-q")
+    assert run_main("packets", capture, path, *settings) == 0
     return path
 
 
@@ -36,8 +45,8 @@ def manifest(output: Path) -> dict[str, object]:
 
 
 @pytest.fixture(scope="module")
-def seen(manifest: dict[str, object]) -> Exposures:
-    return read_captures(manifest, [Path(DEMO)])
+def seen(manifest: dict[str, object], capture: Path) -> Exposures:
+    return read_captures(manifest, [capture])
 
 
 def checked(path: Path, manifest: dict[str, object], seen: Exposures) -> list[Finding]:
@@ -74,8 +83,10 @@ def test_a_token_of_many_labels_is_searched_within_bounds() -> None:
     assert secrets.hidden("a." * 100_000 + "c") is None
 
 
-def test_raw_packets_break_it(manifest: dict[str, object], seen: Exposures) -> None:
-    found = Counter(one.check for one in checked(Path(DEMO), manifest, seen))
+def test_raw_packets_break_it(
+    capture: Path, manifest: dict[str, object], seen: Exposures
+) -> None:
+    found = Counter(one.check for one in checked(capture, manifest, seen))
     assert set(found) == {"names", "addresses", "hidden"}
     assert found["names"] > 100
 
@@ -129,17 +140,17 @@ def test_a_name_in_the_bytes_is_found(
 
 
 def test_the_command_tells_kept_from_broken(
-    tmp_path: Path, output: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capture: Path, output: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The risks of packets are unknown, so a promise that is kept is not enough for a partner."""
     page, details = tmp_path / "page.html", tmp_path / "details"
-    assert run_main("audit", output, "--raw", DEMO, "--for", "internal", "--html", page) == 0
-    assert run_main("audit", output, "--raw", DEMO, "-q") == 4
+    assert run_main("audit", output, "--raw", capture, "--for", "internal", "--html", page) == 0
+    assert run_main("audit", output, "--raw", capture, "-q") == 4
     leak = tmp_path / "leak.pcap"
-    shutil.copy(DEMO, leak)
+    shutil.copy(capture, leak)
     shutil.copy(f"{output}.manifest.json", f"{leak}.manifest.json")
     capfd.readouterr()
-    assert run_main("audit", leak, "--raw", DEMO, "--details", details) == 3
+    assert run_main("audit", leak, "--raw", capture, "--details", details) == 3
     said = capfd.readouterr().out
     secrets = {json.loads(line)["detail"] for line in details.read_text().splitlines()}
     assert len(secrets) > 50
@@ -159,6 +170,7 @@ def test_the_command_tells_kept_from_broken(
 )
 def test_errors_are_one_line(
     tmp_path: Path,
+    capture: Path,
     output: Path,
     capfd: pytest.CaptureFixture[str],
     name: str,
@@ -170,7 +182,8 @@ def test_errors_are_one_line(
     for file, text in (("out", manifest), ("odd", manifest[:99]), ("text", manifest)):
         (tmp_path / f"{file}.pcap.manifest.json").write_text(text)
     (tmp_path / "text.pcap").write_text("canary")
-    assert run_main("audit", tmp_path / name, *options) == code
+    short = [capture if option == DEMO else option for option in options]
+    assert run_main("audit", tmp_path / name, *short) == code
     said = capfd.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
     assert problem in said.err

@@ -12,10 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from oracle.ztable import ZOracle
+from support.paths import ROOT
 
 HOME_SUFFIXES = ("in-addr.arpa", "ip6.arpa", "local", "home.arpa")
 Line = dict[str, Any]
 Seen = Counter[tuple[int, str, str]]
+
+
+def first_frames(target: Path, number: int) -> Path:
+    """Writes the first frames of the demo."""
+    data, at = (ROOT / "pcaps" / "demo.pcap").read_bytes(), 24
+    for _ in range(number):
+        at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+    target.write_bytes(data[:at])
+    return target
 
 
 def read_truth(path: Path) -> list[Line]:
