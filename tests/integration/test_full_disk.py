@@ -86,7 +86,7 @@ def test_a_small_file_system_runs_full(form: str, size: str, many: Path, tmp_pat
         assert manifest["records"][form]["written"] > 0
         assert manifest["records"][form]["lost"] > 0
     finally:
-        subprocess.run(["umount", str(small)], check=True)
+        subprocess.run(["umount", "-l", str(small)], check=True)
 
 
 def test_there_is_room_for_the_manifest_on_a_full_disk(out: Path) -> None:
@@ -245,7 +245,7 @@ def test_whole_records_of_the_open_part_outlive_a_full_disk(
             lines = records[file["file"]].count(b"\n")
             assert file["records"] == lines - headers * (form != "observations")
     finally:
-        subprocess.run(["umount", str(small)], check=True)
+        subprocess.run(["umount", "-l", str(small)], check=True)
 
 
 def unpacked(content: bytes) -> bytes:
@@ -371,7 +371,7 @@ def test_partitions_outlive_a_full_disk(
         rows = [pq.read_table(path) for path in (small / "out" / "flows").rglob("*.parquet")]
         assert sum(map(len, rows)) == manifest["records"]["parquet"]["written"]
     finally:
-        subprocess.run(["umount", str(small)], check=True)
+        subprocess.run(["umount", "-l", str(small)], check=True)
 
 
 @pytest.mark.parametrize("compress", ["none", "zstd"])
@@ -402,4 +402,4 @@ def test_whole_row_groups_of_the_open_part_outlive_a_full_disk(
         assert found.num_rows % 1000 == 0
         assert found.equals(expected.slice(0, found.num_rows))
     finally:
-        subprocess.run(["umount", str(small)], check=True)
+        subprocess.run(["umount", "-l", str(small)], check=True)

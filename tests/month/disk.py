@@ -34,4 +34,4 @@ class Disk:
         self._ballast.unlink(missing_ok=True)
 
     def close(self) -> None:
-        subprocess.run(["umount", str(self.folder)], check=True)
+        subprocess.run(["umount", "-l", str(self.folder)], check=True)
