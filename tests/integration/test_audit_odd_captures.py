@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.cli import DEMO, Captured, run_main
+from support.demo import first_frames
 
 import zanon_net
 from zanon_net import Config
@@ -148,10 +149,10 @@ def test_a_name_of_the_never_list_is_a_violation(tmp_path: Path, capfd: Captured
     never, other = tmp_path / "never", tmp_path / "other"
     never.write_text("www.news.example\nabsent.example\n")
     other.write_text("www.news.example\n")
-    out = tmp_path / "out"
-    assert run_main("run", DEMO, "--out", out, "--z", 3, "--never", never, "-q",
+    out, capture = tmp_path / "out", first_frames(tmp_path / "capture.pcap", 3000)
+    assert run_main("run", capture, "--out", out, "--z", 3, "--never", never, "-q",
                     "--format", "observations") == 0  # fmt: skip
-    arguments = ("audit", out, "--raw", DEMO, "--for", "internal", "--check", "reasons")
+    arguments = ("audit", out, "--raw", capture, "--for", "internal", "--check", "reasons")
     report = tmp_path / "report.json"
     assert run_main(*arguments, "-q", "--json", report) == 0
     assert "give the run's file" in report.read_text()
@@ -162,7 +163,7 @@ def test_a_name_of_the_never_list_is_a_violation(tmp_path: Path, capfd: Captured
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert not [line for line in lines if line["name"].endswith("www.news.example")]
     manifest = json.loads((out / "manifest.json").read_bytes())
-    seen = read_captures(manifest, [DEMO], never=never.read_text().split())
+    seen = read_captures(manifest, [capture], never=never.read_text().split())
     (key, found) = next(
         (key, found) for key, found in seen.barred.items() if key[1] == "www.news.example"
     )

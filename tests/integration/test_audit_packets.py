@@ -83,9 +83,7 @@ def test_a_token_of_many_labels_is_searched_within_bounds() -> None:
     assert secrets.hidden("a." * 100_000 + "c") is None
 
 
-def test_raw_packets_break_it(
-    capture: Path, manifest: dict[str, object], seen: Exposures
-) -> None:
+def test_raw_packets_break_it(capture: Path, manifest: dict[str, object], seen: Exposures) -> None:
     found = Counter(one.check for one in checked(capture, manifest, seen))
     assert set(found) == {"names", "addresses", "hidden"}
     assert found["names"] > 100

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from oracle.ztable import ZOracle
+
 from support.paths import ROOT
 
 HOME_SUFFIXES = ("in-addr.arpa", "ip6.arpa", "local", "home.arpa")
