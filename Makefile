@@ -62,6 +62,14 @@ system-site: ; @scripts/setup-system $(PYTHON) chromium
 	@$*/bin/python -m pip install -qq --upgrade -r <($(requirements) build)
 	@touch $@
 
+# The C from Cython of each build with code for tests. Two builds at once would write it twice.
+build/cython/.made: $(CYTHON) setup.py | .venv/.tools
+	@echo "Translating zanon_net/*.pyx to C"
+	@said=$$(ZANON_TESTING=1 .venv/bin/python setup.py -q --version 2>&1) || { echo "$$said" >&2; exit 1; }
+	@touch $@
+
+.venv/.built .venv-asan/.built .venv-coverage/.built: | build/cython/.made
+
 .venv/.built: .venv/.tools $(EXTENSION)
 	@echo "Building zanon-net into .venv"
 	@ZANON_TESTING=1 .venv/bin/python -m pip install -qq --no-build-isolation -e '.[test]'
@@ -174,7 +182,7 @@ fuzz: $(FUZZ_TARGETS:%=fuzz-%) ## fuzz each parser and the engine for T seconds 
 fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%)
 $(FUZZ_TARGETS:%=fuzz-%): fuzz-%: $(FUZZ)/fuzz_%
 	@mkdir -p $(FUZZ)/found/$*
-	@if $< -max_total_time=$(T) -timeout=20 -rss_limit_mb=2048 -artifact_prefix=$(FUZZ)/$*- \
+	@if $< -max_total_time=$(T) -timeout=120 -rss_limit_mb=2048 -artifact_prefix=$(FUZZ)/$*- \
 		$(FUZZ)/found/$* tests/fuzz/corpus/$* > $(FUZZ)/$*.log 2>&1; \
 	then printf '%-13s %s\n' $* "$$(tail -n 1 $(FUZZ)/$*.log)"; \
 	else echo "$*: FAILED"; tail -n 40 $(FUZZ)/$*.log; exit 1; fi
@@ -331,14 +339,24 @@ NOT_SANITIZED := docs $(patsubst tests/%,%,$(wildcard tests/*/test_audit*.py)) \
 	$(addprefix property/test_,microdata_measures.py model_bounds.py tuple_hash.py) \
 	$(addprefix unit/test_,attacks.py bench_compare.py build.py config.py flow_index.py instructions.py interfaces.py metrics.py microdata_check.py microdata_tables.py output_digests.py \
 	publisher.py model.py model_fit.py model_input.py model_simulation.py packaging.py pcap_prefetch.py service.py time_limits.py unpacking.py ztable_memory.py ztable_paper.py)
-.PHONY: asan
+# `make asan-quick` leaves out what mostly repeats C that cheaper tests drive: whole runs for each form of
+# files, times and disks, questions to counters, and interfaces. The rest tries fewer parameter sets, in as
+# many processes as processors, because each process imports all tests.
+NOT_QUICK := live soak/test_soak_packets.py $(addprefix integration/test_,ask.py ask_generations.py clock_steps.py count_bounds.py \
+	count_faults.py count_rules.py filter_resolvers.py full_disk.py level_labels.py order.py packet_addresses.py \
+	packets_command.py partitions.py retention.py rotation.py shards.py sizes.py storm.py table_anonymize.py \
+	table_values.py waiting_for_space.py windows.py)
+SANITIZED := env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \
+	ASAN_OPTIONS=$(SANITIZER_OPTIONS):detect_leaks=0:allocator_may_return_null=1 \
+	UBSAN_OPTIONS=$(SANITIZER_OPTIONS) \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+	.venv-asan/bin/python $(PYTEST) --capture=sys --hypothesis-profile=sanitized \
+	$(NOT_SANITIZED:%=--ignore=tests/%)
+.PHONY: asan asan-quick
 asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes
-	env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \
-		ASAN_OPTIONS=$(SANITIZER_OPTIONS):detect_leaks=0:allocator_may_return_null=1 \
-		UBSAN_OPTIONS=$(SANITIZER_OPTIONS) \
-		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
-		.venv-asan/bin/python $(PYTEST) --capture=sys --hypothesis-profile=sanitized \
-		$(NOT_SANITIZED:%=--ignore=tests/%)
+	$(SANITIZED)
+asan-quick: system-test .venv-asan/.built ## the same with the tests that give C the oddest bytes
+	ZANON_TESTS=few $(SANITIZED) -n $(CORES) $(NOT_QUICK:%=--ignore=tests/%)
 
 # The engine with several workers, by a program of its own: in Python the interpreter would be watched too.
 TSAN_FLAGS := $(C_FLAGS) -O1 -g -DZN_DEBUG -fsanitize=thread

@@ -65,9 +65,9 @@ def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
 
 
 def binding_flags(environ: Mapping[str, str]) -> list[str]:
-    """Returns the compiler flags that only the C from Cython has, after those of `flags_from_env`.
+    """Returns further compiler flags for the C from Cython, which follow the others.
 
-    It is one file of 200,000 lines: sanitizers make optimizing it several times as long.
+    That C is one file of 200,000 lines. With sanitizers, optimizing it takes minutes.
     """
     return ["-O0"] if environ.get("ZANON_SANITIZE") else []
 

@@ -66,6 +66,12 @@ def test_sanitize_implies_debug(flags: Callable[..., tuple[list[str], list[str]]
     assert ldflags == ["-fsanitize=address,undefined"]
 
 
+def test_only_a_sanitized_binding_is_not_optimized(setup_py: dict[str, Any]) -> None:
+    binding_flags = setup_py["binding_flags"]
+    assert binding_flags({"ZANON_SANITIZE": "address"}) == ["-O0"]
+    assert binding_flags({"ZANON_SANITIZE": "", "ZANON_DEBUG": "1"}) == binding_flags({}) == []
+
+
 def test_coverage_counts_lines(flags: Callable[..., tuple[list[str], list[str]]]) -> None:
     cflags, ldflags = flags(ZANON_COVERAGE="1")
     assert cflags.index("-O1") > cflags.index("-O2"), "the last -O counts"
@@ -171,11 +177,25 @@ def test_version_is_said_once() -> None:
 
 def test_the_makefile_lists_tests_that_exist() -> None:
     """pytest would leave out a file that is not there without a word."""
-    command = ["make", "--no-print-directory", "-n", "asan", "dist"]
+    command = ["make", "--no-print-directory", "-n", "asan-quick", "dist"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
     named = set(re.findall(r"\btests/[\w/]+(?:\.py)?", said))
     assert len(named) > 30
     assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+def test_the_quick_sanitizers_run_what_runs_nowhere_else() -> None:
+    """`make test` leaves out the tests that are marked so."""
+    command = ["make", "--no-print-directory", "-n", "asan-quick"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    ignored = [ROOT / name for name in re.findall(r"--ignore=(\S+)", said)]
+    marked = [
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if "mark.sanitized" in path.read_text("utf-8") and path != Path(__file__)
+    ]
+    assert len(marked) > 2
+    assert not [path for path in marked if {path, *path.parents} & set(ignored)]
 
 
 def test_no_extra_asks_for_what_every_installation_has() -> None:
