@@ -13,8 +13,7 @@
 
 typedef struct bench {
     zn_observation *observations;
-    zn_exposure *exposures;
-    zn_id *chains; /* LEVELS + 1 for each exposure */
+    zn_id *chains; /* LEVELS + 1 for each observation */
     size_t n;
 } bench;
 
@@ -30,7 +29,6 @@ void levels_free(bench *b)
     if (b == NULL)
         return;
     free(b->observations);
-    free(b->exposures);
     free(b->chains);
     free(b);
 }
@@ -45,22 +43,17 @@ bench *levels_make(const zn_columns *in, const uint64_t *domains, const uint64_t
         return b;
     b->n = n;
     b->observations = calloc(n, sizeof *b->observations);
-    b->exposures = calloc(n, sizeof *b->exposures);
     b->chains = calloc(n * (LEVELS + 1), sizeof *b->chains);
-    if (b->observations == NULL || b->exposures == NULL || b->chains == NULL) {
+    if (b->observations == NULL || b->chains == NULL) {
         levels_free(b);
         return NULL;
     }
     zn_observations_hash(&key, in, n, b->observations);
     for (size_t i = 0; i < n; i++) {
         zn_id *chain = b->chains + i * (LEVELS + 1);
-        zn_exposure *e = &b->exposures[i];
         chain[0] = b->observations[i].attribute;
         chain[1] = zn_hash128(&key, 'd', &domains[i], sizeof domains[i]);
         chain[2] = zn_hash128(&key, 'c', &categories[i], sizeof categories[i]);
-        e->t_ns = b->observations[i].t_ns;
-        e->user = b->observations[i].user;
-        e->chain = chain;
     }
     return b;
 }
@@ -94,27 +87,31 @@ double levels_off(const bench *b, uint32_t z, int64_t window_ns, uint64_t *publi
     return seconds;
 }
 
+static void copy_chain(void *of, size_t i, zn_id *chain)
+{
+    memcpy(chain, (zn_id *)of + i * (LEVELS + 1), (LEVELS + 1) * sizeof *chain);
+}
+
 /* Returns the CPU seconds with levels, measured likewise, and fills published[LEVELS + 1]. */
 double levels_on(const bench *b, uint32_t z, int64_t window_ns, uint64_t *published)
 {
     zn_ztable *table = open_table(z, window_ns);
     zn_levels_config config = zn_levels_default_config(table, LEVELS, z, window_ns);
     zn_id chains[PART * (LEVELS + 1)];
-    zn_exposure part[PART];
+    zn_observation part[PART];
+    zn_exposures exposures = {.observations = part, .chain = copy_chain, .of = chains};
     zn_level_decision decisions[PART];
     zn_levels *levels;
     double seconds = 0;
     if (table == NULL || zn_levels_open(&levels, &config, NULL) != 0)
         return -1;
     for (size_t at = 0; at < b->n; at += PART) {
-        size_t n = b->n - at < PART ? b->n - at : PART;
         double began;
-        memcpy(part, b->exposures + at, n * sizeof *part);
-        memcpy(chains, b->chains + at * (LEVELS + 1), n * (LEVELS + 1) * sizeof *chains);
-        for (size_t i = 0; i < n; i++)
-            part[i].chain = chains + i * (LEVELS + 1);
+        exposures.n = b->n - at < PART ? b->n - at : PART;
+        memcpy(part, b->observations + at, exposures.n * sizeof *part);
+        memcpy(chains, b->chains + at * (LEVELS + 1), exposures.n * (LEVELS + 1) * sizeof *chains);
         began = cpu_s();
-        zn_levels_decide(levels, part, n, decisions);
+        zn_levels_decide(levels, &exposures, decisions);
         seconds += cpu_s() - began;
     }
     for (uint32_t i = 0; i <= LEVELS; i++)

@@ -25,6 +25,7 @@ PART = 10  # slow tools get this fraction of a trace
 PROFILES = ["isp", "isplong", "modern", "min64", "flows", "storm", "storm1"]
 OF_TOOLS = ("isp", "min64", "storm")  # profiles that the other tools read
 OURS = {"one worker": (), "core columns": ("core",), "two workers": ("core,layer7", "2")}
+LEVELS = {"all levels": "domain,category,as,country", "as,country": "as,country"}
 WALKS = {"walk, mapped": "map", "walk, read": "read"}
 PROGRAMS = ("nfpcapd", "ndpiReader")
 SLOW = ("dpkt", "ndpiReader", "mercury-python", "nfstream")
@@ -83,6 +84,16 @@ def test_run(
         names = [sys.executable, str(OWN_TOOLS), "names", str(path)]
         found = json.loads(CLOCK.spend(names).splitlines()[-1])
         assert found["names_sha256"] == trace.names_sha256
+
+
+@pytest.mark.benchmark(timer=CLOCK.now)
+@pytest.mark.parametrize("who", [*LEVELS, peer("levels off")])
+def test_levels(who: str, size: Size, measure: Measure) -> None:
+    """Runs with labels of names and server addresses, and runs without labels. Lists are read
+    before."""
+    trace = trace_of("isp", size.of(OCTETS))
+    command = own("ours", "core,layer7", "1", LEVELS.get(who, "off"))(trace.path)
+    measure("runs: isp, levels", lambda: CLOCK.spend(command, True), trace.packets)
 
 
 @pytest.mark.benchmark(timer=CLOCK.now)

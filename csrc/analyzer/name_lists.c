@@ -46,15 +46,20 @@ static int alloc(zn_name_lists *lists, size_t suffix_count, size_t category_coun
     return zn_hash_key_random(&lists->key, err);
 }
 
-/* Returns the entry of the suffix, or the empty entry where it belongs. */
-static zn_name_lists_slot *slot_of(const zn_name_lists *lists, const uint8_t *p, size_t n,
-                                   uint32_t *hash)
+/* Adds a byte in front of a suffix to the suffix's hash. The first hash is the key's k0. */
+static inline uint64_t hash_before(const zn_name_lists *lists, uint64_t hash, uint8_t byte)
 {
-    uint32_t at;
-    *hash = (uint32_t)zn_hash64(&lists->key, p, n);
-    for (at = *hash & lists->mask; lists->slots[at].n != 0; at = (at + 1) & lists->mask) {
+    return (hash ^ byte) * (lists->key.k1 | 1);
+}
+
+/* Returns the entry of a suffix that has this hash, or the empty entry where it belongs. */
+static zn_name_lists_slot *slot_of(const zn_name_lists *lists, uint64_t hash, const uint8_t *p,
+                                   size_t n)
+{
+    uint32_t part = (uint32_t)(hash >> 32), at;
+    for (at = part & lists->mask; lists->slots[at].n != 0; at = (at + 1) & lists->mask) {
         const zn_name_lists_slot *slot = &lists->slots[at];
-        if (slot->hash == *hash && slot->n == n && memcmp(lists->texts + slot->text, p, n) == 0)
+        if (slot->hash == part && slot->n == n && memcmp(lists->texts + slot->text, p, n) == 0)
             break;
     }
     return &lists->slots[at];
@@ -63,10 +68,14 @@ static zn_name_lists_slot *slot_of(const zn_name_lists *lists, const uint8_t *p,
 /* Adds a suffix; *used counts the bytes of texts. */
 static void add(zn_name_lists *lists, const zn_suffix *suffix, uint32_t *used)
 {
-    uint32_t hash;
-    zn_name_lists_slot *slot = slot_of(lists, suffix->name.p, suffix->name.n, &hash);
+    uint64_t hash = lists->key.k0;
+    zn_name_lists_slot *slot;
+    for (size_t at = suffix->name.n; at != 0; at--)
+        hash = hash_before(lists, hash, suffix->name.p[at - 1]);
+    slot = slot_of(lists, hash, suffix->name.p, suffix->name.n);
     if (slot->n == 0) {
-        *slot = (zn_name_lists_slot){.hash = hash, .text = *used, .n = (uint8_t)suffix->name.n};
+        *slot = (zn_name_lists_slot){
+            .hash = (uint32_t)(hash >> 32), .text = *used, .n = (uint8_t)suffix->name.n};
         memcpy(lists->texts + *used, suffix->name.p, suffix->name.n);
         *used += (uint32_t)suffix->name.n;
     }
@@ -128,6 +137,7 @@ void zn_name_lists_fini(zn_name_lists *lists)
 /* Walk over the suffixes of a name, from the shortest on. */
 typedef struct walk {
     size_t from, before; /* places of the current suffix and of the suffix before it */
+    uint64_t hash;       /* of the current suffix */
     size_t public_from;  /* place of the longest public suffix so far; SIZE_MAX: none */
     bool is_exact;       /* an exception has fixed the public suffix */
     bool below_wildcard; /* the suffix before the current one has a wildcard */
@@ -160,20 +170,26 @@ static size_t longer(zn_span name, size_t from)
 /* Moves to the next suffix. Returns its entry, or NULL if no further suffix can be listed. */
 static const zn_name_lists_slot *next(const zn_name_lists *lists, zn_span name, walk *w)
 {
-    uint32_t hash;
+    size_t at = w->from - 1; /* the dot before the current suffix, or the end of the name */
+    uint64_t hash = w->hash;
     if (w->from == 0)
         return NULL;
+    if (at != name.n)
+        hash = hash_before(lists, hash, '.');
+    for (; at != 0 && name.p[at - 1] != '.'; at--)
+        hash = hash_before(lists, hash, name.p[at - 1]);
     w->before = w->from;
-    w->from = longer(name, w->from);
-    if (name.n - w->from > lists->longest && !w->below_wildcard)
+    w->from = at;
+    w->hash = hash;
+    if (name.n - at > lists->longest && !w->below_wildcard)
         return NULL;
-    return slot_of(lists, name.p + w->from, name.n - w->from, &hash);
+    return slot_of(lists, hash, name.p + at, name.n - at);
 }
 
 /* Returns the category of the longest listed suffix of the name. */
 static uint16_t category_of(const zn_name_lists *lists, zn_span name)
 {
-    walk w = {.from = name.n + 1};
+    walk w = {.from = name.n + 1, .hash = lists->key.k0};
     const zn_name_lists_slot *slot;
     uint16_t category = 0;
     while ((slot = next(lists, name, &w)) != NULL)
@@ -184,7 +200,7 @@ static uint16_t category_of(const zn_name_lists *lists, zn_span name)
 
 void zn_name_lists_look_up(const zn_name_lists *lists, zn_span name, zn_name_facts *out)
 {
-    walk w = {.from = name.n + 1, .public_from = SIZE_MAX};
+    walk w = {.from = name.n + 1, .hash = lists->key.k0, .public_from = SIZE_MAX};
     size_t category_from = 0;
     const zn_name_lists_slot *slot;
     *out = (zn_name_facts){.domain = ZN_NO_DOMAIN};

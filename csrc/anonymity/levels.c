@@ -16,9 +16,9 @@
 
 #define DEFAULT_VOTES (UINT32_C(1) << 24)
 #define DEFAULT_LABELS (UINT32_C(1) << 22)
-#define PART 256 /* exposures that go up the levels together */
+#define PART 256         /* exposures that go up the levels together, */
+#define PART_LABELS 2048 /* fewer if their labels would not stay in the nearest cache */
 #define NO_LEVEL UINT8_MAX
-#define NO_ROOM UINT32_MAX
 #define DISTANCE 8 /* exposures between two steps of prefetching */
 
 /* State of an exposure on its way through the levels above level 0. */
@@ -39,7 +39,10 @@ struct zn_levels {
     zn_vote_table kept;    /* marks of values that the z-table freed */
     zn_level_stats stats[ZN_LEVELS_MAX + 1];
     zn_levels_stats all;
-    zn_observation observations[PART];
+    size_t part;    /* exposures that go up together */
+    size_t part_at; /* index of the part's first exposure in the batch */
+    bool deciding;
+    zn_id *chains; /* of a part, levels + 1 labels for each exposure */
     uint8_t answers[PART];
     climber climbers[PART];
     uint16_t list[PART]; /* exposures that have to do with the current level */
@@ -60,6 +63,8 @@ zn_levels_config zn_levels_default_config(zn_ztable *table, uint32_t levels, uin
                           .max_labels = DEFAULT_LABELS};
     return c;
 }
+
+static void forget_marks(void *of);
 
 static int check_config(const zn_levels_config *c, zn_error *err)
 {
@@ -98,12 +103,6 @@ static int64_t find_mark(void *of, zn_id value)
     return label != 0 ? zn_vote_table_mark_of(&l->kept, label) / l->slice_ns : ZN_SLICE_NONE;
 }
 
-static void forget_marks(void *of)
-{
-    zn_levels *l = of;
-    zn_vote_table_clear(&l->kept);
-}
-
 static int open_tables(zn_levels *l, zn_error *err)
 {
     const zn_levels_config *c = &l->config;
@@ -118,10 +117,12 @@ static int open_tables(zn_levels *l, zn_error *err)
                                  .window_ns = (ZN_MARK_SLICES + 1) * l->slice_ns};
     int rc = zn_vote_table_init(&l->kept, &kept, err);
     l->tables = zn_heap_alloc((c->levels + 1) * sizeof *l->tables);
-    if (l->tables == NULL)
+    l->part = PART_LABELS / (c->levels + 1) < PART ? PART_LABELS / (c->levels + 1) : PART;
+    l->chains = zn_heap_alloc(l->part * (c->levels + 1) * sizeof *l->chains);
+    if (l->tables == NULL || l->chains == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the tables of labels");
     for (uint32_t i = 0; rc == 0 && i < c->levels; i++) {
-        table.tags = i + 1;
+        table.tags = i + 1 + (c->max_per_network != 0);
         rc = zn_vote_table_init(&l->tables[i], &table, err);
     }
     return rc;
@@ -160,6 +161,7 @@ void zn_levels_close(zn_levels *l)
         zn_vote_table_fini(&l->tables[i]);
     zn_vote_table_fini(&l->kept);
     zn_heap_free(l->tables);
+    zn_heap_free(l->chains);
     zn_heap_free(l);
 }
 
@@ -168,6 +170,12 @@ void zn_levels_close(zn_levels *l)
 static bool is_absent(zn_id label)
 {
     return (label.lo | label.hi) == 0;
+}
+
+/* Returns the labels of exposure i of the part. */
+static zn_id *chain_of(const zn_levels *l, size_t i)
+{
+    return l->chains + i * (l->config.levels + 1);
 }
 
 /* Returns the table of a level above level 0. */
@@ -200,61 +208,66 @@ static void rebase(zn_levels *l, int64_t t_ns)
     pause(l, t_ns);
 }
 
-/* Decides a peek, which the z-table does not store. */
-static uint8_t peek(zn_levels *l, const zn_exposure *e, uint32_t z)
+/* Forgets the marks of values, because the z-table was emptied. If the owner of the z-table emptied
+ * it, all levels are emptied. In a batch, a clock rebase empties them at its own place. */
+static void forget_marks(void *of)
 {
-    if (zn_ztable_count_at(l->config.table, e->chain[0], e->t_ns) < z)
+    zn_levels *l = of;
+    zn_vote_table_clear(&l->kept);
+    if (l->deciding || l->clock_ns == INT64_MIN)
+        return;
+    rebase(l, l->clock_ns);
+    l->clock_ns = INT64_MIN;
+}
+
+/* Decides a peek, which the z-table does not store. */
+static uint8_t peek(zn_levels *l, const zn_observation *o, uint32_t z)
+{
+    if (zn_ztable_count_at(l->config.table, o->attribute, o->t_ns) < z)
         return ZN_BELOW_Z;
-    return (uint8_t)ZN_RELEASE | zn_ztable_mark(l->config.table, e->chain[0], e->t_ns);
+    return (uint8_t)ZN_RELEASE | zn_ztable_mark(l->config.table, o->attribute, o->t_ns);
 }
 
 /* Returns the number of exposures from the first on that go to the z-table in the same way. */
-static size_t alike(const zn_exposure *e, size_t n)
+static size_t alike(const uint8_t *flags, size_t n)
 {
     size_t i = 1;
-    while (i < n && e[i].flags == e[0].flags && (e[0].flags & ZN_EXPOSURE_PEEK) == 0)
+    while (i < n && flags[i] == flags[0] && (flags[0] & ZN_EXPOSURE_PEEK) == 0)
         i++;
     return i;
 }
 
-/* Has the z-table answer n exposures. */
-static void answer_values(zn_levels *l, const zn_exposure *e, size_t n)
+/* Has the z-table answer the exposures of a part. */
+static void answer_values(zn_levels *l, const zn_exposures *e)
 {
-    uint8_t flags = 0;
-    for (size_t i = 0; i < n; i++) {
-        zn_observation *o = &l->observations[i];
-        o->t_ns = e[i].t_ns;
-        o->user = e[i].user;
-        o->attribute = e[i].chain[0];
-        flags |= e[i].flags;
-    }
-    if (flags == 0) {
-        zn_ztable_observe_marked(l->config.table, l->observations, n, 0, l->answers);
+    if (e->flags == NULL) {
+        zn_ztable_observe_marked(l->config.table, e->observations, e->n, 0, l->answers);
         return;
     }
-    for (size_t i = 0, many; i < n; i += many) {
-        bool early = (e[i].flags & ZN_EXPOSURE_EARLY) != 0;
-        many = alike(e + i, n - i);
-        if ((e[i].flags & ZN_EXPOSURE_PEEK) != 0)
-            l->answers[i] = peek(l, e + i, early && l->early_z > l->z ? l->early_z : l->z);
+    for (size_t i = 0, many; i < e->n; i += many) {
+        bool early = (e->flags[i] & ZN_EXPOSURE_EARLY) != 0;
+        many = alike(e->flags + i, e->n - i);
+        if ((e->flags[i] & ZN_EXPOSURE_PEEK) != 0)
+            l->answers[i] =
+                peek(l, e->observations + i, early && l->early_z > l->z ? l->early_z : l->z);
         else
-            zn_ztable_observe_marked(l->config.table, l->observations + i, many,
+            zn_ztable_observe_marked(l->config.table, e->observations + i, many,
                                      early ? l->early_z : 0, l->answers + i);
     }
 }
 
 /* Takes the z-table's answer to an exposure. Returns what the exposure does at the levels above. */
-static climber take_answer(zn_levels *l, const zn_exposure *e, uint8_t answer)
+static climber take_answer(zn_levels *l, int64_t t_ns, uint8_t flags, uint8_t answer)
 {
     uint8_t decision = answer & ZN_ANSWER_DECISION;
-    bool peeks = (e->flags & ZN_EXPOSURE_PEEK) != 0;
-    bool early = (e->flags & ZN_EXPOSURE_EARLY) != 0 && l->early_z > l->z;
-    bool late = e->t_ns < l->clock_ns || early || peeks;
+    bool peeks = (flags & ZN_EXPOSURE_PEEK) != 0;
+    bool early = (flags & ZN_EXPOSURE_EARLY) != 0 && l->early_z > l->z;
+    bool late = t_ns < l->clock_ns || early || peeks;
     climber c = {.first = (answer & ZN_ANSWER_FIRST) != 0 ? 0 : NO_LEVEL};
-    if (!peeks && decision <= ZN_BELOW_Z && e->t_ns > l->clock_ns)
-        l->clock_ns = e->t_ns;
+    if (!peeks && decision <= ZN_BELOW_Z && t_ns > l->clock_ns)
+        l->clock_ns = t_ns;
     if (ZN_UNLIKELY((answer & ZN_ANSWER_LOST) != 0))
-        pause(l, e->t_ns > l->clock_ns ? e->t_ns : l->clock_ns);
+        pause(l, t_ns > l->clock_ns ? t_ns : l->clock_ns);
     c.climbs = decision == ZN_BELOW_Z && !late;
     c.voting = (answer & ZN_ANSWER_MARKED) == 0;
     if (c.climbs && l->clock_ns <= l->paused_to_ns) {
@@ -265,25 +278,35 @@ static climber take_answer(zn_levels *l, const zn_exposure *e, uint8_t answer)
     return c;
 }
 
+/* Lists an exposure that has to do with the levels above. */
+static void list(zn_levels *l, const zn_exposures *e, size_t i, climber c)
+{
+    zn_id *chain = chain_of(l, i);
+    if (c.first == NO_LEVEL && !c.climbs)
+        return;
+    l->climbers[i] = c;
+    l->list[l->listed++] = (uint16_t)i;
+    chain[0] = e->observations[i].attribute;
+    e->chain(e->of, l->part_at + i, chain);
+}
+
 /* Takes the answers to exposures up to a clock rebase, from `first` on. Lists the exposures that
  * have to do with the levels above. Returns the end of the exposures that were taken. */
-static size_t take_answers(zn_levels *l, const zn_exposure *e, size_t first, size_t n,
+static size_t take_answers(zn_levels *l, const zn_exposures *e, size_t first,
                            zn_level_decision *out)
 {
     size_t i = first;
     l->listed = 0;
     do {
-        uint8_t answer = l->answers[i];
+        uint8_t answer = l->answers[i], flags = e->flags == NULL ? 0 : e->flags[i];
+        int64_t t_ns = e->observations[i].t_ns;
         out[i] = (zn_level_decision){answer & ZN_ANSWER_DECISION, 0, 0};
         l->stats[0].published += (answer & ZN_ANSWER_DECISION) == ZN_RELEASE;
-        if (answer == ZN_RELEASE && e[i].flags == 0) {
-            l->clock_ns = e[i].t_ns > l->clock_ns ? e[i].t_ns : l->clock_ns;
-            continue;
-        }
-        l->climbers[i] = take_answer(l, &e[i], answer);
-        l->list[l->listed] = (uint16_t)i;
-        l->listed += l->climbers[i].first != NO_LEVEL || l->climbers[i].climbs;
-    } while (++i < n && (l->answers[i] & ZN_ANSWER_REBASED) == 0);
+        if (answer == ZN_RELEASE && flags == 0)
+            l->clock_ns = t_ns > l->clock_ns ? t_ns : l->clock_ns;
+        else
+            list(l, e, i, take_answer(l, t_ns, flags, answer));
+    } while (++i < e->n && (l->answers[i] & ZN_ANSWER_REBASED) == 0);
     return i;
 }
 
@@ -304,119 +327,161 @@ static void withdraw(zn_levels *l, const zn_id *chain, uint32_t level, uint32_t 
     }
 }
 
-/* Stores the vote of an exposure. Returns false if there is no room. */
-static bool vote(zn_levels *l, const zn_exposure *e, uint32_t level, uint32_t label)
+/* Stores the vote of exposure i of the part for a trimmed label. Returns the decision if the
+ * exposure ends here, because a cap refuses the vote or because there is no room; else ZN_BELOW_Z.
+ */
+static uint8_t vote(zn_levels *l, const zn_exposures *e, size_t i, uint32_t level, uint32_t label)
 {
-    uint32_t tags[ZN_LEVELS_MAX];
-    zn_ballot ballot = {e->t_ns, e->user, tags};
-    for (uint32_t i = 0; i < level; i++)
-        tags[i] = is_absent(e->chain[i]) ? ZN_VOTE_TAG_ABSENT : zn_vote_tag(e->chain[i]);
-    return zn_vote_table_vote(table_of(l, level), label, &ballot);
+    const zn_observation *o = &e->observations[i];
+    const zn_id *chain = chain_of(l, i);
+    uint32_t tags[ZN_VOTE_TABLE_TAGS_MAX];
+    zn_ballot ballot = {o->t_ns, o->user, tags};
+    for (uint32_t j = 0; j < level; j++)
+        tags[j] = is_absent(chain[j]) ? ZN_VOTE_TAG_ABSENT : zn_vote_tag(chain[j]);
+    if (l->config.max_per_network != 0) {
+        tags[level] = e->network(e->of, l->part_at + i);
+        if (zn_vote_table_others(table_of(l, level), label, o->user, level, tags[level]) >=
+            l->config.max_per_network)
+            return ZN_OVER_NETWORK_CAP;
+    }
+    return zn_vote_table_vote(table_of(l, level), label, &ballot) ? ZN_BELOW_Z : ZN_NO_ROOM;
 }
 
-/* Returns the number of users behind a label, with the exposure's vote if it casts one; NO_ROOM
- * if there is no room for the vote. */
-static uint32_t count_users(zn_levels *l, const zn_exposure *e, uint32_t level, uint32_t label,
-                            bool voting)
+/* Drops the votes of a label that no longer count at t_ns. */
+static void trim(zn_levels *l, uint32_t level, uint32_t label, int64_t t_ns)
 {
-    const zn_vote_table *table = table_of(l, level);
-    int64_t start_ns = window_start(l, e->t_ns);
+    int64_t start_ns = window_start(l, t_ns);
     if (start_ns <= l->floor_ns)
         start_ns = l->floor_ns + 1;
     zn_vote_table_trim(table_of(l, level), label, start_ns);
-    if (!voting)
-        return zn_vote_table_count(table, label) -
-               (uint32_t)zn_vote_table_has(table, label, e->user);
-    return vote(l, e, level, label) ? zn_vote_table_count(table, label) : NO_ROOM;
 }
 
-static void publish(zn_levels *l, const zn_exposure *e, climber *c, uint32_t level, uint32_t label)
+/* Returns the number of users behind a trimmed label, without the user who only peeks. */
+static uint32_t others(const zn_vote_table *table, uint32_t label, uint64_t user)
+{
+    return zn_vote_table_count(table, label) - (uint32_t)zn_vote_table_has(table, label, user);
+}
+
+static void publish(zn_levels *l, int64_t t_ns, climber *c, uint32_t level, uint32_t label)
 {
     zn_vote_table *table = table_of(l, level);
-    if (zn_vote_table_mark_of(table, label) < window_start(l, e->t_ns))
+    if (zn_vote_table_mark_of(table, label) < window_start(l, t_ns))
         c->first = (uint8_t)level;
     c->climbs = false;
-    zn_vote_table_mark(table, label, e->t_ns);
+    zn_vote_table_mark(table, label, t_ns);
     l->stats[level].published++;
     l->stats[level].peeks += !c->voting;
 }
 
-/* Decides an exposure that failed beneath a level. */
-static void climb(zn_levels *l, const zn_exposure *e, climber *c, uint32_t level,
+/* Ends the way of an exposure, which is suppressed. */
+static void stop(zn_levels *l, climber *c, uint8_t decision, zn_level_decision *out)
+{
+    l->all.lacked_capacity += decision == ZN_NO_ROOM;
+    c->climbs = false;
+    *out = (zn_level_decision){decision, 0, 0};
+}
+
+/* Decides exposure i of the part, which failed beneath a level. */
+static void climb(zn_levels *l, const zn_exposures *e, size_t i, uint32_t level,
                   zn_level_decision *out)
 {
     zn_vote_table *table = table_of(l, level);
-    uint32_t label, users = NO_ROOM;
-    zn_vote_table_reclaim(table, e->t_ns);
-    label = c->voting ? zn_vote_table_add(table, e->chain[level], e->t_ns)
-                      : zn_vote_table_find(table, e->chain[level]);
-    if (label == 0 && !c->voting)
+    const zn_observation *o = &e->observations[i];
+    zn_id id = chain_of(l, i)[level];
+    climber *c = &l->climbers[i];
+    uint8_t decision = ZN_BELOW_Z;
+    uint32_t label, users;
+    zn_vote_table_reclaim(table, o->t_ns);
+    label = c->voting ? zn_vote_table_add(table, id, o->t_ns) : zn_vote_table_find(table, id);
+    if (label == 0) {
+        if (c->voting)
+            stop(l, c, ZN_NO_ROOM, out);
         return;
-    if (label != 0)
-        users = count_users(l, e, level, label, c->voting);
-    if (users == NO_ROOM) {
-        l->all.lacked_capacity++;
-        c->climbs = false;
-        *out = (zn_level_decision){ZN_NO_ROOM, 0, 0};
-    } else if (users >= l->z) {
-        publish(l, e, c, level, label);
+    }
+    trim(l, level, label, o->t_ns);
+    if (c->voting)
+        decision = vote(l, e, i, level, label);
+    if (decision != ZN_BELOW_Z) {
+        stop(l, c, decision, out);
+        return;
+    }
+    users = c->voting ? zn_vote_table_count(table, label) : others(table, label, o->user);
+    if (users >= l->z) {
+        publish(l, o->t_ns, c, level, label);
         l->all.users[users]++;
         *out = (zn_level_decision){ZN_RELEASE, (uint8_t)level, (uint16_t)users};
-    } else if (zn_vote_table_mark_of(table, label) >= window_start(l, e->t_ns)) {
+    } else if (zn_vote_table_mark_of(table, label) >= window_start(l, o->t_ns)) {
         c->voting = false;
     }
 }
 
-/* Takes the listed exposures to a level, and prefetches the memory of later ones. */
-static void decide_level(zn_levels *l, const zn_exposure *e, uint32_t level, zn_level_decision *out)
+/* Prefetches the memory of the listed exposures that reach the current level soon. */
+static inline void fetch_ahead(const zn_levels *l, uint32_t level, size_t k)
 {
-    const zn_vote_table *table = table_of(l, level);
-    size_t count = l->listed, kept = 0;
-    for (size_t k = 0; k < count + 3 * DISTANCE; k++) {
-        if (k < count)
-            zn_vote_table_fetch_index(table, e[l->list[k]].chain[level]);
-        if (k - DISTANCE < count)
-            zn_vote_table_fetch_label(table, e[l->list[k - DISTANCE]].chain[level]);
-        if (k - 2 * DISTANCE < count)
-            zn_vote_table_fetch_votes(table, e[l->list[k - 2 * DISTANCE]].chain[level]);
-        if (k - 3 * DISTANCE < count) {
-            uint16_t i = l->list[k - 3 * DISTANCE];
-            climber *c = &l->climbers[i];
-            if (c->first != NO_LEVEL)
-                withdraw(l, e[i].chain, c->first, level);
-            else if (!is_absent(e[i].chain[level]))
-                climb(l, &e[i], c, level, &out[i]);
-            l->list[kept] = i;
-            kept += c->first != NO_LEVEL || c->climbs;
-        }
+    const zn_vote_table *table = &l->tables[level - 1];
+    if (k < l->listed)
+        zn_vote_table_fetch_index(table, chain_of(l, l->list[k])[level]);
+    if (k - DISTANCE < l->listed)
+        zn_vote_table_fetch_label(table, chain_of(l, l->list[k - DISTANCE])[level]);
+    if (k - 2 * DISTANCE < l->listed)
+        zn_vote_table_fetch_votes(table, chain_of(l, l->list[k - 2 * DISTANCE])[level]);
+}
+
+/* Takes the listed exposures to a level. */
+static void decide_level(zn_levels *l, const zn_exposures *e, uint32_t level,
+                         zn_level_decision *out)
+{
+    size_t kept = 0;
+    for (size_t k = 0; k < 3 * DISTANCE && k < l->listed + 2 * DISTANCE; k++)
+        fetch_ahead(l, level, k);
+    for (size_t k = 0; k < l->listed; k++) {
+        uint16_t i = l->list[k];
+        climber *c = &l->climbers[i];
+        fetch_ahead(l, level, k + 3 * DISTANCE);
+        if (c->first != NO_LEVEL)
+            withdraw(l, chain_of(l, i), c->first, level);
+        else if (!is_absent(chain_of(l, i)[level]))
+            climb(l, e, i, level, &out[i]);
+        l->list[kept] = i;
+        kept += c->first != NO_LEVEL || c->climbs;
     }
     l->listed = kept;
 }
 
-/* Decides exposures up to a clock rebase, from `first` on. Returns their end. */
-static size_t decide_part(zn_levels *l, const zn_exposure *e, size_t first, size_t n,
-                          zn_level_decision *out)
+/* Decides exposures of a part up to a clock rebase, from `first` on. Returns their end. */
+static size_t decide_some(zn_levels *l, const zn_exposures *e, size_t first, zn_level_decision *out)
 {
     size_t end;
     if ((l->answers[first] & ZN_ANSWER_REBASED) != 0)
-        rebase(l, e[first].t_ns);
-    end = take_answers(l, e, first, n, out);
+        rebase(l, e->observations[first].t_ns);
+    end = take_answers(l, e, first, out);
     for (uint32_t level = 1; level <= l->config.levels && l->listed != 0; level++)
         decide_level(l, e, level, out);
     return end;
 }
 
-void zn_levels_decide(zn_levels *l, const zn_exposure *exposures, size_t n,
-                      zn_level_decision *decisions)
+/* Decides the exposures of a part, the first of which is exposure `at` of the batch. */
+static void decide_part(zn_levels *l, const zn_exposures *e, size_t at, zn_level_decision *out)
 {
-    for (size_t at = 0; at < n; at += PART) {
-        size_t many = n - at < PART ? n - at : PART;
-        answer_values(l, exposures + at, many);
-        for (size_t i = 0; i < many;)
-            i = decide_part(l, exposures + at, i, many, decisions + at);
-    }
+    l->part_at = at;
+    answer_values(l, e);
+    for (size_t i = 0; i < e->n;)
+        i = decide_some(l, e, i, out);
 }
 
+void zn_levels_decide(zn_levels *l, const zn_exposures *exposures, zn_level_decision *decisions)
+{
+    l->deciding = true;
+    for (size_t at = 0; at < exposures->n; at += l->part) {
+        zn_exposures part = *exposures;
+        part.observations += at;
+        if (part.flags != NULL)
+            part.flags += at;
+        part.n = exposures->n - at < l->part ? exposures->n - at : l->part;
+        decide_part(l, &part, at, decisions + at);
+    }
+    l->deciding = false;
+}
 int zn_levels_set_z(zn_levels *l, uint32_t z, zn_error *err)
 {
     int rc;
@@ -465,7 +530,8 @@ zn_level_stats zn_levels_level_stats(const zn_levels *l, uint32_t level)
 
 size_t zn_levels_memory(const zn_levels *l)
 {
-    size_t bytes = sizeof *l + zn_vote_table_memory(&l->kept);
+    size_t bytes = sizeof *l + zn_vote_table_memory(&l->kept) +
+                   l->part * (l->config.levels + 1) * sizeof *l->chains;
     for (uint32_t i = 0; i < l->config.levels; i++)
         bytes += sizeof *l->tables + zn_vote_table_memory(&l->tables[i]);
     return bytes;

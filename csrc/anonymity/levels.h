@@ -17,26 +17,27 @@
  *     zn_levels *levels;
  *     if (zn_levels_open(&levels, &config, &err) != 0)
  *         ... err.msg says why ...
- *     zn_id chain[3] = {name, domain, category};
- *     zn_exposure exposure = {.t_ns = t_ns, .user = user, .chain = chain};
+ *     zn_observation o = {.t_ns = t_ns, .user = user, .attribute = name};
+ *     zn_exposures one = {.observations = &o, .n = 1, .chain = write_labels};
  *     zn_level_decision decision;
- *     zn_levels_decide(levels, &exposure, 1, &decision);
+ *     zn_levels_decide(levels, &one, &decision);
  *     if (decision.decision == ZN_RELEASE)
- *         ... publish the label of chain[decision.level] ...
+ *         ... publish the label at decision.level ...
  *
  * Labels of several kinds share the tables, as attributes share a z-table: their identities are
  * hashes in different namespaces. Exposures of one batch are decided in their order, and a batch
  * gives the decisions that its exposures would have one by one.
  *
  * The levels belong to the thread of their z-table. Only they may store observations in it and
- * change its z; others may count. Nothing is allocated after opening.
+ * change its z; others may count. If the z-table is emptied, so are the levels, and labels stay off
+ * until its clock is a window past the time of before. Nothing is allocated after opening.
  */
 #ifndef ZN_ANONYMITY_LEVELS_H
 #define ZN_ANONYMITY_LEVELS_H
 
 #include "anonymity/vote_table.h"
 
-#define ZN_LEVELS_MAX ZN_VOTE_TABLE_TAGS_MAX /* levels above level 0 */
+#define ZN_LEVELS_MAX (ZN_VOTE_TABLE_TAGS_MAX - 1) /* levels above level 0 */
 #define ZN_LEVELS_Z_MAX ZN_VOTE_TABLE_KEEP_MAX
 
 /* Properties of an exposure. */
@@ -49,15 +50,30 @@ enum {
     ZN_EXPOSURE_EARLY = 2
 };
 
-typedef struct zn_exposure {
-    int64_t t_ns;       /* as in zn_observation */
-    uint64_t user;      /* keyed hash of the user */
-    const zn_id *chain; /* levels + 1 labels, finest first; {0, 0}: the value lacks this level */
-    uint8_t flags;
-} zn_exposure;
+/* Writes the labels of exposure i of a batch above level 0 to chain[1 .. levels], finest first; {0,
+ * 0} if the value lacks a level. chain[0] is the attribute. */
+typedef void zn_levels_chain(void *of, size_t i, zn_id *chain);
+
+/* Returns 32 bits of a keyed hash of the network of the user of exposure i of a batch. */
+typedef uint32_t zn_levels_network(void *of, size_t i);
+
+/* Exposures in their order. */
+typedef struct zn_exposures {
+    const zn_observation *observations; /* the attribute is the value, the label at level 0 */
+    const uint8_t *flags;               /* ZN_EXPOSURE_ bits of each exposure; NULL: none */
+    size_t n;
+    /* Is called for exposures that have to do with the levels above level 0, at most once each. */
+    zn_levels_chain *chain;
+    zn_levels_network *network; /* NULL without max_per_network */
+    void *of;                   /* first argument of both functions */
+} zn_exposures;
+
+/* Decision besides zn_decision: as many users of the same network as the cap allows have votes for
+ * a label of the chain. */
+enum { ZN_OVER_NETWORK_CAP = ZN_NO_ROOM + 1 };
 
 typedef struct zn_level_decision {
-    uint8_t decision; /* zn_decision: ZN_RELEASE, or why nothing is published */
+    uint8_t decision; /* ZN_RELEASE, or why nothing is published */
     uint8_t level;    /* of the label that is published; 0 unless decision is ZN_RELEASE */
     uint16_t users;   /* counted behind a label above level 0, at most the votes kept; else 0 */
 } zn_level_decision;
@@ -78,6 +94,9 @@ typedef struct zn_levels_config {
     int64_t window_ns;   /* of the table */
     uint32_t max_votes;  /* of each level */
     uint32_t max_labels; /* of each level */
+    /* Users of a network that may have votes for a label at once. An exposure that would exceed it
+     * is suppressed. 0: no cap. */
+    uint32_t max_per_network;
     /* NULL: a label has one label above it at each level, the label of the chain */
     zn_levels_parents *parents;
     void *parents_of;
@@ -109,9 +128,8 @@ int zn_levels_open(zn_levels **out, const zn_levels_config *config, zn_error *er
 /* Frees the levels, and not the z-table. NULL is fine. */
 void zn_levels_close(zn_levels *l);
 
-/* Decides n exposures in their order and writes the decisions. */
-void zn_levels_decide(zn_levels *l, const zn_exposure *exposures, size_t n,
-                      zn_level_decision *decisions);
+/* Decides exposures in their order and writes a decision for each. */
+void zn_levels_decide(zn_levels *l, const zn_exposures *exposures, zn_level_decision *decisions);
 /* Changes z for later exposures, also of the z-table. If z falls, the votes of all labels are
  * dropped. Returns 0, or -ZN_ERR_CONFIG for a z above z_max or that the table cannot take. */
 int zn_levels_set_z(zn_levels *l, uint32_t z, zn_error *err);

@@ -183,6 +183,12 @@ zn_cap zn_user_caps_ask(const zn_user_caps *c, const zn_capped_vote *vote)
     return count_cap(c, vote);
 }
 
+uint32_t zn_user_caps_network(const zn_user_caps *c, const zn_addr *user)
+{
+    zn_addr network = zn_addr_cut(user, c->config.prefix_v4_bits, c->config.prefix_v6_bits);
+    return (uint32_t)zn_hash64(&c->key, &network, sizeof network);
+}
+
 bool zn_user_caps_is_new(const zn_user_caps *c, uint64_t user, int64_t t_ns)
 {
     return c->config.min_age_ns != 0 &&

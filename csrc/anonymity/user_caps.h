@@ -70,6 +70,8 @@ void zn_user_caps_close(zn_user_caps *c);
 zn_cap zn_user_caps_vote(zn_user_caps *c, const zn_capped_vote *vote);
 /* Returns the cap that would refuse the vote now. Nothing is kept. */
 zn_cap zn_user_caps_ask(const zn_user_caps *c, const zn_capped_vote *vote);
+/* Returns 32 bits of a keyed hash of the user's network; max_per_prefix is set. */
+uint32_t zn_user_caps_network(const zn_user_caps *c, const zn_addr *user);
 /* Returns true if the user was first seen less than a window before t_ns; false without a cap on
  * ages, because the caps then know no age. */
 bool zn_user_caps_is_new(const zn_user_caps *c, uint64_t user, int64_t t_ns);

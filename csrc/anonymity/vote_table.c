@@ -460,6 +460,21 @@ bool zn_vote_table_has(const zn_vote_table *t, uint32_t label, uint64_t user)
     return find_user(l, &p, user) < l->first + (uint32_t)l->count;
 }
 
+uint32_t zn_vote_table_others(const zn_vote_table *t, uint32_t label, uint64_t user, uint32_t at,
+                              uint32_t tag)
+{
+    const zn_vote_label *l = label_at(t, label);
+    uint32_t end = l->first + (uint32_t)l->count, n = 0, own;
+    places p;
+    if (l->count == 0)
+        return 0;
+    p = open_block(t, l->block);
+    for (uint32_t i = l->first; i < end; i++)
+        n += body_at(&p, i)[WORD_TAGS + at] == tag;
+    own = n != 0 ? find_user(l, &p, user) : end;
+    return n - (own < end && body_at(&p, own)[WORD_TAGS + at] == tag);
+}
+
 uint32_t zn_vote_table_withdraw(zn_vote_table *t, uint32_t label, uint32_t level, uint32_t tag)
 {
     zn_vote_label *l = label_at(t, label);

@@ -20,13 +20,15 @@
 #include "anonymity/ztable_index.h"
 
 #define ZN_VOTE_TABLE_KEEP_MAX 1000u
-#define ZN_VOTE_TABLE_TAGS_MAX 63u
+#define ZN_VOTE_TABLE_TAGS_MAX 64u
 #define ZN_VOTE_TABLE_KINDS_MAX 16
 #define ZN_VOTE_TAG_ABSENT 1u /* tag of a level that the value's chain lacks */
 #define ZN_MARK_NONE INT64_MIN
 
 typedef struct zn_vote_table_config {
-    uint32_t tags;       /* of a vote: the levels beneath, 0 .. ZN_VOTE_TABLE_TAGS_MAX */
+    /* Tags of a vote: one for each level beneath, and one more if networks of users are counted. 0
+     * .. ZN_VOTE_TABLE_TAGS_MAX. */
+    uint32_t tags;
     uint32_t keep;       /* latest votes of a label, 1 .. ZN_VOTE_TABLE_KEEP_MAX */
     uint32_t max_votes;  /* alive at once, 1 .. ZN_ZTABLE_TUPLES_MAX */
     uint32_t max_labels; /* alive at once, 1 .. ZN_ZTABLE_ATTRIBUTES_MAX */
@@ -71,7 +73,7 @@ typedef struct zn_vote_table {
 typedef struct zn_ballot {
     int64_t t_ns;
     uint64_t user;
-    const uint32_t *tags; /* one for each level beneath the table's, finest first */
+    const uint32_t *tags; /* for each level beneath the table's, finest first; then the network */
 } zn_ballot;
 
 /* Lays out a table for its caps. Returns 0, or -ZN_ERR_CAPACITY with *err filled;
@@ -94,6 +96,10 @@ bool zn_vote_table_vote(zn_vote_table *t, uint32_t label, const zn_ballot *ballo
 uint32_t zn_vote_table_count(const zn_vote_table *t, uint32_t label);
 /* Returns true if the label has a vote of the user. */
 bool zn_vote_table_has(const zn_vote_table *t, uint32_t label, uint64_t user);
+/* Returns the number of votes of a label that have `tag` at place `at` of their tags, without the
+ * vote of `user`. */
+uint32_t zn_vote_table_others(const zn_vote_table *t, uint32_t label, uint64_t user, uint32_t at,
+                              uint32_t tag);
 /* Removes the votes of a label that have `tag` at `level`. Returns their number. */
 uint32_t zn_vote_table_withdraw(zn_vote_table *t, uint32_t label, uint32_t level, uint32_t tag);
 

@@ -149,7 +149,7 @@ static inline void set_mark_bits(const zn_ztable *t, zn_zref ref, uint32_t bits)
 }
 
 /* Returns the slice of an attribute's mark, or ZN_SLICE_NONE. Deletes a mark that is over. */
-static int64_t decode_mark(zn_ztable *t, zn_zref ref, uint32_t bits)
+static __attribute__((noinline)) int64_t decode_mark(zn_ztable *t, zn_zref ref, uint32_t bits)
 {
     int64_t slice, numbers_on;
     slice = slice_of(t, newest_of(t, ref)) - ZN_MARK_SLICES;
@@ -161,15 +161,31 @@ static int64_t decode_mark(zn_ztable *t, zn_zref ref, uint32_t bits)
     return ZN_SLICE_NONE;
 }
 
-/* Returns the slice of an attribute's mark, or ZN_SLICE_NONE. */
-static inline int64_t read_mark(zn_ztable *t, zn_zref ref)
+/* Returns true if a user of the attribute is in the window of the clock for certain. Reads the
+ * oldest user of a record, which a later step reads anyway. */
+static inline bool has_live_user(const zn_ztable *t, zn_zref ref)
+{
+    int64_t start = zn_zwindow_start(t, t->clock.now_ns);
+    const zn_zrecord *r;
+    uint32_t oldest;
+    if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
+        return newest_of(t, ref) >= start;
+    r = zn_zrecord_at(t, ref);
+    oldest = zn_zring_wrap(r->head + r->count - 1u, t->size[zn_zref_kind(ref)].users);
+    return zn_zrecord_times(t, ref)[oldest] >= start;
+}
+
+/* Returns the slice of an attribute's mark, or ZN_SLICE_NONE. A mark is at most 7 slices older than
+ * the newest user. If the newest user is in the window, the mark is at most 14 slices old. Two
+ * slices with the same bits are 15 slices apart. */
+static inline __attribute__((always_inline)) int64_t read_mark(zn_ztable *t, zn_zref ref)
 {
     uint32_t bits = mark_bits(t, ref);
     if (bits == 0)
         return ZN_SLICE_NONE;
-    if (ZN_LIKELY(bits == t->slice_bits && newest_of(t, ref) >= t->slice_start_ns &&
-                  t->slice_start_ns + t->slice_ns > t->clock.now_ns))
-        return t->slice; /* published in the slice of the clock */
+    if (ZN_LIKELY(bits == t->slice_bits && t->slice_start_ns + t->slice_ns > t->clock.now_ns &&
+                  has_live_user(t, ref)))
+        return t->slice;
     return decode_mark(t, ref, bits);
 }
 
@@ -199,7 +215,7 @@ static void keep_mark(zn_ztable *t, zn_zref ref)
 }
 
 /* Returns the slice of the mark that the owner kept for an attribute, or ZN_SLICE_NONE. */
-static int64_t kept_mark(zn_ztable *t, zn_id id)
+static __attribute__((noinline)) int64_t kept_mark(zn_ztable *t, zn_id id)
 {
     int64_t slice;
     id.hi &= ZN_ZID_HI;
@@ -700,6 +716,7 @@ static uint64_t place_in_record(zn_ztable *t, zn_zref *ref, const zn_observation
 typedef struct marked_place {
     zn_zref ref;
     int64_t slice;
+    bool is_new; /* the attribute has a new record, without a mark */
 } marked_place;
 
 /* Puts an accepted observation in; returns the users up to its time, ZN_ZDEEP or ZN_ZFULL. Fills *m
@@ -709,10 +726,9 @@ static inline __attribute__((always_inline)) uint64_t place(zn_ztable *t, const 
 {
     zn_zref *ref = zn_zref_find(t, o->attribute), made;
     uint64_t users = 1;
-    if (m != NULL && ref != NULL)
-        m->slice = read_mark(t, *ref);
-    else if (m != NULL)
-        m->slice = kept_mark(t, o->attribute);
+    bool is_new = false;
+    if (m != NULL)
+        m->slice = ref != NULL ? read_mark(t, *ref) : kept_mark(t, o->attribute);
     if (ref != NULL && zn_zref_kind(*ref) == ZN_ZKIND_LIST &&
         newest_of(t, *ref) < zn_zwindow_start(t, o->t_ns)) {
         retire(t, *ref); /* all at once, however long */
@@ -721,13 +737,16 @@ static inline __attribute__((always_inline)) uint64_t place(zn_ztable *t, const 
     if (ref == NULL) {
         made = zn_zrecord_make(t, o);
         ref = &made;
+        is_new = true;
     } else if (zn_zref_kind(*ref) == ZN_ZKIND_LIST) {
         users = zn_zlist_place(t, *ref, o);
     } else {
         users = place_in_record(t, ref, o);
     }
-    if (m != NULL)
+    if (m != NULL) {
         m->ref = *ref;
+        m->is_new = is_new;
+    }
     return users;
 }
 
@@ -850,7 +869,7 @@ uint8_t zn_zobserve_marked(zn_ztable *t, const zn_observation *o)
     }
     follow_slice(t);
     d = decide(t, place(t, o, &m));
-    if (m.slice != ZN_SLICE_NONE && mark_bits(t, m.ref) == 0)
+    if (m.is_new && m.slice != ZN_SLICE_NONE)
         restore_mark(t, &m);
     bits = mark_place(t, o, &m, d, verdict == ZN_CLOCK_LATE || t->late_z != 0);
     hold_caps(t, o);

@@ -378,6 +378,9 @@ static bool read_block(zn_ztable *t, zn_cursor *c, int64_t *last_ns, zn_id *last
 static int fits(const zn_ztable *t, const header *h, zn_error *err)
 {
     const zn_ztable_config *mine = &t->config, *other = &h->config;
+    if (t->marks.of != NULL)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "a snapshot has no votes for labels: start without it, or without levels");
     if (t->stats.observations != 0 || t->clock.started || t->stats.tuples != 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a snapshot goes into a table that is empty");
     if (mine->z != other->z || mine->keep != other->keep || mine->window_ns != other->window_ns)

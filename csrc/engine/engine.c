@@ -80,8 +80,6 @@ static int check_caps(const zn_engine_config *config, zn_error *err)
                        config->cap_v6_bits);
     if (is_set && config->window_ns > ZN_ZTABLE_WINDOW_MAX_NS / 2)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "the window must be at most 5 years with caps");
-    if (config->max_per_prefix != 0 && config->levels != 0)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_per_prefix does not count users of labels");
     if (is_set && config->count_probe != NULL)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a probe has no caps, because its counter counts");
     if (is_set && config->z == 1)
@@ -166,8 +164,8 @@ static int check_levels(const zn_engine_config *config, zn_error *err)
     const unsigned all = ZN_LEVEL_DOMAIN | ZN_LEVEL_CATEGORY | ZN_LEVEL_AS | ZN_LEVEL_COUNTRY;
     if ((config->levels & ~all) != 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "levels has bits that no level has");
-    if (config->levels != 0 && (config->count_probe != NULL || zn_packet_config_is_wanted(config)))
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "levels exclude packets and a counter of probes");
+    if (config->levels != 0 && config->count_probe != NULL)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "levels exclude a counter of probes");
     return 0;
 }
 

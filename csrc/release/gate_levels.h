@@ -14,12 +14,10 @@
 struct zn_gate_levels {
     zn_labels labels;
     zn_levels *levels;
-    /* Votes of a batch, and the decisions, as arrays of the same length; chains one after the
-     * other. */
-    zn_exposure *exposures;
-    zn_id *chains;
-    zn_level_decision *decisions;
-    size_t cap;
+    uint8_t *flags;               /* ZN_EXPOSURE_ bits of the observations of a batch */
+    zn_level_decision *decisions; /* on the observations of a batch */
+    size_t cap;                   /* of the two arrays */
+    size_t at;                    /* first observation that is being decided */
 };
 
 typedef struct zn_gate_levels_config {
@@ -36,8 +34,8 @@ void zn_gate_levels_close(zn_gate *g);
 /* Writes the domain and the category above the name of a vote; a label that the name lacks is
  * {0, 0}. */
 void zn_gate_levels_of_name(const zn_gate *g, const zn_vote *v, zn_id *labels);
-/* Decides the first n observations of the batch, in g->levels->decisions. */
-void zn_gate_levels_decide(zn_gate *g, size_t n);
+/* Decides the observations of the batch from `at` to `end`, in g->levels->decisions. */
+void zn_gate_levels_decide(zn_gate *g, size_t at, size_t end);
 /* Publishes the label of a vote's name or server address. level: from the decision, above 0. */
 void zn_gate_levels_publish(zn_gate *g, const zn_vote *v, uint32_t level);
 /* Notes that a record shows a name or address, which at least z users share, without a vote. */

@@ -264,6 +264,34 @@ static void finish(zn_gate *g, size_t i)
     zn_gate_finish(g, v, decision == ZN_RELEASE, reason_of(decision), outputs);
 }
 
+/* Decides n observations by the levels. If outputs differ in the number of users that they need,
+ * counts the users after each observation. */
+static void decide_levels(zn_gate *g, size_t n)
+{
+    if (!outputs_differ(g)) {
+        zn_gate_levels_decide(g, 0, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const zn_observation *o = &g->batch.observation[i];
+        const zn_level_decision *d = &g->levels->decisions[i];
+        zn_gate_levels_decide(g, i, i + 1);
+        g->batch.released_in[i] = 0;
+        if (d->decision == ZN_RELEASE && d->level == 0)
+            g->batch.released_in[i] = g->tap->outputs_of_release(
+                g->tap->of, zn_ztable_count_at(g->table, o->attribute, o->t_ns),
+                o->t_ns < g->z_since_ns ? g->z_highest : g->policy->z);
+    }
+}
+
+/* Returns the counter of a name that the levels suppress. */
+static zn_stat level_reason_of(uint8_t decision)
+{
+    if (decision == ZN_OVER_NETWORK_CAP)
+        return ZN_STAT_SUPPRESSED_PREFIX_CAP;
+    return reason_of((zn_decision)decision);
+}
+
 /* Keeps the decision of the levels on observation i of the batch. */
 static void finish_level(zn_gate *g, size_t i)
 {
@@ -276,8 +304,10 @@ static void finish_level(zn_gate *g, size_t i)
     }
     if (g->caps != NULL && released)
         zn_gate_caps_released(g, v);
-    zn_gate_finish(g, v, released, reason_of((zn_decision)decision.decision),
-                   released ? ZN_ALL_OUTPUTS : 0);
+    zn_gate_finish(g, v, released, level_reason_of(decision.decision),
+                   !released           ? 0
+                   : outputs_differ(g) ? g->batch.released_in[i]
+                                       : ZN_ALL_OUTPUTS);
 }
 
 /* Counts the exposure of a name for the popularity of names, and by level if names have labels. */
@@ -300,7 +330,7 @@ void zn_gate_decide(zn_gate *g)
     zn_votes_sort(g->votes);
     n = make_observations(g);
     if (g->levels != NULL)
-        zn_gate_levels_decide(g, n);
+        decide_levels(g, n);
     else
         observe_all(g, n);
     for (size_t i = 0; i < n; i++) {

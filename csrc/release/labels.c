@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#define KNOWN (1u << 12) /* values whose labels are kept */
+#define KNOWN_BYTES (KNOWN * sizeof(zn_known_chain))
 #define LABEL_BYTES 80 /* more than a label of an address or a category has */
 
 static const zn_vote_kind address_kinds[] = {ZN_VOTE_ADDR, ZN_VOTE_DNS_ADDR};
@@ -73,9 +75,11 @@ static zn_span domain_of(const zn_labels *labels, const zn_name_facts *facts, zn
     domain.n = (uint8_t)(name.n - facts->domain);
     if (domain.n + sizeof "*." - 1 > ZN_HOSTNAME_MAX)
         return none;
-    memcpy(domain.text, name.p + facts->domain, domain.n);
-    if (zn_never_list_has(&labels->nameless, &domain))
-        return none;
+    if (labels->nameless.members != 0) {
+        memcpy(domain.text, name.p + facts->domain, domain.n);
+        if (zn_never_list_has(&labels->nameless, &domain))
+            return none;
+    }
     return (zn_span){name.p + facts->domain, domain.n};
 }
 
@@ -100,26 +104,46 @@ static void write_label(const zn_labels *labels, zn_name_level level, const zn_n
     out->n = (uint8_t)(text.n + rest.n);
 }
 
-void zn_labels_of_name(const zn_labels *labels, zn_vote_kind kind, zn_span name, zn_id *chain)
+/* Looks up the labels above a name. */
+static void find_name(const zn_labels *labels, zn_vote_kind kind, zn_span name,
+                      zn_known_chain *found)
 {
-    zn_name_facts facts;
     zn_hostname text;
     if (labels->name_level[1] != ZN_NAME_LEVEL_NONE)
-        zn_name_lists_look_up(&labels->config.roles->lists, name, &facts);
+        zn_name_lists_look_up(&labels->config.roles->lists, name, &found->facts);
     for (uint32_t i = 1; i <= labels->count; i++) {
-        chain[i] = (zn_id){0, 0};
+        found->above[i - 1] = (zn_id){0, 0};
         if (labels->name_level[i] == ZN_NAME_LEVEL_NONE)
             continue;
-        write_label(labels, labels->name_level[i], &facts, name, &text);
+        write_label(labels, labels->name_level[i], &found->facts, name, &text);
         if (text.n != 0)
-            chain[i] = zn_votes_id(labels->config.votes, kind, zn_hostname_span(&text));
+            found->above[i - 1] = zn_votes_id(labels->config.votes, kind, zn_hostname_span(&text));
     }
 }
 
-bool zn_labels_text(const zn_labels *labels, zn_name_level level, zn_span name, zn_hostname *out)
+/* Returns the entry of a value, which may be that of another value. */
+static zn_known_chain *known_at(const zn_labels *labels, zn_id value)
 {
-    zn_name_facts facts;
-    zn_name_lists_look_up(&labels->config.roles->lists, name, &facts);
+    return &labels->known[value.lo % KNOWN];
+}
+
+void zn_labels_of_name(const zn_labels *labels, zn_vote_kind kind, zn_span name, zn_id *chain)
+{
+    zn_known_chain *known = known_at(labels, chain[0]);
+    if (!zn_id_equal(known->value, chain[0])) {
+        known->value = chain[0];
+        find_name(labels, kind, name, known);
+    }
+    memcpy(chain + 1, known->above, labels->count * sizeof *chain);
+}
+
+bool zn_labels_text(const zn_labels *labels, zn_name_level level, zn_id value, zn_span name,
+                    zn_hostname *out)
+{
+    const zn_known_chain *known = known_at(labels, value);
+    zn_name_facts facts = known->facts;
+    if (!zn_id_equal(known->value, value))
+        zn_name_lists_look_up(&labels->config.roles->lists, name, &facts);
     write_label(labels, level, &facts, name, out);
     return out->n != 0;
 }
@@ -142,6 +166,7 @@ int zn_labels_set_never(zn_labels *labels, const zn_span *never, size_t count, z
     }
     zn_never_list_fini(&labels->nameless);
     labels->nameless = nameless;
+    zn_block_clear(labels->known, KNOWN_BYTES);
     return 0;
 }
 
@@ -166,18 +191,30 @@ uint32_t zn_labels_place(const zn_labels *labels, zn_server_level level, const z
     return place_of(zn_networks_find(&labels->networks, address), level);
 }
 
-void zn_labels_of_address(const zn_labels *labels, zn_vote_kind kind, const zn_addr *address,
-                          zn_id *chain)
+/* Looks up the labels above an address. */
+static void find_address(const zn_labels *labels, zn_vote_kind kind, const zn_addr *address,
+                         zn_known_chain *found)
 {
     const zn_network *row = zn_networks_find(&labels->networks, address);
     for (uint32_t i = 1; i <= labels->count; i++) {
         uint32_t place = place_of(row, labels->server_level[i]);
-        chain[i] = (zn_id){0, 0};
+        found->above[i - 1] = (zn_id){0, 0};
         if (place != 0)
-            chain[i] = labels->server_level[i] == ZN_SERVER_LEVEL_AS
-                           ? as_id(labels, kind, place)
-                           : country_id(labels, kind, place);
+            found->above[i - 1] = labels->server_level[i] == ZN_SERVER_LEVEL_AS
+                                      ? as_id(labels, kind, place)
+                                      : country_id(labels, kind, place);
     }
+}
+
+void zn_labels_of_address(const zn_labels *labels, zn_vote_kind kind, const zn_addr *address,
+                          zn_id *chain)
+{
+    zn_known_chain *known = known_at(labels, chain[0]);
+    if (!zn_id_equal(known->value, chain[0])) {
+        known->value = chain[0];
+        find_address(labels, kind, address, known);
+    }
+    memcpy(chain + 1, known->above, labels->count * sizeof *chain);
 }
 
 /* ---- the countries of an AS ---- */
@@ -316,6 +353,8 @@ int zn_labels_init(zn_labels *labels, const zn_labels_config *config, zn_error *
     set_levels(labels);
     rc = zn_networks_init(&labels->networks, config->networks, config->network_count, err);
     labels->config.networks = NULL;
+    if (rc == 0 && (labels->known = zn_block_alloc(KNOWN_BYTES)) == NULL)
+        rc = zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for labels");
     if (rc == 0 && (config->levels & ZN_LEVEL_AS) != 0 && (config->levels & ZN_LEVEL_COUNTRY) != 0)
         rc = find_countries(labels, err);
     return rc;
@@ -325,6 +364,8 @@ void zn_labels_fini(zn_labels *labels)
 {
     zn_networks_fini(&labels->networks);
     zn_never_list_fini(&labels->nameless);
+    if (labels->known != NULL)
+        zn_block_free(labels->known, KNOWN_BYTES);
     if (labels->as != NULL)
         zn_block_free(labels->as, labels->as_bytes);
     if (labels->countries != NULL)
@@ -334,5 +375,5 @@ void zn_labels_fini(zn_labels *labels)
 
 size_t zn_labels_memory(const zn_labels *labels)
 {
-    return labels->networks.bytes + labels->as_bytes + labels->country_bytes;
+    return labels->networks.bytes + labels->as_bytes + labels->country_bytes + KNOWN_BYTES;
 }

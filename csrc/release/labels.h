@@ -30,6 +30,16 @@ typedef struct zn_as_countries {
     uint32_t first, count; /* in zn_labels.countries */
 } zn_as_countries;
 
+/* Labels above a value whose labels were looked up before, on one cache line. */
+typedef struct zn_known_chain {
+    zn_id value; /* {0, 0} in an empty entry */
+    zn_id above[ZN_LABEL_LEVELS_MAX];
+    zn_name_facts facts; /* of a name */
+    uint8_t unused[16 - sizeof(zn_name_facts)];
+} zn_known_chain;
+
+_Static_assert(sizeof(zn_known_chain) == 64, "an entry is a cache line");
+
 typedef struct zn_labels {
     zn_labels_config config;
     uint32_t count; /* levels above level 0 */
@@ -42,6 +52,7 @@ typedef struct zn_labels {
     size_t as_bytes;
     zn_id *countries;
     size_t country_bytes;
+    zn_known_chain *known; /* the place of a value is fixed by its identity */
 } zn_labels;
 
 /* Prepares the labels; *labels is zero before, and zn_labels_fini follows in any case. Returns 0,
@@ -53,12 +64,15 @@ void zn_labels_fini(zn_labels *labels);
 int zn_labels_set_never(zn_labels *labels, const zn_span *never, size_t count, zn_error *err);
 
 /* Write the labels above a name, and above an address, to chain[1 .. labels->count]; a level that
- * the value lacks is {0, 0}. kind: a kind of the namespace in which the value votes. */
+ * the value lacks is {0, 0}. chain[0] is the value's identity. kind: a kind of the namespace in
+ * which the value votes. */
 void zn_labels_of_name(const zn_labels *labels, zn_vote_kind kind, zn_span name, zn_id *chain);
 void zn_labels_of_address(const zn_labels *labels, zn_vote_kind kind, const zn_addr *address,
                           zn_id *chain);
-/* Writes the text of a name's label. Returns false if the name has no such label. */
-bool zn_labels_text(const zn_labels *labels, zn_name_level level, zn_span name, zn_hostname *out);
+/* Writes the text of a label of a name, whose identity is `value`. Returns false if the name has no
+ * such label. */
+bool zn_labels_text(const zn_labels *labels, zn_name_level level, zn_id value, zn_span name,
+                    zn_hostname *out);
 /* Returns the AS of an address, or the letters of the country in 16 bits; 0 if the table
  * does not have it. */
 uint32_t zn_labels_place(const zn_labels *labels, zn_server_level level, const zn_addr *address);

@@ -5,10 +5,7 @@
 #include "util/arena.h"
 #include "util/hash.h"
 
-#define LABELS 2048 /* labels decided together: they stay in the nearest cache */
 #define NO_STEP UINT16_MAX
-
-_Static_assert(LABELS >= 2 * ZN_LADDER_STEPS_MAX, "several rows are decided together");
 
 /* A column's hierarchy, and a random number for each of its nodes. */
 typedef struct column {
@@ -27,8 +24,8 @@ struct zn_row_ladder {
     uint16_t step[ZN_LADDER_ROWS];                              /* that is released */
     zn_id part[ZN_LADDER_COLUMNS_MAX * ZN_TAXONOMY_LEVELS_MAX]; /* of one row, level by level */
     zn_levels *chains;
-    zn_id label[LABELS]; /* row by row, step by step */
-    zn_exposure exposures[ZN_LADDER_ROWS];
+    zn_observation exposed[ZN_LADDER_ROWS]; /* rows with known values, */
+    uint16_t row[ZN_LADDER_ROWS];           /* and their indexes */
     zn_level_decision decisions[ZN_LADDER_ROWS];
     zn_row_ladder_stats stats;
 };
@@ -161,25 +158,39 @@ bool zn_row_ladder_find(zn_row_ladder *l, size_t i, const zn_value *values, size
     return true;
 }
 
-/* Writes the chain of labels of a row, one a step. */
-static void write_chain(zn_row_ladder *l, size_t i, zn_id *out)
+/* Returns the label of a row at the finest step. */
+static zn_id finest_label(const zn_row_ladder *l, const zn_node *leaf)
 {
-    const zn_node *leaf = leaves_of(l, i);
-    const uint8_t *level = l->levels;
+    zn_id id = {0, 0};
+    for (size_t j = 0; j < l->column_count; j++) {
+        const column *c = &l->columns[j];
+        zn_id part = c->of_node[zn_taxonomy_ancestor(c->taxonomy, leaf[j], l->levels[j])];
+        id.lo ^= part.lo;
+        id.hi ^= part.hi;
+    }
+    return id;
+}
+
+/* Writes the labels of exposed row i above the finest step, one a step. */
+static void write_chain(void *of, size_t i, zn_id *chain)
+{
+    zn_row_ladder *l = of;
+    const zn_node *leaf = leaves_of(l, l->row[i]);
+    const uint8_t *level = l->levels + l->column_count;
     for (size_t j = 0; j < l->column_count; j++) {
         const column *c = &l->columns[j];
         for (uint32_t k = 0; k < c->levels; k++)
             l->part[j * ZN_TAXONOMY_LEVELS_MAX + k] =
                 c->of_node[zn_taxonomy_ancestor(c->taxonomy, leaf[j], k)];
     }
-    for (size_t s = 0; s < l->step_count; s++) {
+    for (size_t s = 1; s < l->step_count; s++) {
         zn_id id = {0, 0};
         for (size_t j = 0; j < l->column_count; j++) {
             const zn_id *part = &l->part[j * ZN_TAXONOMY_LEVELS_MAX + *level++];
             id.lo ^= part->lo;
             id.hi ^= part->hi;
         }
-        out[s] = id;
+        chain[s] = id;
     }
 }
 
@@ -208,25 +219,20 @@ static void choose(zn_row_ladder *l, size_t i, const zn_level_decision *d)
 
 void zn_row_ladder_decide(zn_row_ladder *l, const zn_row *rows, const zn_id *users, size_t n)
 {
-    size_t most = LABELS / l->step_count, i = 0;
-    while (i < n) {
-        size_t first = i, exposed = 0, decided = 0;
-        for (; i < n && exposed < most; i++) {
-            zn_id *chain = &l->label[exposed * l->step_count];
-            zn_exposure exposure = {.t_ns = rows[i].t_ns, .user = users[i].lo, .chain = chain};
-            l->step[i] = NO_STEP;
-            if (*leaves_of(l, i) == ZN_NODE_NONE) {
-                l->stats.unknown++;
-                continue;
-            }
-            write_chain(l, i, chain);
-            l->exposures[exposed++] = exposure;
+    zn_exposures batch = {.observations = l->exposed, .chain = write_chain, .of = l};
+    for (size_t i = 0; i < n; i++) {
+        const zn_node *leaf = leaves_of(l, i);
+        l->step[i] = NO_STEP;
+        if (*leaf == ZN_NODE_NONE) {
+            l->stats.unknown++;
+            continue;
         }
-        zn_levels_decide(l->chains, l->exposures, exposed, l->decisions);
-        for (size_t row = first; row < i; row++)
-            if (*leaves_of(l, row) != ZN_NODE_NONE)
-                choose(l, row, &l->decisions[decided++]);
+        l->exposed[batch.n] = (zn_observation){rows[i].t_ns, users[i].lo, finest_label(l, leaf)};
+        l->row[batch.n++] = (uint16_t)i;
     }
+    zn_levels_decide(l->chains, &batch, l->decisions);
+    for (size_t i = 0; i < batch.n; i++)
+        choose(l, l->row[i], &l->decisions[i]);
 }
 
 bool zn_row_ladder_released(const zn_row_ladder *l, size_t i)

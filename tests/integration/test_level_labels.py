@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.demo import under
-from support.engine import ALL, NO, Outcome, nets, run
+from support.engine import ALL, LOGS, NO, Outcome, nets, run
 from support.level_sites import (
     LEVELS,
     SUFFIXES,
@@ -24,9 +24,27 @@ from support.level_sites import (
     table_of,
     visits,
 )
-from support.packets import HOUR, MINUTE, MS, SECOND, START, Udp, merged, user, visit
+from support.packet_run import emitted
+from support.packets import (
+    ACK,
+    CLIENT,
+    HOUR,
+    MINUTE,
+    MS,
+    PSH,
+    SECOND,
+    START,
+    SYN,
+    Tcp,
+    Udp,
+    crowd,
+    hello,
+    merged,
+    user,
+    visit,
+)
 
-from zanon_net import read_log
+from zanon_net import _core, read_log
 from zanon_net.errors import ConfigError
 from zanon_net.pipeline.runner import run as run_to_folder
 
@@ -172,6 +190,104 @@ def test_a_new_never_list_turns_labels_off_for_a_window() -> None:
     assert outcome.released() == {"*.d.test"}
 
 
+def test_a_label_that_was_looked_up_before_follows_a_new_never_list() -> None:
+    from support.engine import Taker, feed, make_engine
+
+    lists = {"suffixes": list(SUFFIXES)}
+    taker = Taker(make_engine(z=3, window_ns=HOUR, levels=("domain",), **lists))
+    for start, never in ((START, [b"x.d.test"]), (START + 2 * HOUR, [b"x.other.test"])):
+        talks = (visit(user(i), b"a%d.d.test" % i, start + i * SECOND) for i in range(5))
+        feed(taker.engine, merged(talks))
+        taker.engine.set_never(never)
+    assert {o["t_ns"] // HOUR for o in taker.outcome().observations} == {START // HOUR}
+
+
+# ---- caps ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [1, 1 << 14])
+def test_a_cap_on_prefixes_counts_at_each_label(tmp_path: Path, batch: int) -> None:
+    """Users 0 to 5 are of one /24; each has a name and a server of its own."""
+
+    def outcome(clients: list[str], **caps: Any) -> Outcome:
+        frames = merged(
+            visit(client, b"a%d.d.test" % i, START + i * SECOND, f"198.51.1.{1 + i}")
+            for i, client in enumerate(clients)
+        )
+        return run(
+            frames, batch=batch, z=3, levels=LEVELS, networks=table, internal=nets("10.0.0.0/8"),
+            **lists, **caps
+        )  # fmt: skip
+
+    lists: dict[str, Any] = {
+        "suffixes": [*SUFFIXES, (b"d.test", 0, 1)],
+        "categories": [(b"news", False)],
+    }
+    table = table_of(tmp_path, "198.51.1.0/24\t64500\tIT\n")
+    near = [f"10.7.1.{i}" for i in range(6)]
+    far = [f"10.7.{i // 2}.{i}" for i in range(6)]
+    free, capped = outcome(near), outcome(near, max_per_prefix=(24, 48, 2))
+    assert (free.stats["generalized"], free.stats["generalized_as"]) == (4, 4)
+    assert (capped.stats["generalized"], capped.stats["addr_generalized"]) == (0, 0)
+    assert capped.stats["suppressed_prefix_cap"] == 4
+    spread = outcome(far, max_per_prefix=(24, 48, 2))
+    assert (spread.stats["generalized"], spread.stats["generalized_as"]) == (4, 4)
+    assert spread.stats["suppressed_prefix_cap"] == 0
+
+
+# ---- packets -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["usual", "exact", "coarse_suppressed"])
+@pytest.mark.parametrize("batch", [1, 7, 1 << 14])
+def test_packets_show_no_labels(tmp_path: Path, key_file: str, how: str, batch: int) -> None:
+    """A run with levels and its view emit the packets that they emit without levels."""
+    rng = random.Random(4)
+    found, lists, text = sites(rng)
+    frames = frames_of(visits(rng, len(found), 120), found)
+    settings: dict[str, Any] = {
+        "z": 3,
+        "window_ns": 10 * MINUTE,
+        "internal": nets("10.0.0.0/8"),
+        "key_file": key_file,
+        "views": [(5, 0, 0, 0, 1, how == "exact")],
+    }
+    if how != "usual":
+        settings[how] = True
+    without = emitted(frames, **settings)
+    networks = table_of(tmp_path, text)
+    shown = emitted(frames, batch=batch, levels=LEVELS, networks=networks, **settings, **lists)
+    assert shown.frames == without.frames
+    assert shown.views[0].frames == without.views[0].frames
+    assert shown.stats["generalized"] > 5
+    assert shown.stats["addr_generalized"] > 0
+    assert 0 < shown.stats["packets_passed"] == without.stats["packets_passed"] < len(frames)
+    assert shown.dropped() == without.dropped()
+    assert shown.views[0].stats == without.views[0].stats != shown.stats
+
+
+@pytest.mark.parametrize("with_packets", [False, True])
+def test_a_name_that_only_packets_show_casts_no_vote(with_packets: bool) -> None:
+    """User 3 exposes a shared name without evidence, in a packet that leaves. The name is then
+    marked for a further window, so user 10 casts no vote for the domain."""
+    later = START + 17 * MINUTE
+    unproven = Tcp(user(3), t_ns=START + 9 * MINUTE).segment(CLIENT, SYN)
+    unproven.segment(CLIENT, PSH | ACK, hello(b"a.d.test"))
+    frames = [
+        *crowd(b"a.d.test", 3),
+        *unproven.frames,
+        *visit(user(10), b"a.d.test", later),
+        *visit(user(11), b"b.d.test", later + SECOND),
+        *visit(user(12), b"c.d.test", later + 2 * SECOND),
+    ]
+    outputs = LOGS + _core.ROWS + (("packets",) if with_packets else ())
+    outcome = run(
+        frames, z=3, window_ns=10 * MINUTE, levels=("domain",), suffixes=list(SUFFIXES),
+        outputs=outputs,
+    )  # fmt: skip
+    assert outcome.released() == {"a.d.test"} | (set() if with_packets else {"*.d.test"})
+
+
 # ---- DNS -----------------------------------------------------------------------------------------
 
 
@@ -276,7 +392,6 @@ def test_what_excludes_levels(tmp_path: Path) -> None:
         (domain | {"z": 1001}, "levels: z and z_max must be at most 1,000"),
         (domain | {"count_at": "folder:/x", "probe": "p"}, "levels: a counter of probes"),
         (domain | {"shards": 2}, "levels: the processes of --shards"),
-        (domain | {"format": "pcap"}, "levels: labels are for logs"),
         ({"levels": "name"}, "levels: 'name' is not one of"),
     ]
     for given, message in cases:

@@ -122,6 +122,11 @@ def rows(rng: random.Random, columns: int = 2) -> World:
 # ---- the rule -----------------------------------------------------------------------------------
 
 
+def network_of(user: int) -> int:
+    """The network of a user, for `max_per_network`."""
+    return user // 4
+
+
 class Label:
     """The votes of a label, user -> (time, chain of the value), oldest first, and its mark."""
 
@@ -227,7 +232,8 @@ class Rule:
     """The rule of csrc/anonymity/levels.
 
     z_max: the largest z. without: the part of the rule to leave out, one of BROKEN. rebase_after:
-    exposures in a row that are too late and prove that the clock was wrong.
+    exposures in a row that are too late and prove that the clock was wrong. max_per_network: users
+    of a network that may have votes for a label.
     """
 
     def __init__(
@@ -240,8 +246,10 @@ class Rule:
         rebase_after: int = 256,
         max_votes: int = 1 << 22,
         max_labels: int = 1 << 20,
+        max_per_network: int | None = None,
     ) -> None:
         self.world, self.window, self.without = world, window, without
+        self.max_per_network = max_per_network
         self.rebase_after, self.rejected = rebase_after, 0
         self.keep = min(4 * z_max, 1000)
         self.slice = -(-window // SLICES)
@@ -369,6 +377,13 @@ class Rule:
                     for user in [v for v, (_, c) in found.votes.items() if c[level] == label]:
                         del found.votes[user]
 
+    def _is_over_cap(self, label: Label, user: int) -> bool:
+        """True if the other users of the user's network have as many votes as the cap allows."""
+        if self.max_per_network is None:
+            return False
+        others = [v for v in label.votes if v != user and network_of(v) == network_of(user)]
+        return len(others) >= self.max_per_network
+
     def _climb(self, t: int, user: int, chain: Chain, z: int) -> int | None:
         voting = not self._is_marked(chain[0], t) or self.without == "marks"
         for level in range(1, len(chain)):
@@ -382,6 +397,8 @@ class Rule:
             if label is None:
                 continue
             label.trim(max(t - self.window, self.floor + 1))
+            if voting and self._is_over_cap(label, user):
+                return None
             if voting and not table.vote(name, t, user, chain):
                 return None
             n = len(label.votes) - (not voting and user in label.votes)

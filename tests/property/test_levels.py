@@ -11,10 +11,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle.generalization import BROKEN, STREAMS, Cascade, Literal, Naive, Rule, World, judge
+from oracle.generalization import (
+    BROKEN,
+    STREAMS,
+    Cascade,
+    Literal,
+    Naive,
+    Rule,
+    World,
+    judge,
+    network_of,
+)
 from support.examples import EVERY_CASE, each, examples
 
-from zanon_net._core import Levels
+from zanon_net._core import Levels, ZTable
 from zanon_net.errors import ConfigError
 
 EXPOSURES = 10_000_000 // len(STREAMS) if EVERY_CASE else 9_000
@@ -124,6 +134,7 @@ def compare(world: World, window: int, given: list[Action | int], size: int, **l
             np.array([row[1] for row in rows], np.uint64),
             np.array([row[2] for row in rows], np.uint64),
             np.array([row[3] for row in rows], np.uint8),
+            np.array([network_of(row[1]) for row in rows], np.uint32),
         )
         core.check()
         if "max_labels" in limits and core.stats["paused"]:
@@ -168,6 +179,45 @@ def test_the_core_decides_as_the_rule_at_its_caps(
 ) -> None:
     given_ = data.draw(actions(window, ordered=True))
     compare(world, window, given_, size, max_votes=max_votes, max_labels=max_labels)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@settings(max_examples=examples(200))
+@given(
+    data=st.data(),
+    window=st.sampled_from([7, 10, 21]),
+    world=worlds(),
+    most=st.integers(1, 3),
+)
+def test_the_core_decides_as_the_rule_with_a_cap_on_networks(
+    size: int, data: st.DataObject, window: int, world: World, most: int
+) -> None:
+    given_ = data.draw(actions(window, ordered=True))
+    compare(world, window, given_, size, max_per_network=most)
+
+
+@pytest.mark.parametrize("kind", ["names", "moving"])
+def test_at_least_z_users_stand_behind_each_label_under_a_cap_on_networks(kind: str) -> None:
+    found = judge(partial(Rule, max_per_network=1), kind, EXPOSURES)
+    assert found.short == 0
+    assert found.labels < judge(Rule, kind, EXPOSURES).labels
+
+
+def test_a_label_needs_users_of_several_networks() -> None:
+    """Users 0 to 3 are one network: the cap of 2 refuses the third vote, and no later one."""
+    core = Levels(4, 1000, 1, max_per_network=2)
+    users = [0, 1, 2, 3, 1, 4, 2, 5, 6]
+    n = len(users)
+    decision, level, _users = core.decide(
+        np.arange(n, dtype=np.int64),
+        np.array(users, np.uint64),
+        np.array([[10 + i, 1] for i in range(n)], np.uint64),
+        None,
+        np.array([network_of(user) for user in users], np.uint32),
+    )
+    below, over = 1, max(decision)
+    assert list(decision) == [below, below, over, over, below, below, over, 0, over]
+    assert list(level) == [0] * 7 + [1, 0]
 
 
 # ---- marks --------------------------------------------------------------------------------------
@@ -241,6 +291,28 @@ def test_without_room_for_a_mark_labels_are_off_for_a_window() -> None:
     assert core.stats["paused"] > 0
     late = 20 + 3 * window
     assert exposures(core, (late, 1, 50, 9), (late, 2, 51, 9)) == [None, 1]
+
+
+def test_levels_are_empty_after_their_table_is_cleared() -> None:
+    """Votes of before do not count, and labels stay off for a window, because readers have seen
+    values that are no longer marked."""
+    window = 100
+    core = Levels(3, window, 1)
+    assert exposures(core, (1000, 1, 1, 9), (1000, 2, 2, 9)) == [None, None]
+    core.clear()
+    core.check()
+    assert core.stats["levels"][1]["votes"] == 0
+    again = [(1000 + i, 10 + i, 10 + i, 9) for i in (1, 2, 3, 4)]
+    assert exposures(core, *again) == [None] * 4
+    assert core.stats["paused"] == 4
+    later = [(1001 + window, 20 + i, 20 + i, 9) for i in range(3)]
+    assert exposures(core, *later) == [None, None, 1]
+
+
+def test_a_snapshot_is_refused() -> None:
+    core = Levels(2, 100, 1)
+    with pytest.raises(ConfigError, match="a snapshot has no votes for labels: start without it"):
+        core.restore(ZTable(2, 100, keep=2).dump())
 
 
 def test_settings_that_do_not_fit_are_refused() -> None:

@@ -309,8 +309,8 @@ def test_levels_with_caps(tmp_path: Path) -> None:
     facts = Config(**settings).forged_users
     assert facts == {"name": 2, "label": 2}
     assert forged_users_text(facts) == "2 release a name, or a label, that one real user exposes"
-    with pytest.raises(ConfigError, match=r"^max_per_prefix: counts users of names and addresses"):
-        Config(**settings, max_per_prefix="24,48=2")
+    facts = Config(**settings, max_per_prefix="24,48=1").forged_users
+    assert facts == {"name": 2, "label": 2, "networks": 2, "prefixes": [24, 48]}
 
 
 TOML = """

@@ -50,9 +50,6 @@ def check_caps(settings: Settings) -> None:
         reject(first, "the counter of shards has no caps; leave it out, or leave out shards")
     if settings["window"] > WINDOW_MAX_NS:
         reject("window", f"must be at most {format_duration(WINDOW_MAX_NS)} with {first}")
-    if settings["levels"] and settings["max_per_prefix"] is not None:
-        reject("max_per_prefix", "counts users of names and addresses, not of labels; leave out"
-               " max_per_prefix, or leave out levels")  # fmt: skip
     v4, v6, _users = per_prefix(settings)
     most_v4, most_v6 = settings["user_prefix"]
     if v4 > most_v4 or v6 > most_v6:

@@ -113,10 +113,12 @@ class PacketsSettings(TypedDict, total=False):
     target_k: int | None
     target_p: float | None
     z_max: int | None
+    levels: str | Sequence[str]
     only: str | os.PathLike[str] | Sequence[str] | None
     skip: str | Sequence[str] | None
     categories: str | Sequence[str] | None
     suffixes: str | os.PathLike[str] | None
+    networks: str | Sequence[str] | None
     max_per_prefix: str | None
     max_names_per_user: int | None
     min_user_age: int | str | None

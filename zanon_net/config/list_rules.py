@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from zanon_net.config import presets, rules
+from zanon_net.config import rules
 from zanon_net.config.parse import did_you_mean, reject
 from zanon_net.config.rules import LEVELS_Z_MAX, Settings
 
@@ -64,8 +64,6 @@ def check_levels(settings: Settings) -> None:
     """Checks levels against settings of other sections."""
     if not settings["levels"]:
         return
-    if presets.has_packets(settings):
-        reject("levels", "labels are for logs and not for packets; leave out one of the two")
     if settings["count_at"] is not None:
         reject("levels", "a counter of probes decides no labels; leave out --count-at")
     if settings["shards"] > 1:

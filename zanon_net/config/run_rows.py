@@ -181,7 +181,6 @@ _ANONYMITY = (
     ),
     _anonymity(
         name="levels",
-        commands=OF_LOGS,
         type=any_of(rules.LEVELS, "LEVELS"),
         default=(),
         rank=1,
@@ -248,7 +247,6 @@ _ANONYMITY = (
     ),
     _list(
         name="networks",
-        commands=OF_LOGS,
         type=NETWORK_TABLE,
         default=None,
         help="Files of networks, with the AS and country of each: a prefix, an AS and a country;"

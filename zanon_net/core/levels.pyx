@@ -15,6 +15,36 @@ cdef const zn_id *parents_of(void *of, uint32_t level, zn_id label, uint32_t abo
     return levels.answer
 
 
+cdef zn_id identity_of(const zn_hash_key *key, uint8_t level, uint64_t number) noexcept nogil:
+    """Returns the identity of a label of `Levels`."""
+    cdef zn_id label
+    if number == 0:
+        label.lo = label.hi = 0
+        return label
+    return zn_hash128(key, level, &number, sizeof(number))
+
+
+cdef struct numbers_of:  # labels of a batch, row by row
+    const zn_hash_key *key
+    const uint64_t *numbers
+    const uint32_t *networks
+    size_t width
+
+
+cdef void hash_numbers(void *of, size_t i, zn_id *chain) noexcept nogil:
+    """Writes the labels of exposure i above level 0."""
+    cdef const numbers_of *source = <const numbers_of *>of
+    cdef size_t level
+    for level in range(1, source.width):
+        chain[level] = identity_of(source.key, <uint8_t>level,
+                                   source.numbers[i * source.width + level])
+
+
+cdef uint32_t network_of(void *of, size_t i) noexcept nogil:
+    """Returns the network of exposure i."""
+    return (<const numbers_of *>of).networks[i]
+
+
 cdef object levels_stats(const zn_levels *of, uint32_t count):
     """Returns the counters of levels, of which `count` are above the value."""
     cdef zn_levels_stats stats = zn_levels_get_stats(of)
@@ -33,6 +63,7 @@ cdef class Levels:
     levels: number of levels above the value. z_max: largest z of set_z; None: z. keep: latest users
         of a value that are kept; None: all. max_tuples, max_attributes: caps of the values.
     max_votes, max_labels: caps of each level above. rebase_after: as in ZTable.
+    max_per_network: users of a network that may have votes for a label; None: no cap.
     parents: for each label (level, number) a dict from a level above to the numbers there. None:
         the label's chain is the only one.
 
@@ -45,11 +76,12 @@ cdef class Levels:
     cdef dict above
     cdef zn_id answer[64]
     cdef readonly uint32_t count
+    cdef bint with_networks
     cdef _Guard guard
 
     def __init__(self, z, window_ns, levels, *, z_max=None, keep=None, max_tuples=1 << 24,
                  max_attributes=1 << 22, max_votes=1 << 22, max_labels=1 << 20,
-                 rebase_after=256, parents=None):
+                 max_per_network=None, rebase_after=256, parents=None):
         cdef zn_ztable_config table
         cdef zn_levels_config config
         cdef zn_error err
@@ -68,6 +100,8 @@ cdef class Levels:
         config.z_max = z if z_max is None else z_max
         config.max_votes = max_votes
         config.max_labels = max_labels
+        config.max_per_network = max_per_network or 0
+        self.with_networks = config.max_per_network != 0
         if parents is not None:
             self._set_parents(parents)
             config.parents = parents_of
@@ -78,7 +112,7 @@ cdef class Levels:
     cdef int _set_parents(self, parents) except -1:
         self.above = {}
         for (level, number), by_level in parents.items():
-            label = self._identity(level, number)
+            label = identity_of(&self.key, level, number)
             self.above[level, label.lo, label.hi] = {
                 above: [self._pair(above, one) for one in numbers]
                 for above, numbers in by_level.items()
@@ -88,15 +122,8 @@ cdef class Levels:
         return 0
 
     cdef object _pair(self, level, number):
-        cdef zn_id label = self._identity(level, number)
+        cdef zn_id label = identity_of(&self.key, level, number)
         return label.lo, label.hi
-
-    cdef zn_id _identity(self, uint8_t level, uint64_t number) noexcept nogil:
-        cdef zn_id label
-        if number == 0:
-            label.lo = label.hi = 0
-            return label
-        return zn_hash128(&self.key, level, &number, sizeof(number))
 
     def __dealloc__(self):
         zn_levels_close(self.levels)
@@ -106,49 +133,64 @@ cdef class Levels:
         raise TypeError("levels cannot be pickled: they hold exposures that were not released")
 
     def decide(self, const int64_t[::1] t_ns, const uint64_t[::1] user,
-               const uint64_t[:, ::1] chain, const uint8_t[::1] flags=None):
+               const uint64_t[:, ::1] chain, const uint8_t[::1] flags=None,
+               const uint32_t[::1] networks=None):
         """Decides n exposures in their order.
 
         t_ns: int64[n], 0 or later. user: uint64[n]. chain: uint64[n, levels + 1], finest first.
         flags: uint8[n], 1: only look whether z users share the value; 2: decided with the z of
-        set_early_z.
+        set_early_z. networks: uint32[n], the network of each user, for max_per_network.
 
         Returns (decision, level, users): uint8[n], a zn_decision, in which 0 is a release; uint8[n]
         and uint16[n], the level that is published and the users counted there.
         """
-        cdef zn_exposure part[1024]
+        cdef zn_observation part[1024]
         cdef zn_level_decision answers[1024]
-        cdef Py_ssize_t n = t_ns.shape[0], width = self.count + 1, start, i, j, many
-        cdef zn_id *ids
+        cdef zn_exposures batch
+        cdef numbers_of source
+        cdef Py_ssize_t n = t_ns.shape[0], start, i
         np = numpy()
-        if user.shape[0] != n or chain.shape[0] != n or chain.shape[1] != width or (
-                flags is not None and flags.shape[0] != n):
-            raise ValueError("t_ns, user, chain and flags must have the same length")
+        if user.shape[0] != n or chain.shape[0] != n or chain.shape[1] != self.count + 1 or (
+                flags is not None and flags.shape[0] != n) or (
+                self.with_networks and (networks is None or networks.shape[0] != n)):
+            raise ValueError("t_ns, user, chain, flags and networks must have the same length")
         out = np.zeros(n, np.uint8), np.zeros(n, np.uint8), np.zeros(n, np.uint16)
         cdef uint8_t[::1] decision = out[0], level = out[1]
         cdef uint16_t[::1] users = out[2]
-        ids = <zn_id *>malloc(1024 * width * sizeof(zn_id))
-        if ids == NULL:
-            raise MemoryError
+        source.key = &self.key
+        source.width = self.count + 1
+        batch.observations = part
+        batch.chain = hash_numbers
+        batch.network = network_of
+        batch.of = &source
         self.guard.enter()
         with nogil:
             for start in range(0, n, 1024):
-                many = min(1024, n - start)
-                for i in range(many):
+                batch.n = min(1024, n - start)
+                batch.flags = NULL if flags is None else &flags[start]
+                source.numbers = &chain[start, 0]
+                source.networks = &networks[start] if self.with_networks else NULL
+                for i in range(<Py_ssize_t>batch.n):
                     part[i].t_ns = t_ns[start + i]
                     part[i].user = zn_hash_words(&self.key, &user[start + i], 1)
-                    part[i].chain = ids + i * width
-                    part[i].flags = 0 if flags is None else flags[start + i]
-                    for j in range(width):
-                        ids[i * width + j] = self._identity(<uint8_t>j, chain[start + i, j])
-                zn_levels_decide(self.levels, part, many, answers)
-                for i in range(many):
+                    part[i].attribute = identity_of(&self.key, 0, chain[start + i, 0])
+                zn_levels_decide(self.levels, &batch, answers)
+                for i in range(<Py_ssize_t>batch.n):
                     decision[start + i] = answers[i].decision
                     level[start + i] = answers[i].level
                     users[start + i] = answers[i].users
         self.guard.leave()
-        free(ids)
         return out
+
+    def clear(self):
+        """Empties the table of values, and with it all levels."""
+        zn_ztable_clear(self.table)
+
+    def restore(self, const uint8_t[::1] snapshot):
+        """Raises ConfigError, because a snapshot of a z-table has no votes for labels."""
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        check(zn_ztable_import(self.table, &snapshot[0], snapshot.shape[0], &err), &err)
 
     def set_z(self, z):
         """Changes z for later exposures. Raises ConfigError for a z out of range."""

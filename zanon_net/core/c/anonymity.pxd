@@ -56,16 +56,18 @@ cdef extern from "anonymity/levels.h" nogil:
     enum: ZN_LEVELS_Z_MAX
     ctypedef struct zn_levels:
         pass
-    ctypedef struct zn_exposure:
-        int64_t t_ns
-        uint64_t user
-        const zn_id *chain
-        uint8_t flags
+    ctypedef struct zn_exposures:
+        const zn_observation *observations
+        const uint8_t *flags
+        size_t n
+        void (*chain)(void *of, size_t i, zn_id *chain) noexcept
+        uint32_t (*network)(void *of, size_t i) noexcept
+        void *of
     ctypedef struct zn_level_decision:
         uint8_t decision, level
         uint16_t users
     ctypedef struct zn_levels_config:
-        uint32_t z_max, max_votes, max_labels
+        uint32_t z_max, max_votes, max_labels, max_per_network
         const zn_id *(*parents)(void *of, uint32_t level, zn_id label, uint32_t above,
                                 const zn_id *one, size_t *count) noexcept
         void *parents_of
@@ -79,7 +81,7 @@ cdef extern from "anonymity/levels.h" nogil:
                                               int64_t window_ns)
     int zn_levels_open(zn_levels **out, const zn_levels_config *config, zn_error *err)
     void zn_levels_close(zn_levels *l)
-    void zn_levels_decide(zn_levels *l, const zn_exposure *exposures, size_t n,
+    void zn_levels_decide(zn_levels *l, const zn_exposures *exposures,
                           zn_level_decision *decisions)
     int zn_levels_set_z(zn_levels *l, uint32_t z, zn_error *err)
     void zn_levels_set_early_z(zn_levels *l, uint32_t z)
