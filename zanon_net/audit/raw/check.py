@@ -28,6 +28,7 @@ from zanon_net.errors import ConfigError, FormatError
 
 MINUTE_NS = 60 * 10**9
 CHECKS = ("names", "reasons", "addresses", "hidden", "coarse", "pseudonyms", "sums", "format")
+CAPS = ("user_cap", "prefix_cap", "new_user")
 UNPROVEN_MOST = 0.001  # of all claims
 COVER_LEAST = 0.999  # of the log's time
 
@@ -243,7 +244,7 @@ def counted_all(manifest: Mapping[str, Any]) -> bool:
     decisions = manifest["decisions"]
     numbers = [decisions[name] for name in ("late", "late_deep", "clock_jumps", "evicted")]
     lost = ("too_late", "capacity", "conflict", "incomplete", "quic_version", "unread")
-    numbers += [decisions["suppressed"].get(name, 0) for name in (*lost, "user_cap", "new_user")]
+    numbers += [decisions["suppressed"].get(name, 0) for name in (*lost, *CAPS)]
     return not any(numbers)
 
 
