@@ -48,6 +48,7 @@ FILLED = {
     "suffixes": "config.suffixes = kept.suffixes({value}, &config.suffix_count)",
     "categories": "config.categories = kept.categories({value}, &config.category_count)",
     "levels": "config.levels = bits_of(LEVELS, {value})",
+    "attributes": "config.attributes = bits_of(ATTRIBUTES, {value})",
     "network table": "config.networks = kept.network_table({value}, &config.network_count)",
     "networks": "config.{member} = kept.networks({value}, &config.{member}_count)",
     "prefix lengths": "config.user_v4_bits, config.user_v6_bits = {value}",

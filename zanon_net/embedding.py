@@ -25,6 +25,8 @@ OBSERVATION_DTYPE = _core.row_dtype("observation_rows")
 
 NAME_SOURCES = (None, "tls", "quic", "http", "dns")
 """The meanings of the numbers in `name_source`."""
+NAMESPACES = (None, "name", "dns", *_core.ATTRIBUTES)
+"""The meanings of the numbers in `namespace`; 0 in an engine without attributes."""
 NAME_STATUSES = ("none", "released", "suppressed", "unconfirmed", "invalid", "generalized")
 """The meanings of the numbers in `name_status`."""
 NAME_LEVELS = (None, "name", "domain", "category")

@@ -10,6 +10,7 @@ their users, shares by level are in hundredths, and windows with fewer than z us
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -60,13 +61,31 @@ class LevelShares(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Exposures:
+    """Counts of one attribute besides names in a window; the members are PopularityWindow's."""
+
+    whole: bool
+    users: int
+    bins: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Returns the counts as the file has them."""
+        return {"whole": self.whole, "users": self.users, "bins": self.bins}
+
+    def rounded(self) -> "Exposures":
+        """Returns the counts with two significant digits."""
+        return Exposures(self.whole, two_digits(self.users), tuple(map(two_digits, self.bins)))
+
+
+@dataclass(frozen=True, slots=True)
 class PopularityWindow:
     """One window of packet time.
 
     start_ns: its start, ns since the Unix epoch. whole: true if it was read from its start to its
     end. users: distinct users with at least one name. bins: number of names with 2^j to 2^(j+1) - 1
     distinct users, by j. exposures, levels: of a run with levels, the number of exposures, and
-    their shares for each z up to the number of users; else 0 and empty.
+    their shares for each z up to the number of users; else 0 and empty. attributes: the counts of
+    each attribute besides names that at least z users exposed, by its namespace.
     """
 
     start_ns: int
@@ -75,6 +94,7 @@ class PopularityWindow:
     bins: tuple[int, ...]
     exposures: int = 0
     levels: tuple[LevelShares, ...] = ()
+    attributes: Mapping[str, Exposures] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """Returns the window as the file has it."""
@@ -86,11 +106,16 @@ class PopularityWindow:
         }
         if self.levels:
             facts |= {"exposures": self.exposures, "levels": self.levels}
+        if self.attributes:
+            attributes = {word: counts.to_dict() for word, counts in self.attributes.items()}
+            facts["attributes"] = attributes
         return facts
 
     def without_levels(self) -> "PopularityWindow":
         """Returns the window as a run without levels counts it."""
-        return PopularityWindow(self.start_ns, self.whole, self.users, self.bins)
+        return PopularityWindow(
+            self.start_ns, self.whole, self.users, self.bins, attributes=self.attributes
+        )
 
     def rounded(self) -> "PopularityWindow":
         """Returns the window with counts of two significant digits, and shares in hundredths."""
@@ -101,6 +126,7 @@ class PopularityWindow:
             tuple(map(two_digits, self.bins)),
             two_digits(self.exposures),
             tuple(shares.rounded() for shares in self.levels),
+            {word: counts.rounded() for word, counts in self.attributes.items()},
         )
 
 
@@ -166,22 +192,29 @@ class Popularity:
 
 
 def _window(one: Mapping[str, Any]) -> PopularityWindow:
-    bins = tuple(_count(n, COUNT_MAX) for n in one["bins"])
+    counts = _exposures(one)
     window = PopularityWindow(
         _count(one["start_ns"]),
-        one["whole"] is True,
-        _count(one["users"], COUNT_MAX),
-        bins,
+        counts.whole,
+        counts.users,
+        counts.bins,
         _count(one.get("exposures", 0)),
         tuple(map(_shares, one.get("levels", ()))),
+        {str(word): _exposures(part) for word, part in one.get("attributes", {}).items()},
     )
-    used = max((j for j, n in enumerate(bins) if n), default=0)
-    if window.users < two_digits(1 << used) or sum(bins) > COUNT_MAX:
-        raise ValueError("more users of a name than users, or too many names")
     steps = [shares.z for shares in window.levels]
     if steps != sorted(set(steps)) or (steps and (steps[0] != 1 or window.exposures < 1)):
         raise ValueError("levels begin at z = 1, and z rises")
     return window
+
+
+def _exposures(one: Mapping[str, Any]) -> Exposures:
+    bins = tuple(_count(n, COUNT_MAX) for n in one["bins"])
+    counts = Exposures(one["whole"] is True, _count(one["users"], COUNT_MAX), bins)
+    used = max((j for j, n in enumerate(bins) if n), default=0)
+    if counts.users < two_digits(1 << used) or sum(bins) > COUNT_MAX:
+        raise ValueError("more users of a name than users, or too many names")
+    return counts
 
 
 def _shares(one: Sequence[Any]) -> LevelShares:

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyzer/analyzers.h"
 
+#include "analyzer/attributes.h"
 #include "analyzer/parse_state.h"
 #include "analyzer/tcp_stream.h"
 #include "analyzer/unread.h"
@@ -41,6 +42,7 @@ int zn_analyzers_open(zn_names *names, uint32_t max_flows, zn_error *err)
 void zn_analyzers_close(zn_names *names)
 {
     zn_names_fini(names);
+    zn_attributes_close(names->attributes);
     for (unsigned id = 1; id < ZN_ANALYZERS_END; id++)
         if (names->state[id] != NULL)
             analyzers[id].functions->close(names->state[id]);
@@ -48,7 +50,7 @@ void zn_analyzers_close(zn_names *names)
 
 size_t zn_analyzers_memory(const zn_names *names)
 {
-    size_t bytes = zn_names_memory(names);
+    size_t bytes = zn_names_memory(names) + zn_attributes_memory(names->attributes);
     for (unsigned id = 1; id < ZN_ANALYZERS_END; id++)
         if (analyzers[id].functions->memory != NULL)
             bytes += analyzers[id].functions->memory(names->state[id]);
@@ -204,6 +206,7 @@ void zn_analyzers_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
     if (!udp)
         zn_parse_end(names, f);
     zn_names_closed(names, f);
+    zn_attributes_closed(names, flow);
 }
 
 void zn_analyzers_forget(zn_names *names, zn_flow *f)

@@ -38,14 +38,22 @@ typedef enum zn_reading {
 } zn_reading;
 
 typedef struct zn_name_entry {
-    uint32_t next;             /* the flow's next name, 0: none; the slab's link while free */
-    uint32_t text;             /* in zn_name_store.texts; 0: wiped */
-    zn_id id;                  /* zero for a name that was not read (invalid, incomplete) */
-    uint16_t dns_id, dns_type; /* the query a response must match */
-    uint8_t source;            /* zn_name_source */
-    uint8_t state;             /* zn_entry_state */
-    uint8_t reading;           /* zn_reading */
-    uint8_t text_size;         /* index of the text's slab in zn_name_store.texts */
+    uint32_t next; /* the flow's next name, 0: none; the slab's link while free */
+    uint32_t text; /* in zn_name_store.texts; 0: wiped */
+    zn_id id;      /* zero for a name that was not read (invalid, incomplete) */
+    union {
+        struct {
+            uint16_t dns_id, dns_type; /* the query a response must match */
+        };
+        struct {
+            uint8_t attribute;    /* zn_attribute, of an entry of analyzer/attributes */
+            uint8_t names_before; /* names of its flow when it voted; see analyzer/attributes.c */
+        };
+    };
+    uint8_t source;    /* zn_name_source */
+    uint8_t state;     /* zn_entry_state */
+    uint8_t reading;   /* zn_reading */
+    uint8_t text_size; /* index of the text's slab in zn_name_store.texts */
 } zn_name_entry;
 _Static_assert(sizeof(zn_name_entry) == 32, "entries fill cache lines");
 

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyzer/names.h"
 
+#include "analyzer/attributes.h"
 #include "analyzer/parse_state.h"
 #include "analyzer/unread.h"
 
@@ -352,7 +353,7 @@ bool zn_names_swap_client(const zn_packet_context *s)
 {
     zn_addr known_as[2];
     if (ZN_FACTS(s->f)->names != 0 || s->f->names_dropped ||
-        ZN_STATE(s->f)->addr_vote != ZN_ADDR_PENDING)
+        ZN_STATE(s->f)->addr_vote != ZN_ADDR_PENDING || zn_attributes_first(s->names, s->flow) != 0)
         return false; /* its votes would be the other side's */
     zn_flow_swap_client(s->f);
     if (s->p->tuple.proto != ZN_PROTO_TCP) /* the other side sent first: the opening was not seen */
@@ -387,6 +388,8 @@ void zn_names_check_evidence(const zn_packet_context *s)
     for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
          entry = zn_name_store_at(s->names->name_store, entry)->next)
         zn_names_confirmed(s, entry);
+    if (ZN_UNLIKELY(s->names->attributes != NULL) && f->tuple.proto == ZN_PROTO_TCP)
+        zn_attributes_confirm(s);
 }
 
 void zn_names_closed(zn_names *names, const zn_flow *f)

@@ -30,6 +30,8 @@ typedef struct zn_analyzer zn_analyzer;
 
 typedef struct zn_message_sink zn_message_sink; /* analyzer/message_sink.h */
 
+typedef struct zn_attributes zn_attributes; /* analyzer/attributes.h */
+
 typedef struct zn_names {
     const zn_message_sink *sink; /* NULL if no output needs messages */
     const zn_roles *roles;
@@ -37,6 +39,7 @@ typedef struct zn_names {
     zn_flow_table *flows;
     zn_votes *votes;
     zn_name_store *name_store;
+    zn_attributes *attributes;    /* NULL if no attribute beside names is wanted */
     const zn_analyzer *analyzers; /* table of analyzers by id; row 0 means no analyzer */
     uint32_t analyzer_count;
     void *state[ZN_ANALYZERS_MAX]; /* of each analyzer, by its id */

@@ -11,6 +11,7 @@
  * packets of several connections may alternate. Anything that does not authenticate is counted and
  * left alone.
  */
+#include "analyzer/attributes.h"
 #include "analyzer/message_sink.h"
 #include "analyzer/quic_evidence.h"
 #include "analyzer/secondary.h"
@@ -116,6 +117,15 @@ static void see_agent(const zn_packet_context *s, const zn_tls_hello *hello)
     q->shared.facts.agent = zn_secondary_observed(s->names, ZN_VOTE_AGENT, &text, may_be_disclosed);
     q->agent_waits = q->shared.facts.agent != 0;
     vote_agent(s);
+}
+
+/* Reads the attributes of a hello. The attributes of a flow are its first connection's. */
+static void see_attributes(const zn_packet_context *s, const zn_tls_hello *hello)
+{
+    if (zn_attributes_first(s->names, s->flow) != 0)
+        return;
+    zn_attributes_see(s, ZN_EXPOSES_CLIENT_HELLO, hello->body);
+    zn_quic_flow_of(s)->attributes = zn_attributes_first(s->names, s->flow) != 0;
 }
 
 static void note_facts(zn_quic_flow *q, const zn_quic_packet *packet, bool from_client)
@@ -276,6 +286,8 @@ static void conclude(const zn_packet_context *s)
     if (!f->client_acked && q->addressed && (!q->guessable || validated))
         zn_names_client_proven(s, q->name);
     vote_agent(s);
+    if (q->attributes)
+        zn_attributes_confirm(s);
 }
 
 static void disregard(const zn_packet_context *s)
@@ -416,6 +428,7 @@ static void see_hello(const zn_packet_context *s, zn_span bytes)
         q->name = zn_names_observed(s, hello.name);
         zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_QUIC_HELLO, .bytes = bytes});
         see_agent(s, &hello);
+        see_attributes(s, &hello);
         zn_names_drop_stream(s->names, s->f);
         q->done = true;
         break;

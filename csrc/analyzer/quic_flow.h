@@ -74,6 +74,7 @@ typedef struct zn_quic_flow {
     bool guessable : 1;    /* `server` may be known without the server's packets */
     bool addressed : 1;    /* the client sent a packet to `server` */
     bool agent_waits : 1;  /* facts.agent is this connection's */
+    bool attributes : 1;   /* the flow's attributes are this connection's */
 } zn_quic_flow;
 
 /* A datagram that came before all of the other side: an answer that no key opens yet. */

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS over TCP: the server name of a ClientHello. */
+#include "analyzer/attributes.h"
 #include "analyzer/layer7.h"
 #include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
@@ -44,6 +45,7 @@ static zn_parse read_hello(const zn_packet_context *s, const zn_tcp_segment *in,
         return ZN_DONE;
     }
     (void)zn_names_observed(s, hello.name);
+    zn_attributes_see(s, ZN_EXPOSES_CLIENT_HELLO, hello.body);
     zn_layer7_client_hello(s->names, f, in->bytes, &hello.details);
     return ZN_DONE;
 }

@@ -9,7 +9,9 @@
 /* The one attribute of the table of users. */
 static const zn_id anything = {0, 0};
 
-int zn_popularity_init(zn_popularity *p, const zn_ztable_config *config, zn_error *err)
+/* Opens a table of exposures, and a table of users. */
+static int open_tables(zn_ztable **table, zn_ztable **users_of, const zn_ztable_config *config,
+                       zn_error *err)
 {
     zn_ztable_config counts = zn_ztable_default_config(1, config->window_ns), users;
     int rc;
@@ -17,24 +19,45 @@ int zn_popularity_init(zn_popularity *p, const zn_ztable_config *config, zn_erro
     counts.max_attributes = config->max_attributes;
     users = counts;
     users.max_attributes = 1;
+    rc = zn_ztable_open(table, &counts, err);
+    return rc == 0 ? zn_ztable_open(users_of, &users, err) : rc;
+}
+
+int zn_popularity_init(zn_popularity *p, const zn_ztable_config *config, zn_error *err)
+{
     p->window_ns = config->window_ns;
     zn_clock_init(&p->clock, p->window_ns, 0, ZN_CLOCK_REBASE_AFTER);
-    rc = zn_ztable_open(&p->table, &counts, err);
-    return rc == 0 ? zn_ztable_open(&p->users, &users, err) : rc;
+    return open_tables(&p->table, &p->users, config, err);
+}
+
+int zn_popularity_add(zn_popularity *p, zn_attribute attribute, const zn_ztable_config *config,
+                      zn_error *err)
+{
+    zn_popularity_counts *counts = &p->attributes[attribute];
+    return open_tables(&counts->table, &counts->users, config, err);
 }
 
 void zn_popularity_fini(zn_popularity *p)
 {
     zn_ztable_close(p->table);
     zn_ztable_close(p->users);
+    for (size_t i = 0; i < ZN_ATTRIBUTE_COUNT; i++) {
+        zn_ztable_close(p->attributes[i].table);
+        zn_ztable_close(p->attributes[i].users);
+    }
     zn_level_counts_fini(&p->levels);
     zn_heap_free(p->stored);
     memset(p, 0, sizeof *p);
 }
 
+static uint64_t evicted_of(const zn_ztable *table, const zn_ztable *users)
+{
+    return zn_ztable_get_stats(table).evicted + zn_ztable_get_stats(users).evicted;
+}
+
 static uint64_t evicted(const zn_popularity *p)
 {
-    return zn_ztable_get_stats(p->table).evicted + zn_ztable_get_stats(p->users).evicted;
+    return evicted_of(p->table, p->users);
 }
 
 static void begin(zn_popularity *p, int64_t start_ns)
@@ -42,6 +65,11 @@ static void begin(zn_popularity *p, int64_t start_ns)
     p->start_ns = start_ns;
     p->end_ns = start_ns <= INT64_MAX - p->window_ns ? start_ns + p->window_ns : INT64_MAX;
     p->evicted = evicted(p);
+    for (size_t i = 0; i < ZN_ATTRIBUTE_COUNT; i++) {
+        zn_popularity_counts *counts = &p->attributes[i];
+        if (counts->table != NULL)
+            counts->evicted = evicted_of(counts->table, counts->users);
+    }
 }
 
 bool zn_popularity_reach(zn_popularity *p, int64_t t_ns)
@@ -71,15 +99,25 @@ static bool is_in_window(const zn_popularity *p, const zn_observation *o)
     return p->table != NULL && o->t_ns >= p->start_ns && o->t_ns < p->end_ns;
 }
 
-void zn_popularity_see(zn_popularity *p, const zn_observation *o)
+static void see(const zn_popularity *p, zn_ztable *table, zn_ztable *users, const zn_observation *o)
 {
     /* All at one time, so that none is late. */
     zn_observation exposure = {p->start_ns, o->user, o->attribute};
     zn_observation user = {p->start_ns, o->user, anything};
     if (!is_in_window(p, o))
         return;
-    (void)zn_ztable_observe(p->table, &exposure);
-    (void)zn_ztable_observe(p->users, &user);
+    (void)zn_ztable_observe(table, &exposure);
+    (void)zn_ztable_observe(users, &user);
+}
+
+void zn_popularity_see(zn_popularity *p, const zn_observation *o)
+{
+    see(p, p->table, p->users, o);
+}
+
+void zn_popularity_see_attribute(zn_popularity *p, zn_attribute attribute, const zn_observation *o)
+{
+    see(p, p->attributes[attribute].table, p->attributes[attribute].users, o);
 }
 
 void zn_popularity_see_name(zn_popularity *p, const zn_observation *o, const zn_id *labels)
@@ -106,6 +144,11 @@ void zn_popularity_next(zn_popularity *p)
         return;
     zn_ztable_clear(p->table);
     zn_ztable_clear(p->users);
+    for (size_t i = 0; i < ZN_ATTRIBUTE_COUNT; i++)
+        if (p->attributes[i].table != NULL) {
+            zn_ztable_clear(p->attributes[i].table);
+            zn_ztable_clear(p->attributes[i].users);
+        }
     zn_level_counts_clear(&p->levels);
     p->due = false;
     if (now_ns >= p->start_ns)
@@ -139,6 +182,18 @@ zn_popularity_window zn_popularity_window_due(const zn_popularity *p)
     return w;
 }
 
+zn_popularity_window zn_popularity_attribute_due(const zn_popularity *p, zn_attribute attribute)
+{
+    const zn_popularity_counts *counts = &p->attributes[attribute];
+    zn_popularity_window w = {.start_ns = p->start_ns, .end_ns = p->end_ns};
+    if (counts->table == NULL)
+        return w;
+    w.users = zn_ztable_count(counts->users, anything);
+    w.whole = p->whole && evicted_of(counts->table, counts->users) == counts->evicted;
+    zn_ztable_histogram(counts->table, w.bins);
+    return w;
+}
+
 bool zn_popularity_levels_due(zn_popularity *p, zn_level_shares *out)
 {
     return p->with_levels && evicted(p) == p->evicted &&
@@ -147,8 +202,13 @@ bool zn_popularity_levels_due(zn_popularity *p, zn_level_shares *out)
 
 size_t zn_popularity_memory(const zn_popularity *p)
 {
+    size_t bytes = 0;
     if (p->table == NULL)
         return 0;
-    return zn_ztable_memory(p->table) + zn_ztable_memory(p->users) +
+    for (size_t i = 0; i < ZN_ATTRIBUTE_COUNT; i++)
+        if (p->attributes[i].table != NULL)
+            bytes +=
+                zn_ztable_memory(p->attributes[i].table) + zn_ztable_memory(p->attributes[i].users);
+    return bytes + zn_ztable_memory(p->table) + zn_ztable_memory(p->users) +
            zn_level_counts_memory(&p->levels) + p->stored_cap * sizeof *p->stored;
 }

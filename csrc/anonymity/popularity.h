@@ -14,6 +14,7 @@
 #define ZN_ANONYMITY_POPULARITY_H
 
 #include "anonymity/level_counts.h"
+#include "util/attributes.h"
 #include "util/clock.h"
 #include "zanon/ztable.h"
 
@@ -25,11 +26,19 @@ typedef struct zn_popularity_window {
     bool whole;                    /* it was read to its end, with space for all */
 } zn_popularity_window;
 
+/* Tables of the counts of an attribute. */
+typedef struct zn_popularity_counts {
+    zn_ztable *table; /* NULL: nothing is counted */
+    zn_ztable *users; /* all of them, under one attribute */
+    uint64_t evicted; /* tuples that the tables had evicted when the window began */
+} zn_popularity_counts;
+
 typedef struct zn_popularity {
     zn_ztable *table;       /* NULL: nothing is counted */
     zn_ztable *users;       /* all of them, under one attribute */
     zn_level_counts levels; /* counts by level, of exposures with labels */
     bool with_levels;
+    zn_popularity_counts attributes[ZN_ATTRIBUTE_COUNT]; /* of the same windows */
     zn_clock clock;
     int64_t start_ns, end_ns, window_ns;
     uint64_t evicted; /* tuples that the tables had evicted when the window began */
@@ -45,6 +54,10 @@ typedef struct zn_popularity {
  * struct counts nothing and may be closed.
  */
 int zn_popularity_init(zn_popularity *p, const zn_ztable_config *config, zn_error *err);
+/* Counts an attribute as well, within the caps of *config. Returns 0, or a negative zn_err with
+ * *err filled. */
+int zn_popularity_add(zn_popularity *p, zn_attribute attribute, const zn_ztable_config *config,
+                      zn_error *err);
 void zn_popularity_fini(zn_popularity *p);
 
 /* Moves the clock to the time of the next exposure, in ns since the Unix epoch. Returns true when
@@ -55,6 +68,8 @@ void zn_popularity_see(zn_popularity *p, const zn_observation *o);
 /* Counts an exposure of a name as zn_popularity_see does, and by level, with the ZN_NAME_LABELS
  * labels of the name; a label that the name lacks is {0, 0}. */
 void zn_popularity_see_name(zn_popularity *p, const zn_observation *o, const zn_id *labels);
+/* Counts an exposure of an attribute, if it lies in the window. */
+void zn_popularity_see_attribute(zn_popularity *p, zn_attribute attribute, const zn_observation *o);
 /* Ends the input: the window is due, and not whole. */
 void zn_popularity_finish(zn_popularity *p);
 /* Drops the window that is due, if any, and begins the window that contains the last time
@@ -66,6 +81,8 @@ int zn_popularity_store(zn_popularity *p, zn_error *err);
 
 /* The window that is due, with its counts. */
 zn_popularity_window zn_popularity_window_due(const zn_popularity *p);
+/* The same with the counts of an attribute, which are zero if it is not counted. */
+zn_popularity_window zn_popularity_attribute_due(const zn_popularity *p, zn_attribute attribute);
 /* Sums the window that is due by level. Returns false without levels, or if exposures are
  * missing. */
 bool zn_popularity_levels_due(zn_popularity *p, zn_level_shares *out);

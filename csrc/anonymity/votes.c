@@ -6,10 +6,13 @@
 
 #include <stdlib.h>
 
-static const uint8_t namespaces[] = {
-    [ZN_VOTE_ADDR] = 'a',        [ZN_VOTE_NAME] = 'n',        [ZN_VOTE_DNS_ADDR] = 'r',
-    [ZN_VOTE_DNS_NAME] = 'd',    [ZN_VOTE_CERTIFICATE] = 'c', [ZN_VOTE_AGENT] = 'u',
-    [ZN_VOTE_FINGERPRINT] = 'f',
+static const uint8_t namespaces[] = {[ZN_VOTE_ADDR] = 'a',        [ZN_VOTE_NAME] = 'n',
+                                     [ZN_VOTE_DNS_ADDR] = 'r',    [ZN_VOTE_DNS_NAME] = 'd',
+                                     [ZN_VOTE_CERTIFICATE] = 'c', [ZN_VOTE_AGENT] = 'u',
+                                     [ZN_VOTE_FINGERPRINT] = 'f',
+#define ATTRIBUTE(a, ID, ...) [ZN_VOTE_ATTRIBUTE + ZN_ATTRIBUTE_##ID] = 0x80 + ZN_ATTRIBUTE_##ID,
+                                     ZN_ATTRIBUTES(ATTRIBUTE, )
+#undef ATTRIBUTE
 };
 
 int zn_votes_init(zn_votes *votes, size_t cap, zn_error *err)

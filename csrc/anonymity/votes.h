@@ -8,6 +8,7 @@
 #ifndef ZN_ANONYMITY_VOTES_H
 #define ZN_ANONYMITY_VOTES_H
 
+#include "util/attributes.h"
 #include "util/cursor.h"
 #include "util/hash.h"
 
@@ -21,9 +22,11 @@ typedef enum zn_vote_kind {
     ZN_VOTE_AGENT,       /* the flow's user exposed its user agent */
     ZN_VOTE_FINGERPRINT, /* the flow's user exposed the fingerprint of its TLS client */
     /* No votes, but questions about what others share. */
-    ZN_VOTE_PEEK,         /* a name of the flow, which waits for its evidence */
-    ZN_VOTE_ADDR_PEEK,    /* the flow's server, of a flow that has opened */
-    ZN_VOTE_DNS_ADDR_PEEK /* the same, of a flow of DNS, where DNS counts apart */
+    ZN_VOTE_PEEK,          /* a name of the flow, which waits for its evidence */
+    ZN_VOTE_ADDR_PEEK,     /* the flow's server, of a flow that has opened */
+    ZN_VOTE_DNS_ADDR_PEEK, /* the same, of a flow of DNS, where DNS counts apart */
+    /* The flow's user exposed an attribute: this value plus the zn_attribute. */
+    ZN_VOTE_ATTRIBUTE
 } zn_vote_kind;
 
 typedef struct zn_vote {

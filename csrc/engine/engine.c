@@ -91,6 +91,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
 {
     zn_roles *roles = &e->roles;
     zn_policy *policy = &e->policy;
+    unsigned sets;
     policy->roles = roles;
     policy->z = config->z;
     policy->window_ns = config->window_ns;
@@ -131,8 +132,11 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     e->queues.order = config->order;
     e->max_flows = config->max_flows;
     e->boundaries.period = -1;
-    return zn_outputs_init(&e->outputs, zn_packet_config_outputs(config), config->sets,
-                           config->sets | (config->levels != 0 ? ZN_SET_LEVELS : 0u), err);
+    sets = config->sets;
+    for (unsigned i = 0; i < ZN_ATTRIBUTE_COUNT; i++)
+        sets |= (config->attributes & 1u << i) != 0 ? ZN_SET_ATTRIBUTE(i) : 0u;
+    return zn_outputs_init(&e->outputs, zn_packet_config_outputs(config), sets,
+                           sets | (config->levels != 0 ? ZN_SET_LEVELS : 0u), err);
 }
 
 int zn_engine_set_never(zn_engine *e, const zn_span *never, size_t count, zn_error *err)
@@ -169,6 +173,31 @@ static int check_levels(const zn_engine_config *config, zn_error *err)
     return 0;
 }
 
+/* Refuses attributes together with settings that exclude them. */
+static int check_attributes(const zn_engine_config *config, zn_error *err)
+{
+    if ((config->attributes & ~ZN_ATTRIBUTES_ALL) != 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "attributes has bits that no attribute has");
+    if (config->attributes != 0 &&
+        (config->count_probe != NULL || config->levels != 0 || zn_packet_config_is_wanted(config)))
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "attributes exclude packets, levels and a counter of probes");
+    return 0;
+}
+
+/* Opens the attributes beside names, and their counts if popularity is wanted. */
+static int open_attributes(zn_engine *e, const zn_engine_config *config,
+                           const zn_ztable_config *counted, zn_error *err)
+{
+    int rc = zn_attributes_open(&e->names.attributes, config->attributes,
+                                config->max_flows + ZN_FLOW_SPARE, err);
+    e->gate.attributes = e->names.attributes;
+    for (unsigned i = 0; i < ZN_ATTRIBUTE_COUNT && rc == 0; i++)
+        if (config->popularity && (config->attributes & 1u << i) != 0)
+            rc = zn_popularity_add(&e->popularity, (zn_attribute)i, counted, err);
+    return rc;
+}
+
 /* Opens the levels of the gate, if any are wanted and not every name is released. */
 static int open_levels(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
@@ -194,7 +223,10 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS,
                              zn_packet_config_largest_z(config)};
     zn_ztable_config counted = zn_ztable_default_config(1, config->window_ns);
-    int rc = zn_name_store_init(&e->name_store, config->max_flows + ZN_FLOW_SPARE, err);
+    /* a flow with attributes has as many more entries */
+    uint32_t names = (config->max_flows + ZN_FLOW_SPARE) *
+                     (config->attributes == 0 ? 1u : 1u + ZN_ATTRIBUTE_COUNT / 2);
+    int rc = zn_name_store_init(&e->name_store, names, err);
     e->gate.policy = &e->policy;
     e->names.roles = e->dn_hunter.roles = &e->roles;
     e->gate.clock = &e->clock;
@@ -217,6 +249,8 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
         rc = zn_popularity_init(&e->popularity, &counted, err);
     e->popularity.with_levels =
         e->gate.levels != NULL && (config->levels & (ZN_LEVEL_DOMAIN | ZN_LEVEL_CATEGORY)) != 0;
+    if (rc == 0)
+        rc = open_attributes(e, config, &counted, err);
     if (rc == 0)
         rc = zn_dn_hunter_init(&e->dn_hunter, config->max_flows + ZN_FLOW_SPARE, err);
     if (rc == 0)
@@ -296,6 +330,8 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
         rc = zn_packet_config_check(config, err);
     if (rc == 0)
         rc = check_levels(config, err);
+    if (rc == 0)
+        rc = check_attributes(config, err);
     if (rc == 0)
         rc = copy_config(e, config, err);
     if (rc == 0)
@@ -538,6 +574,24 @@ size_t zn_engine_memory(const zn_engine *e)
     bytes +=
         zn_minute_queue_memory(&e->queues.records) + zn_minute_queue_memory(&e->queues.releases);
     return bytes + zn_outputs_memory(&e->outputs);
+}
+
+bool zn_engine_attributes(const zn_engine *e, unsigned attribute, zn_attribute_counts *out)
+{
+    const zn_attributes *a = e->names.attributes;
+    if (a == NULL || (a->wanted & 1u << attribute) == 0)
+        return false;
+    *out = a->counts[attribute];
+    return true;
+}
+
+bool zn_engine_attribute_window(const zn_engine *e, unsigned attribute,
+                                zn_popularity_window *window)
+{
+    if (e->popularity.attributes[attribute].table == NULL || !e->popularity.due)
+        return false;
+    *window = zn_popularity_attribute_due(&e->popularity, (zn_attribute)attribute);
+    return true;
 }
 
 size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live)

@@ -12,6 +12,7 @@
 #ifndef ZN_ENGINE_ENGINE_H
 #define ZN_ENGINE_ENGINE_H
 
+#include "analyzer/attributes.h"
 #include "anonymity/popularity.h"
 #include "engine/profile_stage.h"
 #include "engine/source.h"
@@ -84,6 +85,13 @@ typedef struct zn_level_report {
 
 /* Sets the counts of the levels. Returns false in an engine without levels. */
 bool zn_engine_levels(const zn_engine *e, zn_level_report *out);
+
+/* Sets the counts of an attribute (zn_attribute). Returns false if it is not wanted. */
+bool zn_engine_attributes(const zn_engine *e, unsigned attribute, zn_attribute_counts *out);
+/* Sets the counts of an attribute in the window that ended, as zn_engine_window does. Returns false
+ * if no window has ended or the attribute is not wanted. */
+bool zn_engine_attribute_window(const zn_engine *e, unsigned attribute,
+                                zn_popularity_window *window);
 
 /* Returns the counters of the run so far. */
 const zn_stats *zn_engine_stats(const zn_engine *e);

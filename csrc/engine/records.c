@@ -139,8 +139,10 @@ static bool waits(const zn_engine *e, const zn_record *record)
 }
 
 /* Fills the record of a flow that has a user, and writes or queues it. */
-static int make_record(zn_engine *e, const zn_flow *f, uint64_t server, zn_error *err)
+static int make_record(zn_engine *e, uint32_t flow, uint64_t server, zn_error *err)
 {
+    const zn_flow *f = zn_flow_entry(e->flows, flow);
+    uint32_t attributes = zn_attributes_first(&e->names, flow);
     zn_record *record;
     int rc = 0;
     if (zn_minute_queue_is_full(&e->queues.records))
@@ -148,7 +150,7 @@ static int make_record(zn_engine *e, const zn_flow *f, uint64_t server, zn_error
     if (rc != 0)
         return rc;
     record = next_record(e);
-    zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), server, record);
+    zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), server, attributes, record);
     if (waits(e, record))
         return hold_record(e, f, record, err);
     put_record(e, record);
@@ -161,7 +163,7 @@ int zn_engine_write_record(zn_engine *e, uint32_t flow, uint64_t server, zn_erro
     int rc = 0;
     if (zn_flow_has_user(f)) {
         if (zn_outputs_of_flow(&e->outputs, (uint8_t)f->tuple.proto, f->midstream) != 0)
-            rc = make_record(e, f, server, err);
+            rc = make_record(e, flow, server, err);
         e->stats.n[ZN_STAT_RECORDS]++;
         e->stats.n[zn_names_status(&e->names, f)]++;
         e->stats.n[ZN_STAT_SUPPRESSED_UNREAD] += zn_unread(f);

@@ -71,6 +71,13 @@ const char *zn_name_level_word(zn_name_level level)
     return name_level_words[level];
 }
 
+const char *zn_space_word(zn_space space)
+{
+    if (space >= ZN_SPACE_ATTRIBUTE)
+        return zn_attribute_word(space - ZN_SPACE_ATTRIBUTE);
+    return space == ZN_SPACE_NONE ? NULL : space == ZN_SPACE_DNS ? "dns" : "name";
+}
+
 /* The column's member in the record. */
 static const char *member_of(const zn_column *c, const zn_record *r)
 {

@@ -41,6 +41,8 @@ const char *const *zn_column_words(const zn_column *column, size_t *n);
 const char *zn_name_source_word(zn_name_source source);
 /* "name" and so on, NULL for none. */
 const char *zn_name_level_word(zn_name_level level);
+/* "name", "dns" or the word of an attribute; NULL for none. */
+const char *zn_space_word(zn_space space);
 
 /* Appends a value of any kind but NONE: no blank, no control character, never empty. */
 void zn_cell_put(zn_text *out, const zn_cell *value);

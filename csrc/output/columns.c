@@ -31,6 +31,14 @@ static void append(zn_log_columns *out, zn_column_group_id id)
         out->at[out->n++] = &groups[id].at[i];
 }
 
+/* Appends the columns of the wanted attributes. */
+static void append_attributes(zn_log_columns *out, unsigned sets)
+{
+    for (size_t i = 0; i < groups[ZN_COLUMN_GROUP_ATTRIBUTES].n; i++)
+        if ((sets & ZN_SET_ATTRIBUTE(i)) != 0)
+            out->at[out->n++] = &groups[ZN_COLUMN_GROUP_ATTRIBUTES].at[i];
+}
+
 void zn_log_columns_tcp(zn_log_columns *out, unsigned sets)
 {
     out->n = 0;
@@ -45,6 +53,7 @@ void zn_log_columns_tcp(zn_log_columns *out, unsigned sets)
         append(out, ZN_COLUMN_GROUP_LAYER7);
     if ((sets & ZN_SET_LEVELS) != 0)
         append(out, ZN_COLUMN_GROUP_LEVELS);
+    append_attributes(out, sets);
 }
 
 void zn_log_columns_udp(zn_log_columns *out, unsigned sets)
@@ -53,4 +62,5 @@ void zn_log_columns_udp(zn_log_columns *out, unsigned sets)
     append(out, ZN_COLUMN_GROUP_UDP);
     if ((sets & ZN_SET_LEVELS) != 0)
         append(out, ZN_COLUMN_GROUP_LEVELS);
+    append_attributes(out, sets);
 }

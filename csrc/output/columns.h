@@ -63,6 +63,9 @@ typedef struct zn_log_columns {
     size_t n;
 } zn_log_columns;
 
+/* The column of a zn_attribute in a set of columns, next to the bits ZN_SET_*. */
+#define ZN_SET_ATTRIBUTE(attribute) (1u << (8 + (attribute)))
+
 /* The columns of a TCP log with these sets (ZN_SET_*) beside the core. */
 void zn_log_columns_tcp(zn_log_columns *out, unsigned sets);
 /* The columns of a UDP log with these sets. */

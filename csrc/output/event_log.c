@@ -138,7 +138,8 @@ void zn_event_observation_row(zn_event_row *out)
 {
     *out = (zn_event_row){.field = {OBSERVATION(t_ns, "i8"), OBSERVATION(client, "16u1"),
                                     OBSERVATION(client_shown, "u1"), OBSERVATION(name_source, "u1"),
-                                    OBSERVATION(name_level, "u1"), OBSERVATION(name, NAME_FORMAT)},
+                                    OBSERVATION(name_level, "u1"), OBSERVATION(namespace, "u1"),
+                                    OBSERVATION(name, NAME_FORMAT)},
                           .bytes = sizeof(zn_event_observation)};
     while (out->field[out->count].name != NULL)
         out->count++;
@@ -154,7 +155,9 @@ static void put_release(zn_text *out, const zn_release *release)
         memcpy(row.client, release->client.byte, sizeof row.client);
     row.client_shown = (uint8_t)release->client_disclosure;
     row.name_source = (uint8_t)release->source;
-    row.name_level = (uint8_t)(has_level ? release->level : ZN_NAME_LEVEL_NAME);
+    if (release->space < ZN_SPACE_ATTRIBUTE)
+        row.name_level = (uint8_t)(has_level ? release->level : ZN_NAME_LEVEL_NAME);
+    row.namespace = (uint8_t)release->space;
     if (release->name.n != 0 && release->name.n <= sizeof row.name)
         memcpy(row.name, release->name.p, release->name.n);
     zn_text_bytes(out, (const char *)&row, sizeof row);

@@ -21,6 +21,7 @@ typedef struct zn_event_observation {
     uint8_t client_shown;         /* zn_disclosure */
     uint8_t name_source;          /* zn_name_source */
     uint8_t name_level;           /* zn_name_level */
+    uint8_t namespace;            /* zn_space */
     char name[ZN_EVENT_NAME_MAX]; /* padded with zeros */
 } zn_event_observation;
 

@@ -54,10 +54,19 @@ static void put_text(zn_text *out, zn_span text)
     zn_text_char(out, '"');
 }
 
+/* Appends a member: its name in JSON with the quote that begins its value, and a word. */
+static void put_word(zn_text *out, const char *name, const char *word)
+{
+    zn_column_put_word(out, name);
+    zn_column_put_word(out, word);
+    zn_text_char(out, '"');
+}
+
 static void put_release(zn_text *out, const zn_release *release)
 {
     const char *source = zn_name_source_word(release->source);
     const char *level = zn_name_level_word(release->level);
+    const char *space = zn_space_word(release->space);
     zn_cell client = {.kind = ZN_CELL_ADDRESS, .address = &release->client};
     zn_text_literal(out, "{\"t_ns\":");
     zn_text_i64(out, release->t_ns);
@@ -71,17 +80,18 @@ static void put_release(zn_text *out, const zn_release *release)
     }
     zn_text_literal(out, ",\"name\":");
     put_text(out, release->name);
-    zn_text_literal(out, ",\"name_source\":\"");
     if (source != NULL)
-        zn_column_put_word(out, source);
-    if (level != NULL) {
-        zn_text_literal(out, "\",\"name_level\":\"");
-        zn_column_put_word(out, level);
-    }
-    zn_text_literal(out, "\"}\n");
+        put_word(out, ",\"name_source\":\"", source);
+    else
+        zn_text_literal(out, ",\"name_source\":null");
+    if (level != NULL)
+        put_word(out, ",\"name_level\":\"", level);
+    if (space != NULL)
+        put_word(out, ",\"namespace\":\"", space);
+    zn_text_literal(out, "}\n");
 }
 
 /* {"t_ns":..,"client":..,"name":..,"name_source":..} a release, with "name_level" in a run with
- * levels. */
+ * levels, and "namespace" in a run with attributes. */
 const zn_format zn_format_observations = {
     .name = "observations", .stem = "observations", .suffix = ".jsonl", .release = put_release};

@@ -401,8 +401,9 @@ const uint8_t *zn_table_valid(const zn_table *t, size_t i)
 #define ALL_TCP(X)                                                                                 \
     ZN_COLUMNS_FLOW(X)                                                                             \
     ZN_COLUMNS_TCP(X)                                                                              \
-    ZN_COLUMNS_E2E(X) ZN_COLUMNS_P2P(X) ZN_COLUMNS_OPTIONS(X) ZN_COLUMNS_LAYER7(X)
-#define ALL_UDP(X) ZN_COLUMNS_FLOW(X) ZN_COLUMNS_UDP(X)
+    ZN_COLUMNS_E2E(X)                                                                              \
+    ZN_COLUMNS_P2P(X) ZN_COLUMNS_OPTIONS(X) ZN_COLUMNS_LAYER7(X) ZN_COLUMNS_ATTRIBUTES(X)
+#define ALL_UDP(X) ZN_COLUMNS_FLOW(X) ZN_COLUMNS_UDP(X) ZN_COLUMNS_ATTRIBUTES(X)
 _Static_assert((ALL_TCP(ADDRESSES)) <= ZN_TABLE_ADDRESSES &&
                    (ALL_UDP(ADDRESSES)) <= ZN_TABLE_ADDRESSES,
                "addresses of a row wait in staging");

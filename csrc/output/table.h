@@ -52,7 +52,8 @@ typedef struct zn_table_plan {
 } zn_table_plan;
 
 #define ZN_TABLE_ADDRESSES 3 /* columns of addresses: the client's, the server's, the resolver's */
-#define ZN_TABLE_TEXTS 5     /* columns of names and the like */
+/* columns of names and the like */
+#define ZN_TABLE_TEXTS (5 + ZN_ATTRIBUTE_COUNT)
 
 typedef struct zn_table {
     zn_fields fields;

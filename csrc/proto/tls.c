@@ -396,6 +396,8 @@ static zn_parse read_hello(const hello_message *hello, bool datagram, zn_tls_hel
         *out = nothing_read(hello->body);
     else if (hello->body.n < hello->declared)
         out->details.versions = 0;
+    else
+        out->body = hello->body;
     return state;
 }
 

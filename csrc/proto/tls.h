@@ -62,8 +62,9 @@ typedef struct zn_tls_hello {
     size_t consumed;  /* bytes of the stream the hello took, with its record headers */
     zn_span cookie;   /* DTLS: the server's, sent back; borrows input */
     zn_span transport_parameters; /* QUIC: the extension's data (RFC 9001 8.2); borrows input */
-    uint16_t ech_bytes;           /* of the encrypted_client_hello extension's data */
-    zn_tls_details details;       /* as zn_tls_read_details has them; none if cut or damaged */
+    zn_span body;           /* from the version on; empty unless whole. Borrows input or scratch. */
+    uint16_t ech_bytes;     /* of the encrypted_client_hello extension's data */
+    zn_tls_details details; /* as zn_tls_read_details has them; none if cut or damaged */
 } zn_tls_hello;
 
 /*

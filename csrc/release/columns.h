@@ -34,6 +34,8 @@
 #ifndef ZN_RELEASE_COLUMNS_H
 #define ZN_RELEASE_COLUMNS_H
 
+#include "util/attributes.h"
+
 /* Rule by which a member becomes a value. The rule also says how times and counts are made coarse
  * (release/disclosure.c). */
 typedef enum zn_column_kind {
@@ -341,6 +343,11 @@ typedef enum zn_column_kind {
     X("server_level", SERVER_LEVEL, TEXT, "", "-", server_level, RELEASED,                         \
       "level of the server that is shown: address, as or country")
 
+/* Columns of a run with attributes beside names. */
+#define ZN_ATTRIBUTE_COLUMN(X, ID, word, column, message, reader, description)                     \
+    X(column, TEXT, TEXT, "", "-", attribute[ZN_ATTRIBUTE_##ID], RELEASED, description)
+#define ZN_COLUMNS_ATTRIBUTES(X) ZN_ATTRIBUTES(ZN_ATTRIBUTE_COLUMN, X)
+
 /* Y(group, columns): each group, in the order of a line. */
 #define ZN_COLUMN_GROUPS(Y)                                                                        \
     Y(FLOW, ZN_COLUMNS_FLOW)                                                                       \
@@ -350,7 +357,8 @@ typedef enum zn_column_kind {
     Y(OPTIONS, ZN_COLUMNS_OPTIONS)                                                                 \
     Y(LAYER7, ZN_COLUMNS_LAYER7)                                                                   \
     Y(UDP, ZN_COLUMNS_UDP)                                                                         \
-    Y(LEVELS, ZN_COLUMNS_LEVELS)
+    Y(LEVELS, ZN_COLUMNS_LEVELS)                                                                   \
+    Y(ATTRIBUTES, ZN_COLUMNS_ATTRIBUTES)
 
 /* Every row, some members more than once. */
 #define ZN_COLUMNS(X)                                                                              \
@@ -361,6 +369,7 @@ typedef enum zn_column_kind {
     ZN_COLUMNS_OPTIONS(X)                                                                          \
     ZN_COLUMNS_LAYER7(X)                                                                           \
     ZN_COLUMNS_UDP(X)                                                                              \
-    ZN_COLUMNS_LEVELS(X)
+    ZN_COLUMNS_LEVELS(X)                                                                           \
+    ZN_COLUMNS_ATTRIBUTES(X)
 
 #endif

@@ -304,6 +304,19 @@ static void fill_quic(const zn_gate *g, const zn_quic_facts *quic, zn_record *r)
     r->quic_ech_bytes = quic->ech_bytes;
 }
 
+/* Fills the attributes that may be shown. A flow that may have a name shows none. */
+static void fill_attributes(const zn_gate *g, const zn_flow *f, uint32_t entry, zn_record *r)
+{
+    if (!g->policy->roles->release_all && zn_unread(f))
+        return;
+    while (entry != 0) {
+        const zn_name_entry *e = zn_name_store_at(g->name_store, entry);
+        if (e->state == ZN_ENTRY_RELEASED)
+            r->attribute[e->attribute] = zn_name_store_text(g->name_store, entry);
+        entry = e->next;
+    }
+}
+
 static void set_resolver(const zn_gate *g, const zn_resolution *from, zn_record *r)
 {
     if (zn_addr_is_special(&from->resolver))
@@ -386,7 +399,7 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, const zn_quic_facts *q
 }
 
 void zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
-                         uint64_t server, zn_record *r)
+                         uint64_t server, uint32_t attributes, zn_record *r)
 {
     const zn_roles *roles = g->policy->roles;
     zn_disclosure_case c = {.policy = g->policy,
@@ -404,6 +417,8 @@ void zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts
         fill_sets(g, f, r);
         fill_quic(g, quic, r);
     }
+    if (!c.withheld && ZN_UNLIKELY(attributes != 0))
+        fill_attributes(g, f, attributes, r);
     if (!c.withheld && roles->dn_hunter)
         fill_resolution(g, f, r);
     if (!roles->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)

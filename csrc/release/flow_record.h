@@ -24,8 +24,8 @@ void zn_flow_record_prefetch_name(const zn_gate *g, const zn_flow *f);
 
 /* Fills *record, which is zero or was filled by this function, with the disclosed values of a
  * closed flow that has a user. `quic` is NULL for a flow without QUIC. `server` is the result of
- * zn_flow_record_prefetch, or 0. */
+ * zn_flow_record_prefetch, or 0. `attributes` is the result of zn_attributes_first. */
 void zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
-                         uint64_t server, zn_record *record);
+                         uint64_t server, uint32_t attributes, zn_record *record);
 
 #endif

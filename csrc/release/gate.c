@@ -141,6 +141,14 @@ static void finish_addr(zn_gate *g, const zn_vote *v, zn_flow *f, bool release, 
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
 }
 
+/* Returns the namespace of the name or attribute that a vote is for. */
+static zn_space space_of(zn_vote_kind kind)
+{
+    if (kind >= ZN_VOTE_ATTRIBUTE)
+        return (zn_space)(ZN_SPACE_ATTRIBUTE + (kind - ZN_VOTE_ATTRIBUTE));
+    return kind == ZN_VOTE_DNS_NAME ? ZN_SPACE_DNS : ZN_SPACE_NAME;
+}
+
 void zn_gate_fill_release(const zn_gate *g, const zn_vote *v, zn_release *out)
 {
     const zn_flow *f = zn_flow_at(g->flows, v->flow);
@@ -153,6 +161,7 @@ void zn_gate_fill_release(const zn_gate *g, const zn_vote *v, zn_release *out)
     out->name = zn_name_store_text(g->name_store, v->entry);
     out->source = (zn_name_source)zn_name_store_at(g->name_store, v->entry)->source;
     out->level = ZN_NAME_LEVEL_NONE;
+    out->space = g->attributes != NULL ? space_of(v->kind) : ZN_SPACE_NONE;
 }
 
 void zn_gate_add_release(zn_gate *g, const zn_vote *v, zn_name_level level)
@@ -199,11 +208,21 @@ static void finish_secondary(zn_gate *g, const zn_vote *v, bool release, uint8_t
         ->n[v->kind == ZN_VOTE_AGENT ? ZN_STAT_AGENTS_RELEASED : ZN_STAT_CERTIFICATES_RELEASED]++;
 }
 
+static void finish_attribute(zn_gate *g, const zn_vote *v, bool release)
+{
+    const zn_flow *f = zn_flow_at(g->flows, v->flow);
+    if (zn_attributes_decide(g->attributes, g->name_store, f, v->entry, release,
+                             g->policy->roles->release_all))
+        zn_gate_add_release(g, v, ZN_NAME_LEVEL_NONE);
+}
+
 void zn_gate_finish(zn_gate *g, const zn_vote *v, bool release, zn_stat why, uint8_t outputs)
 {
     zn_flow *f = zn_flow_at(g->flows, v->flow);
     if (v->kind == ZN_VOTE_NAME || v->kind == ZN_VOTE_DNS_NAME)
         finish_name(g, v, release, why, outputs);
+    else if (v->kind >= ZN_VOTE_ATTRIBUTE)
+        finish_attribute(g, v, release);
     else if (zn_vote_is_packet_peek(v))
         finish_peek(g, v, outputs);
     else if (zn_vote_is_addr(v))

@@ -11,6 +11,7 @@
 #ifndef ZN_RELEASE_GATE_H
 #define ZN_RELEASE_GATE_H
 
+#include "analyzer/attributes.h"
 #include "analyzer/dn_hunter.h"
 #include "analyzer/name_store.h"
 #include "anonymity/popularity.h"
@@ -86,6 +87,7 @@ struct zn_gate {
     const zn_dn_hunter *dn_hunter;
     zn_stats *stats;
     zn_popularity *popularity; /* counts of the decided names */
+    zn_attributes *attributes; /* NULL without attributes beside names */
     zn_ztable *table;
     int64_t z_since_ns; /* time of the last change of z; INT64_MIN: never */
     uint32_t z_highest; /* highest z so far */

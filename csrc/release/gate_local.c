@@ -337,6 +337,9 @@ void zn_gate_decide(zn_gate *g)
         const zn_vote *v = &g->votes->at[batch->vote[i]];
         if (v->kind == ZN_VOTE_NAME && g->popularity->table != NULL)
             count_name(g, v, &batch->observation[i]);
+        else if (v->kind >= ZN_VOTE_ATTRIBUTE && g->popularity->table != NULL)
+            zn_popularity_see_attribute(g->popularity, (zn_attribute)(v->kind - ZN_VOTE_ATTRIBUTE),
+                                        &batch->observation[i]);
         if (g->levels != NULL)
             finish_level(g, i);
         else

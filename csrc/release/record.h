@@ -13,6 +13,7 @@
 #include "analyzer/kinds.h"
 #include "release/columns.h"
 #include "util/addr.h"
+#include "util/attributes.h"
 #include "util/cursor.h"
 
 typedef enum zn_name_status {
@@ -121,6 +122,7 @@ typedef struct zn_record {
     int64_t resolver_query_ns, resolver_answer_ns; /* ns since the Unix epoch; 0: none */
     zn_span certificate; /* the name in the server's certificate, empty unless released */
     zn_span user_agent;  /* in the QUIC hello, percent-encoded, empty unless released */
+    zn_span attribute[ZN_ATTRIBUTE_COUNT];  /* by zn_attribute; empty unless released */
     uint64_t quic_zero_rtt, quic_ech_bytes; /* 0-RTT packets; length of ECH's extension */
     int64_t epoch;
     int64_t first_ns, last_ns; /* ns since the Unix epoch */
@@ -134,14 +136,23 @@ _Static_assert(offsetof(zn_record, resolver_disclosure) ==
                    offsetof(zn_record, resolver) + sizeof(zn_addr),
                "an address and its disclosure");
 
+/* Namespace of a released observation. */
+typedef enum zn_space {
+    ZN_SPACE_NONE,
+    ZN_SPACE_NAME,
+    ZN_SPACE_DNS,      /* names of DNS that count apart */
+    ZN_SPACE_ATTRIBUTE /* this value plus the zn_attribute */
+} zn_space;
+
 /* One released observation (t, f(u, t), a). */
 typedef struct zn_release {
     int64_t t_ns;
     zn_addr client; /* pseudonym */
     zn_disclosure client_disclosure;
-    zn_span name;
+    zn_span name; /* or the text of an attribute */
     zn_name_source source;
     zn_name_level level; /* ZN_NAME_LEVEL_NONE in a run without levels */
+    zn_space space;      /* ZN_SPACE_NONE in a run without attributes */
 } zn_release;
 
 #endif

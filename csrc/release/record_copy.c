@@ -9,6 +9,8 @@
 /* First byte of a packed coarse record. Another record begins with its protocol. */
 #define COARSE 0
 
+#define TEXTS (5 + ZN_ATTRIBUTE_COUNT) /* that a record borrows */
+
 #define FIELD_SMALL(name, member) uint8_t name;
 #define FIELD_TEXT(name, member) uint8_t name;
 #define FIELD_COUNT(name, member) uint8_t name;
@@ -40,16 +42,20 @@ void zn_record_copy(zn_record *r, zn_record_texts *texts)
     copy(&r->certificate, texts->text[2], sizeof texts->text[2]);
     copy(&r->user_agent, texts->text[3], sizeof texts->text[3]);
     copy(&r->http_status, texts->status, sizeof texts->status);
+    for (size_t i = 0; i < ZN_ATTRIBUTE_COUNT; i++)
+        copy(&r->attribute[i], texts->text[4 + i], sizeof texts->text[4 + i]);
 }
 
 /* The texts of a record, in the order in which they are packed. */
-static void list_texts(zn_record *r, zn_span *list[5])
+static void list_texts(zn_record *r, zn_span *list[TEXTS])
 {
     list[0] = &r->name;
     list[1] = &r->fqdn;
     list[2] = &r->certificate;
     list[3] = &r->user_agent;
     list[4] = &r->http_status;
+    for (size_t i = 0; i < ZN_ATTRIBUTE_COUNT; i++)
+        list[5 + i] = &r->attribute[i];
 }
 
 static uint8_t *pack(uint8_t *to, const void *from, size_t n)
@@ -118,7 +124,7 @@ size_t zn_record_pack(const zn_record *r, uint8_t *to)
 {
     size_t side = ZN_RECORD_CORE + r->filled_after_core;
     zn_record head;
-    zn_span *text[5];
+    zn_span *text[TEXTS];
     uint8_t *at = to;
     if (r->coarse)
         return pack_coarse(r, to);
@@ -127,7 +133,7 @@ size_t zn_record_pack(const zn_record *r, uint8_t *to)
     at = pack(at, r, offsetof(zn_record, client));
     at = pack(at, &r->client, side);
     at = pack(at, &r->server, side);
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < TEXTS; i++)
         at = pack(at, text[i]->p, text[i]->n);
     return (size_t)(at - to);
 }
@@ -135,7 +141,7 @@ size_t zn_record_pack(const zn_record *r, uint8_t *to)
 void zn_record_unpack(const uint8_t *from, zn_record *r)
 {
     size_t before = r->filled_after_core, side;
-    zn_span *text[5];
+    zn_span *text[TEXTS];
     if (from[0] == COARSE) {
         unpack_coarse(from, r);
         return;
@@ -151,7 +157,7 @@ void zn_record_unpack(const uint8_t *from, zn_record *r)
     }
     from += 2 * side;
     list_texts(r, text);
-    for (size_t i = 0; i < 5; from += text[i++]->n)
+    for (size_t i = 0; i < TEXTS; from += text[i++]->n)
         text[i]->p = from;
 }
 

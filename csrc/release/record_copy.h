@@ -8,9 +8,9 @@
 #include "release/record.h"
 
 /* The texts that a record borrows: a name, one from DNS, one in a certificate, a user agent, an
- * HTTP status. */
+ * HTTP status, the attributes. */
 typedef struct zn_record_texts {
-    uint8_t text[4][ZN_HOSTNAME_MAX];
+    uint8_t text[4 + ZN_ATTRIBUTE_COUNT][ZN_HOSTNAME_MAX];
     uint8_t status[4];
 } zn_record_texts;
 

@@ -24,6 +24,7 @@ PLACES = {
     "Add a counter": 2,
     "Add a format": 3,
     "Add an analyzer": 4,
+    "Add an attribute": 3,
     "Add an option": 2,
     "Add a command": 2,
 }
@@ -72,7 +73,7 @@ def test_new_c_has_no_warning(tree: Path) -> None:
         for section in PLACES
         for name in re.findall(r"^--- /dev/null\n\+\+\+ b/(.*\.c)$", documented(section), re.M)
     ]
-    assert len(new) == 3
+    assert len(new) == 4
     output_of(["gcc", *CFLAGS, *STRICT, *new], cwd=tree)
 
 
@@ -164,6 +165,21 @@ def test_the_counters_are_in_the_page(tree: Path) -> None:
     page = (tree / "docs" / "reference" / "output.md").read_text("utf-8")
     assert "\n| `flow` | `flows_reset` | TCP flows that a RST closed |\n" in page
     assert "\n| `name` | `names_hail` | names seen in HAIL |\n" in page
+
+
+def test_the_attribute_has_a_column_and_counts(tree: Path, tmp_path: Path) -> None:
+    run = [*COMMAND, "run", "pcaps/demo.pcap", "--out", str(tmp_path / "out"), "-q", "--z", "3"]
+    formats = ("--format", "jsonl", "--format", "observations")
+    python(tree, *run, "--attributes", "suites", *formats)
+    lines = (tmp_path / "out" / "flows.jsonl").read_text("utf-8").splitlines()
+    values = {json.loads(line)["suites"] for line in lines}
+    assert any(value is not None and value.isdigit() for value in values)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    observations = (tmp_path / "out" / "observations.jsonl").read_text("utf-8")
+    released = observations.count('"namespace":"suites"')
+    assert manifest["attributes"]["suites"]["released"] == released > 0
+    page = (tree / "docs" / "reference" / "columns.md").read_text("utf-8")
+    assert "| `suites` | text | | number of cipher suites" in page
 
 
 def test_the_option_sets_what_the_file_sets(tree: Path, tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ SETTINGS: dict[str, Any] = {
     "suffixes": [],
     "categories": [],
     "levels": (),
+    "attributes": (),
     "networks": b"",
     "count_probe": None,
     "count_hold_ns": 5 * SECOND,

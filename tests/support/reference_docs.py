@@ -23,6 +23,7 @@ GROUPS = {
     "LAYER7": "Tstat's TCP log: LAYER7",
     "UDP": "Tstat's UDP log",
     "LEVELS": "With `--levels`; in Tstat's logs with `--columns levels`",
+    "ATTRIBUTES": "With `--attributes`: the chosen ones",
 }
 CLASSES = {
     "ALWAYS": "as it is",

@@ -417,7 +417,7 @@ def full(tmp_path: Path) -> Config:
 def lists(tmp_path: Path) -> Sequence[object]:
     """The settings about levels and lists in TOML, in their order."""
     only, rules, networks = (str(tmp_path / f) for f in ("top.csv", "rules.dat", "networks.tsv"))
-    return ("domain", "as"), only, "category:cdn", "included", rules, [networks]
+    return ("domain", "as"), (), only, "category:cdn", "included", rules, [networks]
 
 
 def test_a_file_with_every_setting(full: Config, tmp_path: Path, lists: Sequence[object]) -> None:
@@ -479,7 +479,8 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path, lists: Sequence
     )
     assert full.live.status_s == 10
     probe = {row.label for row in rows_of("run", "count")}  # which goes with few others
-    assert all(f"\n{key} = " in TOML for key in KEYS.keys() - probe - {"max_per_prefix"})
+    few = probe | {"max_per_prefix", "attributes"}
+    assert all(f"\n{key} = " in TOML for key in KEYS.keys() - few)
 
 
 @pytest.mark.source
@@ -583,7 +584,8 @@ def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:
     write(tmp_path / "ip2asn-combined.tsv", "198.51.100.0/24 64500 IT\n")
     alone, probe = example().split("\n[count]\n")  # which excludes others of them
     alone = re.sub(r"^# (\w+ = )", r"\1", alone, flags=re.MULTILINE)
-    config = load(tmp_path, re.sub(r"^max_per_prefix = .*\n", "", alone, flags=re.MULTILINE))
+    excluded = r"^attributes = .*\n"
+    config = load(tmp_path, re.sub(excluded, "", alone, flags=re.MULTILINE))
     load(tmp_path, re.sub(r"^levels = .*\n", "", alone, flags=re.MULTILINE))
     text = "[addresses]\nkey_file = 'zanon.key'\n[count]\n" + probe
     load(tmp_path, re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))

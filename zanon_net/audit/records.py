@@ -240,9 +240,11 @@ def _exposures(time_us: str, client: str, name: str, dns: str, rotate_ns: int) -
 
 
 def _observations(path: Path, rotate_ns: int) -> tuple[str, dict[str, str]]:
-    types = {"t_ns": "BIGINT", "client": "VARCHAR", "name": "VARCHAR", "name_source": "VARCHAR"}
+    texts = dict.fromkeys(("client", "name", "name_source", "namespace"), "VARCHAR")
     dns = "coalesce(name_source = 'dns', false)"
-    return json_source(path, types), _exposures("t_ns // 1000", "client", "name", dns, rotate_ns)
+    names = "coalesce(namespace, 'name') IN ('name', 'dns')"  # without attributes besides names
+    source = f"(SELECT * FROM {json_source(path, {'t_ns': 'BIGINT', **texts})} WHERE {names})"
+    return source, _exposures("t_ns // 1000", "client", "name", dns, rotate_ns)
 
 
 def _of_preset(name: str, folder: Folder) -> dict[str, str]:

@@ -22,6 +22,7 @@ class RunSettings(TypedDict, total=False):
     target_p: float | None
     z_max: int | None
     levels: str | Sequence[str]
+    attributes: str | Sequence[str]
     only: str | os.PathLike[str] | Sequence[str] | None
     skip: str | Sequence[str] | None
     categories: str | Sequence[str] | None

@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from zanon_net.config import rules
+from zanon_net.config import presets, rules
 from zanon_net.config.parse import did_you_mean, reject
 from zanon_net.config.rules import LEVELS_Z_MAX, Settings
 
@@ -70,6 +70,20 @@ def check_levels(settings: Settings) -> None:
         reject("levels", "the processes of --shards decide no labels; use --workers")
 
 
+def check_attributes(settings: Settings) -> None:
+    """Checks that attributes are for logs of one process without labels."""
+    if not settings["attributes"]:
+        return
+    if presets.has_packets(settings):
+        reject("attributes", "are for logs and not for packets; leave out one of the two")
+    if settings["levels"]:
+        reject("attributes", "have no labels; leave out attributes, or leave out levels")
+    if settings["count_at"] is not None:
+        reject("attributes", "a counter of probes counts none of them; leave out --count-at")
+    if settings["shards"] > 1:
+        reject("attributes", "the processes of --shards count none of them; use --workers")
+
+
 def _lists(settings: Settings, *names: str) -> "list[NameList]":
     """Returns lists by the names of their settings; an empty list for a setting without one."""
     from zanon_net.config.name_lists import NameList  # late: few runs have lists
@@ -111,6 +125,11 @@ def shown_categories(settings: Settings) -> dict[str, Any]:
 def shown_levels(settings: Settings) -> dict[str, Any]:
     """Returns the levels, finest first."""
     return {"levels": list(settings["levels"])}
+
+
+def shown_attributes(settings: Settings) -> dict[str, Any]:
+    """Returns the attributes besides names."""
+    return {"attributes": list(settings["attributes"])}
 
 
 def shown_networks(settings: Settings) -> dict[str, Any]:

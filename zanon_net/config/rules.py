@@ -34,6 +34,8 @@ Settings = Mapping[str, Any]
 Z_MAX = 2**31
 LEVELS = ("domain", "category", "as", "country")
 """Levels of generalization, finest first; of a name the first two, of an address the others."""
+ATTRIBUTES = ("alpn",)
+"""Attributes of flows besides names, in the order of csrc/util/attributes.h."""
 LEVELS_Z_MAX = 1000  # as in csrc/anonymity/levels.h
 COUNT_MAX = 2**31
 RATES_MAX = 1 << 26  # half a gigabyte for each array of them

@@ -31,6 +31,7 @@ class AnonymityFields(View):
     target_p: float | None = RUN["target_p"].default
     z_max: int | None = RUN["z_max"].default
     levels: str | Sequence[str] = RUN["levels"].default
+    attributes: str | Sequence[str] = RUN["attributes"].default
     only: str | os.PathLike[str] | Sequence[str] | None = RUN["only"].default
     skip: str | Sequence[str] | None = RUN["skip"].default
     categories: str | Sequence[str] | None = RUN["categories"].default

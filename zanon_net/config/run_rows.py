@@ -194,6 +194,21 @@ _ANONYMITY = (
         core="levels",
         core_kind="levels",
     ),
+    _anonymity(
+        name="attributes",
+        commands=OF_LOGS,
+        type=any_of(rules.ATTRIBUTES, "ATTRIBUTES"),
+        default=(),
+        rank=1,
+        help="Further attributes of flows that vote like names and get columns of their own:"
+        f" any of {','.join(rules.ATTRIBUTES)}.",
+        usual="none",
+        about="attributes of flows besides names that are released if z users share them",
+        example=["alpn"],
+        manifest=list_rules.shown_attributes,
+        core="attributes",
+        core_kind="attributes",
+    ),
     _list(
         name="only",
         type=ONLY_NAMES,

@@ -111,6 +111,7 @@ class Config:
             object.__setattr__(self, section, part)
         rules.check_all(self.settings())
         list_rules.check_levels(self.settings())
+        list_rules.check_attributes(self.settings())
         probe_rules.check_probe(self.settings())
         cap_rules.check_caps(self.settings())
 

@@ -197,6 +197,19 @@ cdef class PacketEngine:
         finally:
             self.guard.leave()
 
+    def attribute_windows(self):
+        """The counts of each attribute besides names in the window that has ended, by its word."""
+        cdef zn_popularity_window closed
+        found = {}
+        self._enter()
+        try:
+            for word, bit in ATTRIBUTES.items():
+                if zn_engine_attribute_window(self.engine, bit.bit_length() - 1, &closed):
+                    found[word] = closed_window(&closed)
+            return found
+        finally:
+            self.guard.leave()
+
     def window_counts(self):
         """Returns the number of distinct users of each name in the ended window, in no order."""
         cdef zn_popularity_window closed
@@ -359,6 +372,18 @@ cdef class PacketEngine:
                    "labels": report.level[i].labels, "votes": report.level[i].votes}
                   for i in range(report.count + 1)]
         return {"levels": levels, **dict(zip(names, values))}
+
+    @property
+    def attribute_stats(self):
+        """The counts of each attribute besides names, by its word; None without attributes."""
+        cdef zn_attribute_counts counts
+        self._check_open()
+        found = {}
+        for word, bit in ATTRIBUTES.items():
+            if zn_engine_attributes(self.engine, bit.bit_length() - 1, &counts):
+                found[word] = {"observations": counts.observations, "released": counts.released,
+                               "suppressed": counts.suppressed}
+        return found or None
 
     @property
     def users(self):

@@ -17,6 +17,7 @@ FILE_NAMES = {zn_outputs_name(i).decode(): (zn_outputs_stem(i).decode(),
               for i in range(ZN_OUTPUTS) if zn_outputs_stem(i) != NULL}
 FIELD_TYPES = ("bool", "uint8", "uint16", "uint32", "uint64", "int64", "ms", "s", "time", "text")
 SETS = {"core": 0, "e2e": 1, "layer7": 2, "p2p": 4, "options": 8, "levels": 32}
+ATTRIBUTES = {zn_attribute_word(i).decode(): 1 << i for i in range(ZN_ATTRIBUTE_COUNT)}
 LEVELS = {"domain": 1, "category": 2, "as": 4, "country": 8}
 PARSE_STATES = ("done", "need_more", "malformed", "other")
 HOST_KINDS = ("name", "home", "address", "empty", "invalid")

@@ -17,7 +17,7 @@ from zanon_net.errors import FormatError
 from zanon_net.output.parquet import arrow
 from zanon_net.output.schema import columns, described
 
-OPTIONAL_SETS = ("E2E", "P2P", "OPTIONS", "LEVELS")
+OPTIONAL_SETS = ("E2E", "P2P", "OPTIONS", "LEVELS", "ATTRIBUTES")
 """The groups of columns that a table has only if a file has them."""
 FLOW_NEEDS = ("t_start_ns", "proto")
 """Columns whose values are never missing: a file without them is no log of flows."""
@@ -119,7 +119,8 @@ def _completed(table: Any, there: Collection[str]) -> Any:
     wanted = [
         (name, str(column.type), True)
         for name, column in known.items()
-        if column.group not in OPTIONAL_SETS or column.group in groups
+        if column.group not in OPTIONAL_SETS
+        or (name in there if column.group == "ATTRIBUTES" else column.group in groups)
     ]
     fields = [
         pa.field(name, arrow_type(kind), nullable, metadata=about)

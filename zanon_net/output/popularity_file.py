@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 from collections import deque
+from collections.abc import Mapping
 from io import BufferedWriter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from zanon_net.output.new_file import PRIVATE, create_private, refuse_existing
 from zanon_net.popularity import (
     LEVELS_MAX,
     WINDOWS_MAX,
+    Exposures,
     LevelShares,
     Popularity,
     PopularityWindow,
@@ -45,16 +47,32 @@ class PopularityFile:
             self._file = BufferedWriter(create_private(self._partial, mode))
 
     def add(
-        self, closed: ClosedWindow, z: int | None = None, levels: ClosedLevels | None = None
+        self,
+        closed: ClosedWindow,
+        z: int | None = None,
+        levels: ClosedLevels | None = None,
+        attributes: Mapping[str, ClosedWindow] | None = None,
     ) -> None:
         """Keeps a window, unless it has fewer users than z. z: None means the z given at the
-        start. levels: sums of the window by level."""
-        if closed.users < (self._z if z is None else z):
+        start. levels: sums of the window by level. attributes: the counts of each attribute besides
+        names in the window."""
+        least = self._z if z is None else z
+        if closed.users < least:
             self._omitted += 1
             return
         exposures, shares = (0, ()) if levels is None else shares_of(levels)
         window = PopularityWindow(
-            closed.start_ns, closed.whole, closed.users, closed.bins, exposures, shares
+            closed.start_ns,
+            closed.whole,
+            closed.users,
+            closed.bins,
+            exposures,
+            shares,
+            {
+                word: Exposures(counts.whole, counts.users, counts.bins)
+                for word, counts in (attributes or {}).items()
+                if counts.users >= least
+            },
         )
         self._windows.append(window.rounded())
         if len(self._windows) > LEVELS_MAX:

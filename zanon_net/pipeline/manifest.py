@@ -160,6 +160,7 @@ def build_manifest(
         "decisions": totals.decisions(),
         "counters": _counters(totals),
         **_levels(config, totals),
+        "attributes": totals.attributes,
         "records": ending.accounts(totals.counters),
         **_packets(config, totals, ending),
         **ending.disk.to_dict(),

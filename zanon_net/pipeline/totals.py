@@ -18,7 +18,8 @@ class Totals:
 
     views: the packet counters of each view. packet_blocks: the blocks that addresses of packets lie
     in. hold_bytes_max: the most bytes that waiting packets took. levels: the counts of the levels
-    of generalization; None without levels.
+    of generalization; None without levels. attributes: the counts of each attribute besides names;
+    None without attributes.
     """
 
     counters: Mapping[str, int]
@@ -33,6 +34,7 @@ class Totals:
     packet_blocks: list[str]
     hold_bytes_max: int
     levels: Mapping[str, Any] | None = None
+    attributes: Mapping[str, Mapping[str, int]] | None = None
 
     @classmethod
     def of(cls, engine: PacketEngine) -> "Totals":
@@ -50,6 +52,7 @@ class Totals:
             packet_blocks=json.loads(engine.packet_blocks or b"[]"),
             hold_bytes_max=engine.hold_bytes_max,
             levels=engine.level_stats,
+            attributes=engine.attribute_stats,
         )
 
     def group(self, group: str) -> dict[str, int]:

@@ -48,7 +48,8 @@ class WindowHooks:
         if closed is None:
             return False
         if self._file is not None:
-            self._file.add(closed, self._z, engine.window_levels())
+            attributes = engine.attribute_windows()
+            self._file.add(closed, self._z, engine.window_levels(), attributes)
         if self._controller is not None and closed.whole:
             counts = engine.window_counts()
             self._z = self._controller.see(closed.end_ns, closed.users, counts)

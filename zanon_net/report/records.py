@@ -141,6 +141,9 @@ def _of_file(file: Path, kind: str) -> Any:
     logs = read_logs([(file, kind)], None)
     texts = (RELEASED, SUPPRESSED, NAMELESS, UNKNOWN)
     released, suppressed, nameless, unknown = (pa.scalar(text, pa.string()) for text in texts)
+    if "namespace" in logs.column_names:  # observations of attributes are no names
+        of_names = pa.array(["name", "dns"])
+        logs = logs.filter(pc.is_in(pc.fill_null(logs["namespace"], "name"), value_set=of_names))
     name = logs["name"]
     if kind == OBSERVATIONS:
         status: Any = pa.repeat(released, logs.num_rows)

@@ -11,6 +11,7 @@ from zanon_net._text import printable
 from zanon_net.errors import ConfigError, ZanonError
 
 PATTERNS = ("observations*.jsonl", "observations*.jsonl.partial")
+NAMESPACES = (None, "name", "dns")  # observations of names; others are of attributes
 CHUNK = 16 << 20  # bytes that one call reads of a file at most
 
 
@@ -57,8 +58,11 @@ class ReleasedNames:
 
     def _count(self, line: bytes) -> None:
         try:
-            name = json.loads(line)["name"]
-        except (ValueError, TypeError, KeyError):
+            observation = json.loads(line)
+            if observation.get("namespace") not in NAMESPACES:
+                return
+            name = observation["name"]
+        except (ValueError, TypeError, KeyError, AttributeError):
             name = None
         if isinstance(name, str):
             self.counts[printable(name)] += 1

@@ -354,6 +354,9 @@ typedef struct zn_engine_config {
     unsigned levels;
     const zn_network *networks; /* in the order of addresses, for AS and country; copied */
     size_t network_count;
+    /* For zanon-net's own binding: attributes besides names that vote and have columns of their
+     * own, bits of zn_attribute; 0: none. Excludes packets, levels and count_probe. */
+    unsigned attributes;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config when the

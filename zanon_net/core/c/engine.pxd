@@ -166,6 +166,7 @@ cdef extern from "engine/engine.h" nogil:
         const zn_category *categories
         size_t category_count
         unsigned levels
+        unsigned attributes
         const zn_network *networks
         size_t network_count
     ctypedef struct zn_source:
@@ -184,6 +185,11 @@ cdef extern from "engine/engine.h" nogil:
         uint32_t smallest, median
         uint64_t ignored_categories
     bint zn_engine_levels(const zn_engine *e, zn_level_report *out)
+    ctypedef struct zn_attribute_counts:
+        uint64_t observations, released, suppressed
+    bint zn_engine_attributes(const zn_engine *e, unsigned attribute, zn_attribute_counts *out)
+    bint zn_engine_attribute_window(const zn_engine *e, unsigned attribute,
+                                    zn_popularity_window *window)
     int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
     void zn_engine_close(zn_engine *e)
     zn_span zn_engine_key_scope(const zn_engine *e)

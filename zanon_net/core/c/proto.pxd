@@ -286,3 +286,13 @@ cdef extern from "proto/dns.h" nogil:
         size_t n
         zn_addr at[32]
     zn_parse zn_dns_read_addresses(zn_span message, bint whole, zn_dns_addresses *out)
+
+
+cdef extern from "proto/attribute_readers.h" nogil:
+    ctypedef struct zn_attribute_text:
+        uint8_t text[253]
+        uint8_t n
+        c_bool is_cut
+    ctypedef struct zn_attribute_row:
+        zn_parse (*read)(zn_span message, zn_attribute_text *out)
+    const zn_attribute_row *zn_attribute_row_of(unsigned attribute)

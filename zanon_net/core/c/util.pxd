@@ -25,6 +25,11 @@ cdef extern from "util/arena.h" nogil:
     void zn_alloc_fail_after(uint64_t n)
 
 
+cdef extern from "util/attributes.h" nogil:
+    enum: ZN_ATTRIBUTE_COUNT
+    const char *zn_attribute_word(unsigned attribute)
+
+
 cdef extern from "util/pool.h" nogil:
     unsigned ZN_POOL_MAX
     ctypedef struct zn_job:

@@ -1,0 +1,201 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyzer/attributes.h"
+
+#include "analyzer/analyzer.h"
+#include "analyzer/unread.h"
+#include "proto/attribute_readers.h"
+#include "util/arena.h"
+
+/* zn_name_entry.names_before of a vote whose attribute must not be shown. */
+#define HIDDEN UINT8_MAX
+_Static_assert(ZN_NAMES_PER_FLOW < HIDDEN, "a flow has fewer names");
+_Static_assert(ZN_ATTRIBUTE_TEXT_MAX <= ZN_HOSTNAME_MAX, "the name store has room for a text");
+
+int zn_attributes_open(zn_attributes **out, uint32_t wanted, uint32_t max_flows, zn_error *err)
+{
+    zn_attributes *a;
+    *out = NULL;
+    if (wanted == 0)
+        return 0;
+    a = zn_block_alloc(sizeof *a);
+    if (a == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for attributes");
+    *out = a;
+    a->wanted = wanted;
+    for (unsigned i = 0; i < ZN_ATTRIBUTE_COUNT; i++)
+        if ((wanted & 1u << i) != 0)
+            a->messages |= 1u << zn_attribute_row_of(i)->message;
+    a->flows = max_flows;
+    a->first = zn_block_alloc(((size_t)max_flows + 1) * sizeof *a->first);
+    if (a->first == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for attributes");
+    return 0;
+}
+
+void zn_attributes_close(zn_attributes *a)
+{
+    if (a == NULL)
+        return;
+    zn_block_free(a->first, ((size_t)a->flows + 1) * sizeof *a->first);
+    zn_block_free(a, sizeof *a);
+}
+
+size_t zn_attributes_memory(const zn_attributes *a)
+{
+    return a == NULL ? 0 : sizeof *a + ((size_t)a->flows + 1) * sizeof *a->first;
+}
+
+/* ---- votes ----------------------------------------------------------------------------------- */
+
+static void suppress(zn_attributes *a, zn_name_store *name_store, uint32_t entry)
+{
+    zn_name_entry *e = zn_name_store_at(name_store, entry);
+    e->state = ZN_ENTRY_SUPPRESSED;
+    zn_name_store_wipe_text(name_store, entry);
+    a->counts[e->attribute].suppressed++;
+}
+
+static bool is_disclosed(uint8_t state)
+{
+    return state == ZN_ENTRY_RELEASED || state == ZN_ENTRY_REPEATED;
+}
+
+/* Returns the number of the flow's names, or HIDDEN if an attribute must not be shown: a name is
+ * suppressed or waits for its evidence, or the flow may have a name that was not read. */
+static uint8_t names_before(const zn_names *names, const zn_flow *f)
+{
+    uint8_t n = 0;
+    if (zn_unread(f) || f->names_dropped)
+        return HIDDEN;
+    for (uint32_t entry = ZN_FACTS(f)->names; entry != 0; n++) {
+        const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
+        if (!is_disclosed(e->state) && e->state != ZN_ENTRY_VOTED)
+            return HIDDEN;
+        entry = e->next;
+    }
+    return n;
+}
+
+static void vote(const zn_packet_context *s, uint32_t entry)
+{
+    zn_names *names = s->names;
+    zn_name_entry *e = zn_name_store_at(names->name_store, entry);
+    zn_vote_kind kind = (zn_vote_kind)(ZN_VOTE_ATTRIBUTE + e->attribute);
+    e->state = ZN_ENTRY_VOTED;
+    e->names_before = names_before(names, s->f);
+    if (!zn_votes_cast(names->votes, kind, s->p->t_ns, s->flow, entry))
+        suppress(names->attributes, names->name_store, entry);
+}
+
+static bool has_evidence(const zn_packet_context *s)
+{
+    return !s->names->roles->established || s->f->client_acked;
+}
+
+/* Adds an attribute to the flow's list, and votes for it or lets it wait. text: NULL if it is
+ * suppressed at once. */
+static void add(const zn_packet_context *s, unsigned attribute, const zn_attribute_text *text)
+{
+    zn_name_store *name_store = s->names->name_store;
+    zn_attributes *a = s->names->attributes;
+    uint32_t entry = zn_name_store_add_secondary(name_store);
+    zn_hostname kept = {.n = 0};
+    zn_name_entry *e;
+    a->counts[attribute].observations++;
+    if (entry == 0) {
+        a->counts[attribute].suppressed++;
+        return;
+    }
+    e = zn_name_store_at(name_store, entry);
+    e->attribute = (uint8_t)attribute;
+    e->source = s->analyzer == NULL ? ZN_SOURCE_NONE : (uint8_t)s->analyzer->source;
+    e->next = a->first[s->flow];
+    a->first[s->flow] = entry;
+    if (text != NULL) {
+        kept.n = text->n;
+        memcpy(kept.text, text->text, text->n);
+    }
+    if (text == NULL || !zn_name_store_keep_text(name_store, entry, &kept)) {
+        suppress(a, name_store, entry);
+        return;
+    }
+    e->id = zn_votes_id(s->names->votes, (zn_vote_kind)(ZN_VOTE_ATTRIBUTE + attribute),
+                        zn_hostname_span(&kept));
+    if (has_evidence(s))
+        vote(s, entry);
+}
+
+static bool is_known(const zn_packet_context *s, unsigned attribute)
+{
+    uint32_t entry = s->names->attributes->first[s->flow];
+    while (entry != 0 && zn_name_store_at(s->names->name_store, entry)->attribute != attribute)
+        entry = zn_name_store_at(s->names->name_store, entry)->next;
+    return entry != 0;
+}
+
+void zn_attributes_read(const zn_packet_context *s, zn_exposing_message message, zn_span bytes)
+{
+    const zn_attributes *a = s->names->attributes;
+    bool may_vote = zn_roles_may_vote(s->names->roles, s->f);
+    for (unsigned i = 0; i < ZN_ATTRIBUTE_COUNT; i++) {
+        zn_attribute_text text = {.n = 0};
+        if ((a->wanted & 1u << i) == 0 || zn_attribute_row_of(i)->message != message ||
+            is_known(s, i))
+            continue;
+        if (zn_attribute_row_of(i)->read(bytes, &text) == ZN_DONE)
+            add(s, i, may_vote && !text.is_cut ? &text : NULL);
+    }
+}
+
+void zn_attributes_confirm(const zn_packet_context *s)
+{
+    if (!has_evidence(s))
+        return;
+    for (uint32_t entry = zn_attributes_first(s->names, s->flow); entry != 0;
+         entry = zn_name_store_at(s->names->name_store, entry)->next)
+        if (zn_name_store_at(s->names->name_store, entry)->state == ZN_ENTRY_PENDING)
+            vote(s, entry);
+}
+
+bool zn_attributes_decide(zn_attributes *a, zn_name_store *name_store, const zn_flow *f,
+                          uint32_t entry, bool is_shared, bool release_all)
+{
+    zn_name_entry *e = zn_name_store_at(name_store, entry);
+    uint32_t name = ZN_FACTS(f)->names;
+    bool is_public = is_shared && (release_all || e->names_before != HIDDEN);
+    /* Names that the flow exposed later are decided later. */
+    for (unsigned i = 0; is_public && !release_all && i < e->names_before && name != 0; i++) {
+        is_public = is_disclosed(zn_name_store_at(name_store, name)->state);
+        name = zn_name_store_at(name_store, name)->next;
+    }
+    if (!is_public) {
+        suppress(a, name_store, entry);
+        return false;
+    }
+    e->state = ZN_ENTRY_RELEASED;
+    a->counts[e->attribute].released++;
+    return true;
+}
+
+/* ---- the flow's end -------------------------------------------------------------------------- */
+
+void zn_attributes_closed(zn_names *names, uint32_t flow)
+{
+    for (uint32_t entry = zn_attributes_first(names, flow); entry != 0;
+         entry = zn_name_store_at(names->name_store, entry)->next)
+        if (zn_name_store_at(names->name_store, entry)->state == ZN_ENTRY_PENDING)
+            suppress(names->attributes, names->name_store, entry);
+}
+
+void zn_attributes_forget(zn_names *names, uint32_t flow)
+{
+    uint32_t entry = zn_attributes_first(names, flow);
+    while (entry != 0) {
+        uint32_t next = zn_name_store_at(names->name_store, entry)->next;
+        zn_name_store_forget_secondary(names->name_store, entry);
+        entry = next;
+    }
+    if (names->attributes != NULL)
+        names->attributes->first[flow] = 0;
+}

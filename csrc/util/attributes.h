@@ -1,0 +1,51 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of attributes that a flow exposes besides its name, such as the protocols of its TLS
+ * client. Each attribute is a namespace of its own: it votes and is released like a name, and its
+ * counts are apart from all other counts.
+ */
+#ifndef ZN_UTIL_ATTRIBUTES_H
+#define ZN_UTIL_ATTRIBUTES_H
+
+/*
+ * X(a, ID, word, column, message, reader, description), in the order of columns.
+ *
+ * word         name of the attribute in settings, observations and the manifest
+ * column       name of its column in logs
+ * message      message that contains it, a zn_exposing_message
+ * reader       zn_read_<reader> of proto/attribute_readers.h reads it from the message
+ * description  meaning of the column, for people
+ *
+ * `a` is for the macro that is passed.
+ */
+#define ZN_ATTRIBUTES(X, a)                                                                        \
+    X(a, ALPN, "alpn", "alpn", CLIENT_HELLO, alpn,                                                 \
+      "protocols that the client's TLS hello offers (ALPN), if z users share this list")
+
+/* Messages that analyzers pass to the readers of attributes. */
+typedef enum zn_exposing_message {
+    ZN_EXPOSES_CLIENT_HELLO /* body of a TLS ClientHello, from its version on */
+} zn_exposing_message;
+
+typedef enum zn_attribute {
+#define ZN_ATTRIBUTE_ID(a, ID, ...) ZN_ATTRIBUTE_##ID,
+    ZN_ATTRIBUTES(ZN_ATTRIBUTE_ID, )
+#undef ZN_ATTRIBUTE_ID
+        ZN_ATTRIBUTE_COUNT
+} zn_attribute;
+
+#define ZN_ATTRIBUTES_ALL ((1u << ZN_ATTRIBUTE_COUNT) - 1)
+
+/* Returns the word of an attribute. */
+static inline const char *zn_attribute_word(unsigned attribute)
+{
+    static const char *const words[] = {
+#define ZN_ATTRIBUTE_WORD(a, ID, word, ...) word,
+        ZN_ATTRIBUTES(ZN_ATTRIBUTE_WORD, )
+#undef ZN_ATTRIBUTE_WORD
+    };
+    return words[attribute];
+}
+
+#endif

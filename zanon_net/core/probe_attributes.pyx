@@ -1,0 +1,14 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# Tests read csrc/proto/attribute_readers.h with this.
+
+def read_attribute(str word not None, bytes message not None):
+    """Returns (state, text) of an attribute in a message; text is None if it is too long."""
+    cdef _Copy copy = _Copy(message)
+    cdef zn_attribute_text text
+    cdef unsigned attribute = ATTRIBUTES[word].bit_length() - 1
+    memset(&text, 0, sizeof(text))
+    state = PARSE_STATES[<int>zn_attribute_row_of(attribute).read(copy.span, &text)]
+    if text.is_cut:
+        return state, None
+    return state, text.text[:text.n].decode("ascii") if state == "done" else ""
