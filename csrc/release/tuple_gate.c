@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "release/tuple_gate.h"
 
-#include "util/id_set.h"
 #include "util/arena.h"
+#include "util/id_set.h"
 
 #include <string.h>
 
