@@ -47,9 +47,9 @@ void zn_doh_target(const zn_packet_context *s, zn_span target)
     uint8_t message[ZN_DOH_MESSAGE_MAX];
     bool whole;
     zn_span bytes = zn_doh_parameter(target, message, &whole);
+    /* Other services have a parameter of this name, too. */
     if (bytes.n != 0)
-        (void)take_question(s, bytes,
-                            whole); /* other services have a parameter of this name, too */
+        (void)take_question(s, bytes, whole);
 }
 
 void zn_doh_lost(const zn_packet_context *s)

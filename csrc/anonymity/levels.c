@@ -144,13 +144,14 @@ int zn_levels_open(zn_levels **out, const zn_levels_config *config, zn_error *er
     l->slice_ns = zn_mark_slice_ns(config->window_ns);
     l->clock_ns = l->floor_ns = l->paused_to_ns = INT64_MIN;
     rc = open_tables(l, err);
+    if (rc != 0) {
+        zn_levels_close(l);
+        return rc;
+    }
     marks.of = l;
     zn_ztable_set_marks(l->config.table, &marks);
-    if (rc != 0)
-        zn_levels_close(l);
-    else
-        *out = l;
-    return rc;
+    *out = l;
+    return 0;
 }
 
 void zn_levels_close(zn_levels *l)
