@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.engine import LOGS, run
-from support.packets import MINUTE, SECOND, START, Frame, merged, user, visit
+from support.packets import MINUTE, SECOND, START, Frame, Udp, merged, user, visit
 from support.probes import Portions, counted, lines, portions
 from support.ring_probes import RingProbes
 
@@ -39,7 +39,11 @@ def key_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def traffic(probes: int, seed: int) -> Portions:
-    """Visits of 20 users to 12 servers. The flows of a user are at several probes."""
+    """Visits of 20 users to 12 servers. The flows of a user are at several probes.
+
+    Each probe has a packet in each epoch. A probe without packets for more than two epochs
+    withholds the servers of its flows, which one run over all packets does not.
+    """
     chance = random.Random(seed)
     talks: list[tuple[int, list[Frame]]] = []
     for _ in range(60):
@@ -47,6 +51,10 @@ def traffic(probes: int, seed: int) -> Portions:
         t_ns, server = START + chance.randrange(200 * SECOND), f"198.51.100.{where}"
         flow = visit(user(chance.randrange(20)), b"h%d.example" % where, t_ns, server)
         talks.append((chance.randrange(probes), flow))
+    for n in range(probes):
+        for t_ns in range(START, START + 220 * SECOND, 20 * SECOND):
+            beat = Udp(f"10.7.251.{n}", f"198.51.100.{200 + n}", (9, 9), t_ns).send(b"beat")
+            talks.append((n, beat.frames))
     return portions(talks, probes)
 
 
