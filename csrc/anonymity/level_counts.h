@@ -49,7 +49,7 @@ typedef struct zn_level_counts {
     uint64_t *order; /* label and number of each name, while a level is summed */
     size_t user_count;
     size_t name_bytes, user_bytes, order_bytes;
-    bool lost; /* no memory was left for an exposure */
+    bool lost; /* the window has no sums: no memory was left, or the caller's caps were reached */
 } zn_level_counts;
 
 /* Returns value j of z, j < ZN_LEVEL_STEPS. */

@@ -129,6 +129,7 @@ void zn_popularity_see_name(zn_popularity *p, const zn_observation *o, const zn_
     zn_popularity_see(p, o);
     zn_level_counts_see(&p->levels, o->attribute, labels, o->user,
                         zn_ztable_get_stats(p->table).tuples > tuples);
+    p->levels.lost |= evicted(p) != p->evicted; /* the caps of the tables bound the counts, too */
 }
 
 void zn_popularity_finish(zn_popularity *p)

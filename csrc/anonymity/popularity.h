@@ -81,7 +81,7 @@ int zn_popularity_store(zn_popularity *p, zn_error *err);
 
 /* The window that is due, with its counts. */
 zn_popularity_window zn_popularity_window_due(const zn_popularity *p);
-/* The same with the counts of an attribute, which are zero if it is not counted. */
+/* The window that is due, with the counts of an attribute: zero if it is not counted. */
 zn_popularity_window zn_popularity_attribute_due(const zn_popularity *p, zn_attribute attribute);
 /* Sums the window that is due by level. Returns false without levels, or if exposures are
  * missing. */

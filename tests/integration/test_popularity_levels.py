@@ -113,6 +113,25 @@ def test_a_window_that_lost_exposures_has_no_sums(tmp_path: Path) -> None:
     assert read_levels(path, max_tuples=50, **settings) == []
 
 
+def test_the_caps_of_the_table_bound_the_counts(tmp_path: Path) -> None:
+    """Names beyond the cap of tuples take no memory for their sums."""
+    more = []
+    for count in (1000, 4000):
+        visits = [(START + i * SECOND // 8, i, i) for i in range(count)]
+        names: list[Names] = [(f"n{n}.d{n}.test", f"d{n}", None) for n in range(count)]
+        path = capture_of(tmp_path / "in.pcap", visits, names)
+        memory = []
+        for popularity in (False, True):
+            engine = make_engine(popularity=popularity, established=False, window_ns=HOUR,
+                                 max_tuples=500, levels=["domain"], **LISTS)  # fmt: skip
+            with Capture(str(path)) as opened:
+                while engine.run(opened, 64) > 0:
+                    pass
+            memory.append(engine.memory_bytes)
+        more.append(memory[1] - memory[0])
+    assert more[1] < 1.1 * more[0]
+
+
 # ---- files ---------------------------------------------------------------------------------------
 
 ROWS = (

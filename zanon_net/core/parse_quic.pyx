@@ -100,29 +100,5 @@ def parse_quic(bytes data not None, bytes first_dcid=None):
     state: done if an Initial opened; need_more if the datagram is cut; malformed if an opened
         Initial has malformed frames; other if no Initial opened.
     """
-    cdef _Copy copy = _Copy(data)
-    cdef _Copy key_id = None if first_dcid is None else _Copy(first_dcid)
-    cdef zn_cursor cursor = zn_cursor_over_span(copy.span, False)
-    cdef zn_quic_packet packet
-    cdef zn_quic_keys keys
-    cdef zn_span plain
-    cdef _Quic quic = shared_quic()
-    found = ("other", 0, b"", b"", [])
-    state = zn_quic_next_packet(&cursor, &packet)
-    while state == ZN_DONE:
-        if packet.type == ZN_QUIC_INITIAL:
-            quic.keys(packet.version, packet.dcid if key_id is None else key_id.span,
-                      ZN_QUIC_CLIENT, &keys)
-            opened = zn_quic_unseal(quic.quic, &keys, &packet, &plain)
-            if opened == ZN_DONE:
-                frames = quic.pieces_of(plain)
-                if frames is None:
-                    return "malformed", 0, b"", b"", []
-                found = ("done", packet.version, span_bytes(packet.dcid), span_bytes(packet.scid),
-                         found[4] + frames)
-            elif opened == ZN_NEED_MORE and found[0] == "other":
-                found = ("need_more", 0, b"", b"", [])
-        state = zn_quic_next_packet(&cursor, &packet)
-    if found[0] == "other" and state != ZN_OTHER:
-        return PARSE_STATES[state], 0, b"", b"", []
-    return found
+    state, _used, version, dcid, scid, frames, _places = read_quic(data, first_dcid)
+    return state, version, dcid, scid, frames
