@@ -19,7 +19,6 @@
 #define PART 256         /* exposures that go up the levels together, */
 #define PART_LABELS 2048 /* fewer if their labels would not stay in the nearest cache */
 #define NO_LEVEL UINT8_MAX
-#define DISTANCE 8 /* exposures between two steps of prefetching */
 
 /* State of an exposure on its way through the levels above level 0. */
 typedef struct climber {
@@ -45,7 +44,8 @@ struct zn_levels {
     zn_id *chains; /* of a part, levels + 1 labels for each exposure */
     uint8_t answers[PART];
     climber climbers[PART];
-    uint16_t list[PART]; /* exposures that have to do with the current level */
+    uint16_t list[PART];  /* exposures that have to do with the current level, */
+    uint32_t found[PART]; /* and their labels before any of them was decided there; 0: none */
     size_t listed;
 };
 
@@ -289,6 +289,26 @@ static void list(zn_levels *l, const zn_exposures *e, size_t i, climber c)
     l->list[l->listed++] = (uint16_t)i;
     chain[0] = e->observations[i].attribute;
     e->chain(e->of, l->part_at + i, chain);
+    if (l->config.levels != 0)
+        zn_vote_table_fetch_index(table_of(l, 1), chain[1]);
+}
+
+/* Takes the answers from `first` on to exposures that are published and do nothing at the levels
+ * above. Returns their end. */
+static size_t take_releases(zn_levels *l, const zn_exposures *e, size_t first,
+                            zn_level_decision *out)
+{
+    static const zn_level_decision released = {ZN_RELEASE, 0, 0};
+    int64_t clock_ns = l->clock_ns;
+    size_t i = first;
+    for (; i < e->n && l->answers[i] == ZN_RELEASE; i++) {
+        out[i] = released;
+        if (e->observations[i].t_ns > clock_ns)
+            clock_ns = e->observations[i].t_ns;
+    }
+    l->clock_ns = clock_ns;
+    l->stats[0].published += i - first;
+    return i;
 }
 
 /* Takes the answers to exposures up to a clock rebase, from `first` on. Lists the exposures that
@@ -300,14 +320,13 @@ static size_t take_answers(zn_levels *l, const zn_exposures *e, size_t first,
     l->listed = 0;
     do {
         uint8_t answer = l->answers[i], flags = e->flags == NULL ? 0 : e->flags[i];
-        int64_t t_ns = e->observations[i].t_ns;
         out[i] = (zn_level_decision){answer & ZN_ANSWER_DECISION, 0, 0};
         l->stats[0].published += (answer & ZN_ANSWER_DECISION) == ZN_RELEASE;
-        if (answer == ZN_RELEASE && flags == 0)
-            l->clock_ns = t_ns > l->clock_ns ? t_ns : l->clock_ns;
-        else
-            list(l, e, i, take_answer(l, t_ns, flags, answer));
-    } while (++i < e->n && (l->answers[i] & ZN_ANSWER_REBASED) == 0);
+        list(l, e, i, take_answer(l, e->observations[i].t_ns, flags, answer));
+        i++;
+        if (e->flags == NULL)
+            i = take_releases(l, e, i, out);
+    } while (i < e->n && (l->answers[i] & ZN_ANSWER_REBASED) == 0);
     return i;
 }
 
@@ -383,7 +402,7 @@ static void stop(zn_levels *l, climber *c, uint8_t decision, zn_level_decision *
 }
 
 /* Decides exposure i of the part, which failed beneath a level. */
-static void climb(zn_levels *l, const zn_exposures *e, size_t i, uint32_t level,
+static void climb(zn_levels *l, const zn_exposures *e, size_t i, uint32_t level, uint32_t found,
                   zn_level_decision *out)
 {
     zn_vote_table *table = table_of(l, level);
@@ -393,7 +412,9 @@ static void climb(zn_levels *l, const zn_exposures *e, size_t i, uint32_t level,
     uint8_t decision = ZN_BELOW_Z;
     uint32_t label, users;
     zn_vote_table_reclaim(table, o->t_ns);
-    label = c->voting ? zn_vote_table_add(table, id, o->t_ns) : zn_vote_table_find(table, id);
+    label = zn_vote_table_is(table, found, id) ? found
+            : c->voting                        ? zn_vote_table_add(table, id, o->t_ns)
+                                               : zn_vote_table_find(table, id);
     if (label == 0) {
         if (c->voting)
             stop(l, c, ZN_NO_ROOM, out);
@@ -416,16 +437,18 @@ static void climb(zn_levels *l, const zn_exposures *e, size_t i, uint32_t level,
     }
 }
 
-/* Prefetches the memory of the listed exposures that reach the current level soon. */
-static inline void fetch_ahead(const zn_levels *l, uint32_t level, size_t k)
+/* Prefetches the memory that the listed exposures need at a level. Their index was prefetched when
+ * they were listed. */
+static void fetch(zn_levels *l, uint32_t level)
 {
-    const zn_vote_table *table = &l->tables[level - 1];
-    if (k < l->listed)
-        zn_vote_table_fetch_index(table, chain_of(l, l->list[k])[level]);
-    if (k - DISTANCE < l->listed)
-        zn_vote_table_fetch_label(table, chain_of(l, l->list[k - DISTANCE])[level]);
-    if (k - 2 * DISTANCE < l->listed)
-        zn_vote_table_fetch_votes(table, chain_of(l, l->list[k - 2 * DISTANCE])[level]);
+    const zn_vote_table *table = table_of(l, level);
+    for (size_t k = 0; k < l->listed; k++)
+        zn_vote_table_fetch_label(table, chain_of(l, l->list[k])[level]);
+    for (size_t k = 0; k < l->listed; k++) {
+        uint16_t i = l->list[k];
+        l->found[k] = zn_vote_table_fetch_votes(table, chain_of(l, i)[level],
+                                                l->climbers[i].first != NO_LEVEL);
+    }
 }
 
 /* Takes the listed exposures to a level. */
@@ -433,18 +456,19 @@ static void decide_level(zn_levels *l, const zn_exposures *e, uint32_t level,
                          zn_level_decision *out)
 {
     size_t kept = 0;
-    for (size_t k = 0; k < 3 * DISTANCE && k < l->listed + 2 * DISTANCE; k++)
-        fetch_ahead(l, level, k);
+    fetch(l, level);
     for (size_t k = 0; k < l->listed; k++) {
         uint16_t i = l->list[k];
         climber *c = &l->climbers[i];
-        fetch_ahead(l, level, k + 3 * DISTANCE);
         if (c->first != NO_LEVEL)
             withdraw(l, chain_of(l, i), c->first, level);
         else if (!is_absent(chain_of(l, i)[level]))
-            climb(l, e, i, level, &out[i]);
-        l->list[kept] = i;
-        kept += c->first != NO_LEVEL || c->climbs;
+            climb(l, e, i, level, l->found[k], &out[i]);
+        if (c->first == NO_LEVEL && !c->climbs)
+            continue;
+        l->list[kept++] = i;
+        if (level < l->config.levels)
+            zn_vote_table_fetch_index(table_of(l, level + 1), chain_of(l, i)[level + 1]);
     }
     l->listed = kept;
 }

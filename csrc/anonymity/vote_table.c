@@ -26,12 +26,6 @@ typedef struct places {
 /* Words of a body. */
 enum { WORD_TIME, WORD_TIME_HIGH, WORD_USER, WORD_TAGS };
 
-static zn_vote_label *label_at(const zn_vote_table *t, uint32_t label)
-{
-    ZN_ASSERT(label >= 1 && label <= t->labels.used_high);
-    return (zn_vote_label *)(void *)t->labels.base + (label - 1);
-}
-
 static places open_block(const zn_vote_table *t, uint32_t block)
 {
     const zn_vote_kind_size *s = &t->size[block >> BLOCK_SHIFT];
@@ -55,12 +49,12 @@ static inline int64_t time_at(const places *p, uint32_t at)
 
 static uint64_t rehash_id(const void *table, uint32_t label)
 {
-    return label_at(table, label)->id.lo;
+    return zn_vote_label_at(table, label)->id.lo;
 }
 
 static void fetch_id(const void *table, uint32_t label)
 {
-    ZN_PREFETCH(label_at(table, label));
+    ZN_PREFETCH(zn_vote_label_at(table, label));
 }
 
 /* Lays out the blocks of one size. `before` is the next smaller size. */
@@ -129,7 +123,7 @@ uint32_t zn_vote_table_find(const zn_vote_table *t, zn_id id)
         uint32_t hits = zn_zbucket_match(b, (uint8_t)zn_vote_tag(id) | 1);
         for (; hits != 0; hits &= hits - 1) {
             uint32_t label = b->ref[__builtin_ctz(hits)];
-            const zn_vote_label *l = label_at(t, label);
+            const zn_vote_label *l = zn_vote_label_at(t, label);
             if (l->id.lo == id.lo && l->id.hi == id.hi)
                 return label;
         }
@@ -139,11 +133,11 @@ uint32_t zn_vote_table_find(const zn_vote_table *t, zn_id id)
 
 static void enqueue(zn_vote_table *t, uint32_t label, int64_t now_ns)
 {
-    zn_vote_label *l = label_at(t, label);
+    zn_vote_label *l = zn_vote_label_at(t, label);
     l->queued_ns = now_ns;
     l->next = 0;
     if (t->newest != 0)
-        label_at(t, t->newest)->next = label;
+        zn_vote_label_at(t, t->newest)->next = label;
     else
         t->oldest = label;
     t->newest = label;
@@ -152,7 +146,7 @@ static void enqueue(zn_vote_table *t, uint32_t label, int64_t now_ns)
 static uint32_t dequeue(zn_vote_table *t)
 {
     uint32_t label = t->oldest;
-    t->oldest = label_at(t, label)->next;
+    t->oldest = zn_vote_label_at(t, label)->next;
     if (t->oldest == 0)
         t->newest = 0;
     return label;
@@ -168,10 +162,11 @@ static void give_block(zn_vote_table *t, zn_vote_label *l)
 /* Frees a label that is out of the queue. */
 static void free_label(zn_vote_table *t, uint32_t label)
 {
-    zn_vote_label *l = label_at(t, label);
+    zn_vote_label *l = zn_vote_label_at(t, label);
     t->votes -= l->count;
     give_block(t, l);
     zn_zindex_remove(&t->by_id, l->id.lo, label);
+    memset(&l->id, 0, sizeof l->id); /* not the number of the label any more (zn_vote_table_is) */
     zn_slab_give(&t->labels, label);
 }
 
@@ -262,14 +257,14 @@ static void trim(zn_vote_table *t, zn_vote_label *l, int64_t start_ns)
 
 void zn_vote_table_trim(zn_vote_table *t, uint32_t label, int64_t start_ns)
 {
-    trim(t, label_at(t, label), start_ns);
+    trim(t, zn_vote_label_at(t, label), start_ns);
 }
 
 /* Trims the label at the end of the queue, and queues it again. */
 static void queue_again(zn_vote_table *t, int64_t now_ns)
 {
     uint32_t label = dequeue(t);
-    zn_vote_label *l = label_at(t, label);
+    zn_vote_label *l = zn_vote_label_at(t, label);
     trim(t, l, now_ns - t->config.window_ns);
     shrink(t, l);
     enqueue(t, label, now_ns);
@@ -279,7 +274,7 @@ void zn_vote_table_reclaim(zn_vote_table *t, int64_t now_ns)
 {
     int64_t start_ns = now_ns - t->config.window_ns;
     for (int i = 0; i < RECLAIM_STEPS && t->oldest != 0; i++) {
-        const zn_vote_label *l = label_at(t, t->oldest);
+        const zn_vote_label *l = zn_vote_label_at(t, t->oldest);
         if (l->queued_ns >= start_ns)
             return;
         if (touched_ns(l) < start_ns)
@@ -294,7 +289,7 @@ void zn_vote_table_reclaim(zn_vote_table *t, int64_t now_ns)
 static bool evict(zn_vote_table *t, uint32_t keep, int64_t now_ns)
 {
     for (int i = 0; i < CANDIDATES && t->oldest != 0; i++) {
-        const zn_vote_label *l = label_at(t, t->oldest);
+        const zn_vote_label *l = zn_vote_label_at(t, t->oldest);
         if (t->oldest != keep && touched_ns(l) <= l->queued_ns &&
             l->mark_ns < now_ns - t->config.window_ns) {
             t->evicted += l->count;
@@ -315,24 +310,12 @@ uint32_t zn_vote_table_add(zn_vote_table *t, zn_id id, int64_t now_ns)
     if (t->labels.live == t->labels.cap && !evict(t, 0, now_ns))
         return 0;
     label = zn_slab_take(&t->labels);
-    l = label_at(t, label);
+    l = zn_vote_label_at(t, label);
     l->id = id;
     l->mark_ns = ZN_MARK_NONE;
     zn_zindex_add(&t->by_id, id.lo, (uint8_t)zn_vote_tag(id) | 1, label);
     enqueue(t, label, now_ns);
     return label;
-}
-
-int64_t zn_vote_table_mark_of(const zn_vote_table *t, uint32_t label)
-{
-    return label_at(t, label)->mark_ns;
-}
-
-void zn_vote_table_mark(zn_vote_table *t, uint32_t label, int64_t t_ns)
-{
-    zn_vote_label *l = label_at(t, label);
-    if (t_ns > l->mark_ns)
-        l->mark_ns = t_ns;
 }
 
 /* ---- votes ---- */
@@ -399,7 +382,7 @@ static bool make_place(zn_vote_table *t, zn_vote_label *l)
 /* Makes room for one more vote of a label, by eviction if need be. */
 static bool make_room(zn_vote_table *t, uint32_t label, int64_t now_ns)
 {
-    zn_vote_label *l = label_at(t, label);
+    zn_vote_label *l = zn_vote_label_at(t, label);
     while (t->votes >= t->config.max_votes || !make_place(t, l)) {
         if (evict(t, label, now_ns))
             continue;
@@ -411,26 +394,34 @@ static bool make_room(zn_vote_table *t, uint32_t label, int64_t now_ns)
     return true;
 }
 
+/* Removes the user's vote. */
+static void drop_user(zn_vote_table *t, zn_vote_label *l, const places *p, uint64_t user)
+{
+    uint32_t end = l->first + (uint32_t)l->count, at = find_user(l, p, user);
+    if (at == end)
+        return;
+    copy_votes(p, at, p, at + 1, end - at - 1);
+    l->count--;
+    t->votes--;
+    note_ends(t, l);
+}
+
 bool zn_vote_table_vote(zn_vote_table *t, uint32_t label, const zn_ballot *ballot)
 {
-    zn_vote_label *l = label_at(t, label);
-    places p;
+    zn_vote_label *l = zn_vote_label_at(t, label);
+    places p = {.size = 0};
     uint32_t at, *body;
     if (l->count != 0) {
         p = open_block(t, l->block);
-        at = find_user(l, &p, ballot->user);
-        if (at < l->first + (uint32_t)l->count) {
-            copy_votes(&p, at, &p, at + 1, l->first + (uint32_t)l->count - at - 1);
-            l->count--;
-            t->votes--;
-            note_ends(t, l);
-        }
+        drop_user(t, l, &p, ballot->user);
     }
     if (l->count == t->config.keep)
         drop_oldest(t, l, 1);
-    if (!make_room(t, label, ballot->t_ns))
-        return false;
-    p = open_block(t, l->block);
+    if (t->votes >= t->config.max_votes || l->first + (uint32_t)l->count >= p.size) {
+        if (!make_room(t, label, ballot->t_ns))
+            return false;
+        p = open_block(t, l->block);
+    }
     at = l->first + (uint32_t)l->count++;
     t->votes++;
     p.high[at] = (uint8_t)(ballot->user >> 56);
@@ -438,21 +429,17 @@ bool zn_vote_table_vote(zn_vote_table *t, uint32_t label, const zn_ballot *ballo
     body[WORD_TIME] = (uint32_t)ballot->t_ns;
     body[WORD_TIME_HIGH] = (uint32_t)((uint64_t)ballot->t_ns >> 32);
     body[WORD_USER] = (uint32_t)ballot->user;
-    memcpy(body + WORD_TAGS, ballot->tags, t->config.tags * sizeof *body);
+    for (uint32_t i = 0; i < t->config.tags; i++)
+        body[WORD_TAGS + i] = ballot->tags[i];
     l->newest_ns = ballot->t_ns;
     if (l->count == 1)
         l->oldest_ns = ballot->t_ns;
     return true;
 }
 
-uint32_t zn_vote_table_count(const zn_vote_table *t, uint32_t label)
-{
-    return label_at(t, label)->count;
-}
-
 bool zn_vote_table_has(const zn_vote_table *t, uint32_t label, uint64_t user)
 {
-    const zn_vote_label *l = label_at(t, label);
+    const zn_vote_label *l = zn_vote_label_at(t, label);
     places p;
     if (l->count == 0)
         return false;
@@ -463,7 +450,7 @@ bool zn_vote_table_has(const zn_vote_table *t, uint32_t label, uint64_t user)
 uint32_t zn_vote_table_others(const zn_vote_table *t, uint32_t label, uint64_t user, uint32_t at,
                               uint32_t tag)
 {
-    const zn_vote_label *l = label_at(t, label);
+    const zn_vote_label *l = zn_vote_label_at(t, label);
     uint32_t end = l->first + (uint32_t)l->count, n = 0, own;
     places p;
     if (l->count == 0)
@@ -477,7 +464,7 @@ uint32_t zn_vote_table_others(const zn_vote_table *t, uint32_t label, uint64_t u
 
 uint32_t zn_vote_table_withdraw(zn_vote_table *t, uint32_t label, uint32_t level, uint32_t tag)
 {
-    zn_vote_label *l = label_at(t, label);
+    zn_vote_label *l = zn_vote_label_at(t, label);
     uint32_t end = l->first + (uint32_t)l->count, kept = l->first, run = l->first, hits;
     places p;
     if (l->count == 0)
@@ -520,22 +507,27 @@ void zn_vote_table_fetch_label(const zn_vote_table *t, zn_id id)
 {
     uint32_t label = guess(t, id);
     if (label != 0)
-        ZN_PREFETCH_WRITE(label_at(t, label));
+        ZN_PREFETCH_WRITE(zn_vote_label_at(t, label));
 }
 
-void zn_vote_table_fetch_votes(const zn_vote_table *t, zn_id id)
+uint32_t zn_vote_table_fetch_votes(const zn_vote_table *t, zn_id id, bool all)
 {
-    uint32_t label = guess(t, id);
+    uint32_t label = zn_vote_table_find(t, id), end;
     const zn_vote_label *l;
+    const uint8_t *from, *to;
     places p;
-    if (label == 0)
-        return;
-    l = label_at(t, label);
-    if (l->block == 0)
-        return;
+    if (label == 0 || zn_vote_label_at(t, label)->block == 0)
+        return label;
+    l = zn_vote_label_at(t, label);
     p = open_block(t, l->block);
-    ZN_PREFETCH_WRITE(p.high + l->first);
-    ZN_PREFETCH_WRITE(body_at(&p, l->first + (uint32_t)l->count));
+    end = l->first + (uint32_t)l->count;
+    from = (const void *)body_at(&p, all ? l->first : end);
+    to = (const void *)body_at(&p, end);
+    for (; from <= to; from += ZN_CACHE_LINE)
+        ZN_PREFETCH_WRITE(from);
+    for (from = p.high + l->first; from <= p.high + end; from += ZN_CACHE_LINE)
+        ZN_PREFETCH_WRITE(from);
+    return label;
 }
 
 /* ---- tests ---- */
@@ -573,8 +565,8 @@ static const char *check_label(const zn_vote_table *t, const zn_vote_label *l)
 const char *zn_vote_table_check(const zn_vote_table *t)
 {
     uint32_t labels = 0, last = 0, votes = 0, blocks = 0, taken = 0;
-    for (uint32_t i = t->oldest; i != 0; i = label_at(t, i)->next) {
-        const zn_vote_label *l = label_at(t, i);
+    for (uint32_t i = t->oldest; i != 0; i = zn_vote_label_at(t, i)->next) {
+        const zn_vote_label *l = zn_vote_label_at(t, i);
         const char *wrong = check_label(t, l);
         if (wrong != NULL)
             return wrong;

@@ -83,6 +83,12 @@ void zn_vote_table_fini(zn_vote_table *t);
 /* Deletes all labels with their votes and marks. Counters stay. */
 void zn_vote_table_clear(zn_vote_table *t);
 
+static inline zn_vote_label *zn_vote_label_at(const zn_vote_table *t, uint32_t label)
+{
+    ZN_ASSERT(label >= 1 && label <= t->labels.used_high);
+    return (zn_vote_label *)(void *)t->labels.base + (label - 1);
+}
+
 /* Returns the label's number, or 0 if the table does not have the label. */
 uint32_t zn_vote_table_find(const zn_vote_table *t, zn_id id);
 /* Returns the label's number, and adds a label that is new. Returns 0 if there is no room. */
@@ -93,7 +99,11 @@ void zn_vote_table_trim(zn_vote_table *t, uint32_t label, int64_t start_ns);
  * the time of the call. Returns false if there is no room. */
 bool zn_vote_table_vote(zn_vote_table *t, uint32_t label, const zn_ballot *ballot);
 /* Returns the number of votes of a label. */
-uint32_t zn_vote_table_count(const zn_vote_table *t, uint32_t label);
+static inline uint32_t zn_vote_table_count(const zn_vote_table *t, uint32_t label)
+{
+    return zn_vote_label_at(t, label)->count;
+}
+
 /* Returns true if the label has a vote of the user. */
 bool zn_vote_table_has(const zn_vote_table *t, uint32_t label, uint64_t user);
 /* Returns the number of votes of a label that have `tag` at place `at` of their tags, without the
@@ -104,17 +114,39 @@ uint32_t zn_vote_table_others(const zn_vote_table *t, uint32_t label, uint64_t u
 uint32_t zn_vote_table_withdraw(zn_vote_table *t, uint32_t label, uint32_t level, uint32_t tag);
 
 /* Returns the time of the label's last publication, or ZN_MARK_NONE. */
-int64_t zn_vote_table_mark_of(const zn_vote_table *t, uint32_t label);
+static inline int64_t zn_vote_table_mark_of(const zn_vote_table *t, uint32_t label)
+{
+    return zn_vote_label_at(t, label)->mark_ns;
+}
+
 /* Notes a publication of the label. The mark never goes back. */
-void zn_vote_table_mark(zn_vote_table *t, uint32_t label, int64_t t_ns);
+static inline void zn_vote_table_mark(const zn_vote_table *t, uint32_t label, int64_t t_ns)
+{
+    zn_vote_label *l = zn_vote_label_at(t, label);
+    if (t_ns > l->mark_ns)
+        l->mark_ns = t_ns;
+}
+
 /* Frees a few labels that are out of the window. Each exposure calls it once. */
 void zn_vote_table_reclaim(zn_vote_table *t, int64_t now_ns);
 
-/* Prefetch the memory of a label that is about to be used: the index, then the label, then its
- * votes. */
+/* Prefetch the memory of a label that is about to be used: the index, then the label, then the
+ * places of its votes that a new vote touches, or the places of all votes. The last returns the
+ * label's number, or 0 if the table does not have the label. */
 void zn_vote_table_fetch_index(const zn_vote_table *t, zn_id id);
 void zn_vote_table_fetch_label(const zn_vote_table *t, zn_id id);
-void zn_vote_table_fetch_votes(const zn_vote_table *t, zn_id id);
+uint32_t zn_vote_table_fetch_votes(const zn_vote_table *t, zn_id id, bool all);
+
+/* Returns true if `label` is the number of the label with this identity. It may be 0, or the number
+ * of a label that was freed. */
+static inline bool zn_vote_table_is(const zn_vote_table *t, uint32_t label, zn_id id)
+{
+    const zn_vote_label *l;
+    if (label == 0)
+        return false;
+    l = zn_vote_label_at(t, label);
+    return l->id.lo == id.lo && l->id.hi == id.hi;
+}
 
 /* Returns the tag of a label: 32 bits of its identity that are neither 0 nor ZN_VOTE_TAG_ABSENT. */
 static inline uint32_t zn_vote_tag(zn_id id)

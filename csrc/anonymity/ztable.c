@@ -871,7 +871,11 @@ uint8_t zn_zobserve_marked(zn_ztable *t, const zn_observation *o)
     d = decide(t, place(t, o, &m));
     if (m.is_new && m.slice != ZN_SLICE_NONE)
         restore_mark(t, &m);
-    bits = mark_place(t, o, &m, d, verdict == ZN_CLOCK_LATE || t->late_z != 0);
+    if (ZN_LIKELY(m.slice == t->slice && verdict == ZN_CLOCK_ON_TIME && t->late_z == 0 &&
+                  d <= ZN_BELOW_Z))
+        bits = d == ZN_RELEASE ? 0 : ZN_ANSWER_MARKED; /* marked in the slice of the clock before */
+    else
+        bits = mark_place(t, o, &m, d, verdict == ZN_CLOCK_LATE || t->late_z != 0);
     hold_caps(t, o);
     count_decision(t, d);
     if (ZN_UNLIKELY(verdict == ZN_CLOCK_REBASED))
