@@ -61,6 +61,19 @@ static bool is_disclosed(uint8_t state)
     return state == ZN_ENTRY_RELEASED || state == ZN_ENTRY_REPEATED;
 }
 
+/* Returns true if an entry of the flow with the same name as *e has a vote or was disclosed. */
+static bool has_vote(const zn_names *names, const zn_flow *f, const zn_name_entry *e)
+{
+    for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;) {
+        const zn_name_entry *other = zn_name_store_at(names->name_store, entry);
+        if (zn_id_equal(other->id, e->id) &&
+            (other->state == ZN_ENTRY_VOTED || is_disclosed(other->state)))
+            return true;
+        entry = other->next;
+    }
+    return false;
+}
+
 /* Returns the number of the flow's names, or HIDDEN if an attribute must not be shown: a name is
  * suppressed or waits for its evidence, or the flow may have a name that was not read. */
 static uint8_t names_before(const zn_names *names, const zn_flow *f)
@@ -70,7 +83,9 @@ static uint8_t names_before(const zn_names *names, const zn_flow *f)
         return HIDDEN;
     for (uint32_t entry = ZN_FACTS(f)->names; entry != 0; n++) {
         const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
-        if (!is_disclosed(e->state) && e->state != ZN_ENTRY_VOTED)
+        bool may_be_public = is_disclosed(e->state) || e->state == ZN_ENTRY_VOTED ||
+                            (e->state == ZN_ENTRY_PENDING && has_vote(names, f, e));
+        if (!may_be_public)
             return HIDDEN;
         entry = e->next;
     }
@@ -164,9 +179,11 @@ bool zn_attributes_decide(zn_attributes *a, zn_name_store *name_store, const zn_
     zn_name_entry *e = zn_name_store_at(name_store, entry);
     uint32_t name = ZN_FACTS(f)->names;
     bool is_public = is_shared && (release_all || e->names_before != HIDDEN);
-    /* Names that the flow exposed later are decided later. */
+    /* Names that the flow exposed later are decided later. If a name before still waits,
+     * has_vote found another entry for it. */
     for (unsigned i = 0; is_public && !release_all && i < e->names_before && name != 0; i++) {
-        is_public = is_disclosed(zn_name_store_at(name_store, name)->state);
+        const zn_name_entry *before = zn_name_store_at(name_store, name);
+        is_public = is_disclosed(before->state) || before->state == ZN_ENTRY_PENDING;
         name = zn_name_store_at(name_store, name)->next;
     }
     if (!is_public) {

@@ -10,6 +10,7 @@
  * the name stays unconfirmed.
  */
 #include "analyzer/analyzer.h"
+#include "analyzer/attributes.h"
 #include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
 #include "proto/dtls.h"
@@ -76,6 +77,8 @@ static void see_hello(const zn_packet_context *s, const zn_tls_hello *hello)
     if (proves)
         zn_names_client_proven(s, 0);
     (void)zn_names_observed(s, hello->name);
+    if (proves || !s->names->roles->established)
+        zn_attributes_see(s, ZN_EXPOSES_CLIENT_HELLO, hello->body);
 }
 
 /* Reads a hello from the bytes of its body that are there. */

@@ -10,6 +10,8 @@ zn_parse zn_hello_fields_read(zn_span body, zn_hello_fields *out)
     out->version = zn_cursor_be16(&c);
     zn_cursor_skip(&c, RANDOM_BYTES);
     zn_cursor_skip(&c, zn_cursor_u8(&c)); /* session ID */
+    if (zn_hello_is_datagram(out))
+        zn_cursor_skip(&c, zn_cursor_u8(&c)); /* cookie */
     out->suites = zn_cursor_take(&c, zn_cursor_be16(&c));
     zn_cursor_skip(&c, zn_cursor_u8(&c)); /* compression methods */
     out->extensions = c;

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields of a whole TLS ClientHello (RFC 8446 4.1.2), for readers of attributes. */
+/* The fields of a whole ClientHello of TLS (RFC 8446 4.1.2) or DTLS (RFC 9147 5.3), for readers of
+ * attributes. */
 #ifndef ZN_PROTO_HELLO_FIELDS_H
 #define ZN_PROTO_HELLO_FIELDS_H
 
@@ -14,6 +15,12 @@ typedef struct zn_hello_fields {
 
 /* Reads the body of a ClientHello, from its version on. Returns ZN_DONE or ZN_MALFORMED. */
 zn_parse zn_hello_fields_read(zn_span body, zn_hello_fields *out);
+
+/* Returns true for a hello of DTLS, whose versions count down from 0xfeff. */
+static inline bool zn_hello_is_datagram(const zn_hello_fields *hello)
+{
+    return hello->version >> 8 == 0xfe;
+}
 
 /* Reads the next extension; *data is a cursor over its data. Returns false at the end of the
  * extensions, and if an extension is damaged: *extensions has failed then. */

@@ -21,11 +21,13 @@
  */
 #define ZN_ATTRIBUTES(X, a)                                                                        \
     X(a, ALPN, "alpn", "alpn", CLIENT_HELLO, alpn,                                                 \
-      "protocols that the client's TLS hello offers (ALPN), if z users share this list")
+      "protocols that the client's TLS hello offers (ALPN), if z users share this list")           \
+    X(a, JA4, "ja4", "ja4", CLIENT_HELLO, ja4,                                                     \
+      "JA4 fingerprint of the client's TLS hello, if z users share it")
 
 /* Messages that analyzers pass to the readers of attributes. */
 typedef enum zn_exposing_message {
-    ZN_EXPOSES_CLIENT_HELLO /* body of a TLS ClientHello, from its version on */
+    ZN_EXPOSES_CLIENT_HELLO /* body of a ClientHello of TLS or DTLS, from its version on */
 } zn_exposing_message;
 
 typedef enum zn_attribute {

@@ -103,7 +103,8 @@ def includes_point_down(sources: Sources) -> Complaints:
 def libraries_stay_in_their_rooms(sources: Sources) -> Complaints:
     for inner, text in c_files(sources):
         for name in includes_of(text, "<"):
-            openssl = name.startswith("openssl/") and not re.match(r"crypto/|proto/quic", inner)
+            may_use = re.match(r"crypto/|proto/(quic|ja4)", inner)
+            openssl = name.startswith("openssl/") and not may_use
             pcap = name.startswith("pcap") and layer_of(inner) != "capture"
             if openssl or pcap:
                 yield f"csrc/{inner} includes <{name}>"

@@ -34,7 +34,10 @@ Settings = Mapping[str, Any]
 Z_MAX = 2**31
 LEVELS = ("domain", "category", "as", "country")
 """Levels of generalization, finest first; of a name the first two, of an address the others."""
-ATTRIBUTES = ("alpn",)
+ATTRIBUTES = (
+    "alpn",
+    "ja4",
+)
 """Attributes of flows besides names, in the order of csrc/util/attributes.h."""
 LEVELS_Z_MAX = 1000  # as in csrc/anonymity/levels.h
 COUNT_MAX = 2**31
