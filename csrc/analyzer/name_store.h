@@ -101,8 +101,8 @@ void zn_name_store_prefetch_text(const zn_name_store *name_store, uint32_t entry
 /* Frees the flow's whole list. */
 void zn_name_store_forget(zn_name_store *name_store, zn_flow *f);
 
-/* Note, where times are kept, that an entry's name was read now; that its vote was cast; and that
- * its state became final at t_ns, now, or with that vote. */
+/* Notes that the name of an entry was read now. The next functions note other times of an entry.
+ * They do nothing if the store keeps no times. */
 static inline void zn_name_store_observed(zn_name_store *name_store, uint32_t entry)
 {
     if (ZN_UNLIKELY(name_store->times != NULL))
@@ -128,8 +128,8 @@ static inline void zn_name_store_decided_now(zn_name_store *name_store, uint32_t
         name_store->times[entry].decided_ns = name_store->clock->now_ns;
 }
 
-/* Has an entry that is withheld count from t_ns on at the latest: a batch decides when a flow that
- * closed then is looked at. */
+/* Sets the times of a withheld entry back to t_ns if they are later. A flow that closed at t_ns is
+ * looked at when its batch ends, and the clock may be later then. */
 static inline void zn_name_store_withheld_by(zn_name_store *name_store, uint32_t entry,
                                              int64_t t_ns)
 {

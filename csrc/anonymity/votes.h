@@ -16,15 +16,15 @@ typedef enum zn_vote_kind {
     ZN_VOTE_CLIENT,      /* the flow's client address is a client's */
     ZN_VOTE_ADDR,        /* the flow's user reached its server */
     ZN_VOTE_NAME,        /* the flow's user exposed a name */
-    ZN_VOTE_DNS_ADDR,    /* as ADDR, of a flow of DNS, where DNS counts apart */
-    ZN_VOTE_DNS_NAME,    /* as NAME, of a flow of DNS, where DNS counts apart */
+    ZN_VOTE_DNS_ADDR,    /* as ADDR, of a DNS flow whose votes count apart */
+    ZN_VOTE_DNS_NAME,    /* as NAME, of a DNS flow whose votes count apart */
     ZN_VOTE_CERTIFICATE, /* the flow's user was shown a certificate */
     ZN_VOTE_AGENT,       /* the flow's user exposed its user agent */
     ZN_VOTE_FINGERPRINT, /* the flow's user exposed the fingerprint of its TLS client */
     /* No votes, but questions about what others share. */
     ZN_VOTE_PEEK,          /* a name of the flow, which waits for its evidence */
     ZN_VOTE_ADDR_PEEK,     /* the flow's server, of a flow that has opened */
-    ZN_VOTE_DNS_ADDR_PEEK, /* the same, of a flow of DNS, where DNS counts apart */
+    ZN_VOTE_DNS_ADDR_PEEK, /* the same, of a DNS flow whose votes count apart */
     /* The flow's user exposed an attribute: this value plus the zn_attribute. */
     ZN_VOTE_ATTRIBUTE
 } zn_vote_kind;

@@ -32,7 +32,7 @@
 #define FETCH_AHEAD 8 /* slots */
 
 static const char magic[4] = {'Z', 'N', 'Z', 'T'};
-/* "zanon-net/1/dump": published, for this is a checksum and no authentication. */
+/* "zanon-net/1/dump". The key is no secret, because the hash only detects damage. */
 static const zn_hash_key published = {UINT64_C(0x656e2d6e6f6e617a), UINT64_C(0x706d75642f312f74)};
 
 enum part { PART_HEADER, PART_BLOCKS, PART_TRAILER, PART_DONE };

@@ -36,8 +36,8 @@ bool zn_pcap_prefetch_pays(void);
  * short. For zn_pcap_prefetch, and for tests. */
 unsigned zn_pcap_places(zn_span records, zn_prefetch_kind kind, size_t place[ZN_PCAP_PLACES]);
 /* Prefetches the heads of the records (with headers of ZN_PCAP_RECORD_BYTES) or blocks in
- * `records`, of which one begins at the start. Returns how many it came to: fewer than there are
- * where they are shorter than 128 bytes on average. */
+ * `records`, of which one begins at the start. Returns the number of heads. Some records are left
+ * out if they are shorter than 128 bytes on average. */
 size_t zn_pcap_prefetch(zn_span records, zn_prefetch_kind kind);
 
 #endif

@@ -171,7 +171,7 @@ static zn_id finest_label(const zn_row_ladder *l, const zn_node *leaf)
     return id;
 }
 
-/* Writes the labels of exposed row i above the finest step, one a step. */
+/* Writes the labels of exposed row i, one for each step above the finest. */
 static void write_chain(void *of, size_t i, zn_id *chain)
 {
     zn_row_ladder *l = of;
