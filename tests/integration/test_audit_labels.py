@@ -15,7 +15,21 @@ from typing import Any
 import pytest
 from support.capture_bytes import pcap_header, pcap_record
 from support.cli import run_main
-from support.packets import NAMED_AFTER_NS, SECOND, START, Frame, merged, user, visit
+from support.packets import (
+    ACK,
+    CLIENT,
+    NAMED_AFTER_NS,
+    PSH,
+    SECOND,
+    START,
+    SYN,
+    Frame,
+    Tcp,
+    hello,
+    merged,
+    user,
+    visit,
+)
 
 import zanon_net
 from zanon_net import Config
@@ -79,10 +93,15 @@ class Case:
         return {(one.check, one.column) for one in self.check().violations if one.check != "sums"}
 
 
-def run(folder: Path, visits: list[Visit], **settings: Any) -> Case:
-    """Runs visits with all levels, and reads them for the audit."""
+def run(
+    folder: Path, visits: list[Visit], more: tuple[list[Frame], ...] = (), **settings: Any
+) -> Case:
+    """Runs visits, and more frames, with all levels, and reads them for the audit."""
     frames: list[Frame] = merged(
-        visit(user(u), name.encode(), START + s * SECOND, server) for s, u, name, server in visits
+        [
+            *(visit(user(u), n.encode(), START + s * SECOND, server) for s, u, n, server in visits),
+            *more,
+        ]
     )
     records = (pcap_record("<", f.t_ns // SECOND, f.t_ns % SECOND // 1000, f.data) for f in frames)
     (folder / "in.pcap").write_bytes(pcap_header() + b"".join(records))
@@ -168,6 +187,36 @@ def test_users_of_a_published_name_do_not_stand_behind_its_domain(tmp_path: Path
     case.write([*lines, {**lines[0], "t_ns": t_ns, "name": "*.example.org"}])
     found = [one for one in case.check().violations if one.check == "names"]
     assert [(one.measured, one.needed) for one in found] == [(1, Z)]
+
+
+@needs_tshark
+@pytest.mark.parametrize("with_packets", [True, False])
+def test_a_name_that_only_packets_show_is_not_behind_a_label(
+    tmp_path: Path, with_packets: bool
+) -> None:
+    """Users 0 to 2 share a.d0.test. User 3 sends its hello without a handshake, and packets show
+    the name. A window after the log showed the name, users 10 to 12 have names of the domain."""
+    crowd = [(s, s, "a.d0.test", "198.51.0.1") for s in range(Z)]
+    later = 17 * 60
+    rest = [(later + i, 10 + i, f"{name}.d0.test", "198.51.0.2") for i, name in enumerate("abc")]
+    unproven = Tcp(user(3), t_ns=START + 9 * 60 * SECOND).segment(CLIENT, SYN)
+    unproven.segment(CLIENT, PSH | ACK, hello(b"a.d0.test"))
+    kinds = ("observations", "pcap") if with_packets else ("observations",)
+    case = run(tmp_path, [*crowd, *rest], (unproven.frames,), format=kinds, levels=("domain",))
+    assert case.check().violations == []
+    lines = case.lines()
+    labels = [line for line in lines if line["name"] == "*.d0.test"]
+    assert bool(labels) != with_packets
+    if not with_packets:
+        return
+    t_ns = START + (later + 2) * SECOND + NAMED_AFTER_NS
+    case.write([*lines, {**lines[0], "t_ns": t_ns, "name": "*.d0.test", "name_level": "domain"}])
+    found = [one for one in case.check().violations if one.check == "names"]
+    assert [(one.measured, one.needed) for one in found] == [(Z - 1, Z)]
+    (case.folder / "packets.pcap").unlink()
+    result = case.check()
+    assert not [one for one in result.violations if one.check == "names"]
+    assert "only packets show" in dict(result.left_out)["names"]
 
 
 @needs_tshark

@@ -3,6 +3,7 @@
 """The audit of anonymized packets: nothing to find in the output, and each fault that is put in."""
 
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -22,6 +23,7 @@ from zanon_net.audit.raw.traces import Secrets
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 Z = 5
 FRAMES = 3000
+HOST = re.compile(rb"\r\nHost: (\S+)\r\n")
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +137,21 @@ def test_a_name_in_the_bytes_is_found(
         path = changed(tmp_path / "a.pcap", output, {1: frame})
         found = checked(path, manifest, seen)
         assert [(one.check, one.detail) for one in found] == [("hidden", rare)]
+
+
+def test_a_label_in_a_packet_is_found(
+    tmp_path: Path, output: Path, manifest: dict[str, object], seen: Exposures
+) -> None:
+    """Labels of --levels are for logs."""
+    frames = frames_of(output)
+    number, head = next(
+        (n, head) for n, frame in enumerate(frames, 1) if (head := HOST.search(frame)) is not None
+    )
+    label = b"*.example.org".ljust(len(head[1]))
+    frame = frames[number - 1].replace(head[1], label[: len(head[1])])
+    path = changed(tmp_path / "a.pcap", output, {number: frame})
+    found = [one for one in checked(path, manifest, seen) if one.check == "names"]
+    assert [(one.row, one.column, one.measured) for one in found] == [(number, "http.host", 0)]
 
 
 def test_the_command_tells_kept_from_broken(

@@ -21,6 +21,7 @@ from zanon_net.audit.raw.packets import Read
 from zanon_net.audit.raw.permutation import KeyedPseudonyms, Scope, read_key
 from zanon_net.audit.raw.pseudonyms import FlowsOfRows, PseudonymCheck
 from zanon_net.audit.raw.shown import BROKEN, Row, rows_of
+from zanon_net.audit.raw.shown_packets import first_names
 from zanon_net.audit.raw.sums import sums
 from zanon_net.audit.raw.traces import Secrets, search, unlikely
 from zanon_net.audit.raw.withheld import withheld
@@ -187,6 +188,9 @@ def check_files(
     result.claims = checks.claims
     if any(is_capture(one["file"]) for one in manifest["outputs"]):
         result.left_out.append(("packets", "give the files of packets as the argument"))
+    if checks.unread_packets:
+        reason = "names that only packets show: tshark and the files of packets are needed"
+        result.left_out.append(("names", reason))
     if manifest["configuration"]["anonymity"]["never_suffixes"] and not seen.rules.never:
         result.left_out.append(("reasons", "names never to release: give the run's file (--never)"))
     for name in seen.rules.lists.unchecked():
@@ -268,6 +272,7 @@ class FolderCheck:
         self._released: set[str] = set()
         self.labels = Labels(seen, settings, seen.rules.lists, counted_all(manifest))
         self.claims = 0
+        self.unread_packets: list[str] = []
 
     def run(self) -> Iterator[Finding]:
         """Yields all findings."""
@@ -287,10 +292,24 @@ class FolderCheck:
                     yield from self._row(row)
                 except (KeyError, TypeError, ValueError):
                     yield Finding("format", file, row.number, "line", 0, 1)
-        yield from self.labels.findings()
+        yield from self._labels()
         yield from self._pseudonyms.findings()
         yield from self._traces(files)
         yield from sums(self._manifest, rows, self._seen, self._settings.z)
+
+    def _labels(self) -> Iterator[Finding]:
+        """Yields the labels with too few users behind them. A name that packets of the run show is
+        published, also if no row shows it."""
+        dns = DNS if self._settings.dns_votes == "own" else "name"
+        captures = [one["file"] for one in self._manifest["outputs"] if is_capture(one["file"])]
+        for file in captures if self._has_labels else ():
+            path = self._folder / file
+            if tshark.find() is None or not path.is_file():
+                self.unread_packets.append(file)
+                continue
+            for name, t_ns in first_names(path, dns):
+                self.labels.show(name, [t_ns])
+        yield from self.labels.findings()
 
     def _row(self, row: Row) -> Iterator[Finding]:
         for claim in claims_of(row, self._settings):

@@ -7,50 +7,33 @@ names that no packet may have.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from zanon_net.audit.raw import tshark
 from zanon_net.audit.raw.check import RawResult, settings_of
 from zanon_net.audit.raw.exposures import Exposures, Name
 from zanon_net.audit.raw.findings import Finding
 from zanon_net.audit.raw.flows import DNS, RESOLVER, SERVER
-from zanon_net.audit.raw.hosts import NAME, normal
 from zanon_net.audit.raw.names import IDLE_NS, Settings
 from zanon_net.audit.raw.networks import is_special
+from zanon_net.audit.raw.shown_packets import (
+    ADDRESSES,
+    BAD,
+    CHECKSUMS,
+    OF_DNS,
+    Shown,
+    labels_in,
+    names_in,
+    read_shown,
+)
 from zanon_net.audit.raw.traces import Secrets, unlikely
-from zanon_net.errors import FormatError
 
-ADDRESSES = (
-    *("ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "arp.src.proto_ipv4", "arp.dst.proto_ipv4"),
-    *("dns.a", "dns.aaaa", "icmpv6.nd.ns.target_address", "icmpv6.nd.na.target_address"),
-)
-OF_DNS = ("dns.qry.name", "dns.resp.name", "dns.cname")
-NAMES = (
-    *("tls.handshake.extensions_server_name", "dtls.handshake.extensions_server_name"),
-    *("http.host", "http2.headers.authority", "x509sat.uTF8String", "x509sat.printableString"),
-    *OF_DNS,
-)
-CHECKSUMS = ("ip.checksum.status", "tcp.checksum.status", "udp.checksum.status")
-FIELDS = ("frame.number", "frame.time_epoch", *ADDRESSES, *NAMES, *CHECKSUMS)
-BAD = "0"  # of a checksum
-OPTIONS = ("ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "udp.check_checksum:TRUE")
 # A name in DNS has the length of a label before it.
 DOTS = bytes(ord(".") if 0 < value < ord("-") else value for value in range(256))
 DOTTED = re.compile(rb"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+")
-PLACEHOLDER = re.compile(r"(?:x+\.)+invalid")
-"""The form of names that take the place of names which are withheld."""
 BLOCK, OVERLAP = 1 << 26, 512
-
-
-class Shown(NamedTuple):
-    """A packet of the output. values: of ADDRESSES, NAMES and CHECKSUMS by field."""
-
-    number: int
-    t_ns: int
-    values: Mapping[str, Sequence[str]]
 
 
 def check_packets(
@@ -79,6 +62,7 @@ def check_packets(
         names = list(names_in(packet))
         findings = [
             *names_of(packet, names, path.name, seen, settings),
+            *labels_of(packet, path.name, settings.z),
             *servers_of(packet, path.name, seen, settings.z, outside),
             *checksums_of(packet, path.name),
         ]
@@ -92,39 +76,11 @@ def check_packets(
     return result, packets
 
 
-def read_shown(path: Path) -> Iterator[Shown]:
-    """Yields the packets of a capture. Raises FormatError if tshark cannot read it."""
-    program = tshark.find()
-    if program is None:
-        raise FormatError(f"{path}: packets are read with tshark; install it")
-    for cells in tshark.lines_of(program, path, FIELDS, (*tshark.OPTIONS, *OPTIONS), whole=True):
-        yield shown(cells)
-
-
-def shown(cells: Sequence[str]) -> Shown:
-    """Returns what a line of tshark says."""
-    values = {
-        name: cell.split(tshark.SPLIT)
-        for name, cell in zip(FIELDS[2:], cells[2:], strict=True)
-        if cell
-    }
-    return Shown(int(cells[0]), tshark.nanoseconds(cells[1]), values)
-
-
 def checksums_of(packet: Shown, file: str) -> Iterator[Finding]:
     """Yields the checksums that do not fit their packet."""
     for name in CHECKSUMS:
         if BAD in packet.values.get(name, ()):
             yield Finding("checksums", file, packet.number, name.removesuffix(".status"), 0, 1)
-
-
-def names_in(packet: Shown) -> Iterator[tuple[str, str]]:
-    """Yields the names of hosts in a packet, with their columns."""
-    for column in NAMES:
-        for text in packet.values.get(column, ()):
-            kind, name = normal(text)
-            if kind == NAME and "." in name and not PLACEHOLDER.fullmatch(name):
-                yield column, name
 
 
 def names_of(
@@ -144,6 +100,12 @@ def names_of(
                 break
         if proven is not None:
             yield Finding("names", file, packet.number, column, users, settings.z, name, proven)
+
+
+def labels_of(packet: Shown, file: str, z: int) -> Iterator[Finding]:
+    """Yields the labels of `--levels` in a packet. Only logs may show labels."""
+    for column, text in labels_in(packet):
+        yield Finding("names", file, packet.number, column, 0, z, text)
 
 
 def judged(
