@@ -3,6 +3,7 @@
 #include "analyzer/analyzers.h"
 
 #include "analyzer/attributes.h"
+#include "analyzer/exchange_attributes.h"
 #include "analyzer/parse_state.h"
 #include "analyzer/tcp_stream.h"
 #include "analyzer/unread.h"
@@ -78,6 +79,8 @@ static void note_unsupported(const zn_packet_context *s)
 {
     if (s->p->sender != s->f->client)
         return;
+    if (ZN_UNLIKELY(s->names->attributes != NULL))
+        zn_exchange_attributes_note(s);
     for (unsigned id = 1; id < ZN_ANALYZERS_END; id++) {
         const zn_analyzer_functions *functions = analyzers[id].functions;
         if (functions->may_answer != NULL && functions->may_answer(s)) {
@@ -139,6 +142,8 @@ static void see_datagram(zn_packet_context *s)
         if (takes_datagram(s, &analyzers[id]))
             return;
     zn_unread_datagram(s);
+    if (ZN_UNLIKELY(s->names->attributes != NULL))
+        zn_exchange_attributes_read(s);
     if (ZN_STATE(s->f)->protocol == ZN_ANALYZER_NONE)
         note_unsupported(s);
 }

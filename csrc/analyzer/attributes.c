@@ -149,18 +149,40 @@ static bool is_known(const zn_packet_context *s, unsigned attribute)
     return entry != 0;
 }
 
+/* Normalises a host like a name. Sets *may_vote to false if the host must not be released. Returns
+ * false for an IP address, which is no attribute of a flow. */
+static bool normalize_host(const zn_roles *roles, zn_attribute_text *text, bool *may_vote)
+{
+    zn_hostname host;
+    zn_host_kind kind = zn_hostname_normalize((zn_span){text->text, text->n}, &host);
+    if (kind == ZN_HOST_INVALID || (kind == ZN_HOST_HOME && !roles->release_all) ||
+        zn_roles_list_refuses(roles, &host) != ZN_STAT_COUNT)
+        *may_vote = false;
+    memcpy(text->text, host.text, host.n);
+    text->n = host.n;
+    return kind != ZN_HOST_ADDRESS && kind != ZN_HOST_EMPTY;
+}
+
 void zn_attributes_read(const zn_packet_context *s, zn_exposing_message message, zn_span bytes)
 {
     const zn_attributes *a = s->names->attributes;
-    bool may_vote = zn_roles_may_vote(s->names->roles, s->f);
     for (unsigned i = 0; i < ZN_ATTRIBUTE_COUNT; i++) {
         zn_attribute_text text = {.n = 0};
+        bool may_vote = zn_roles_may_vote(s->names->roles, s->f);
         if ((a->wanted & 1u << i) == 0 || zn_attribute_row_of(i)->message != message ||
-            is_known(s, i))
+            is_known(s, i) || zn_attribute_row_of(i)->read(bytes, &text) != ZN_DONE)
             continue;
-        if (zn_attribute_row_of(i)->read(bytes, &text) == ZN_DONE)
-            add(s, i, may_vote && !text.is_cut ? &text : NULL);
+        may_vote = may_vote && !text.is_cut;
+        if (text.is_host && !text.is_cut && !normalize_host(s->names->roles, &text, &may_vote))
+            continue;
+        add(s, i, may_vote ? &text : NULL);
     }
+}
+
+void zn_attributes_confirm_entry(const zn_packet_context *s, uint32_t entry)
+{
+    if (zn_name_store_at(s->names->name_store, entry)->state == ZN_ENTRY_PENDING)
+        vote(s, entry);
 }
 
 void zn_attributes_confirm(const zn_packet_context *s)
@@ -169,8 +191,7 @@ void zn_attributes_confirm(const zn_packet_context *s)
         return;
     for (uint32_t entry = zn_attributes_first(s->names, s->flow); entry != 0;
          entry = zn_name_store_at(s->names->name_store, entry)->next)
-        if (zn_name_store_at(s->names->name_store, entry)->state == ZN_ENTRY_PENDING)
-            vote(s, entry);
+        zn_attributes_confirm_entry(s, entry);
 }
 
 bool zn_attributes_decide(zn_attributes *a, zn_name_store *name_store, const zn_flow *f,

@@ -39,6 +39,9 @@ void zn_attributes_read(const zn_packet_context *s, zn_exposing_message message,
 /* Votes for the attributes of a flow that wait, if the flow's evidence is complete. */
 void zn_attributes_confirm(const zn_packet_context *s);
 
+/* Votes for an attribute that waits, because the packet completes its evidence. */
+void zn_attributes_confirm_entry(const zn_packet_context *s, uint32_t entry);
+
 /* Returns the first entry of a flow's attributes, or 0. The entries are linked by `next`. */
 static inline uint32_t zn_attributes_first(const zn_names *names, uint32_t flow)
 {

@@ -48,6 +48,7 @@ typedef struct zn_name_entry {
         struct {
             uint8_t attribute;    /* zn_attribute, of an entry of analyzer/attributes */
             uint8_t names_before; /* names of its flow when it voted; see analyzer/attributes.c */
+            uint16_t reply;       /* of the response that it waits for; 0: it waits for none */
         };
     };
     uint8_t source;    /* zn_name_source */

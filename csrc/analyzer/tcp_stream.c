@@ -17,6 +17,7 @@
  */
 #include "analyzer/tcp_stream.h"
 
+#include "analyzer/attributes.h"
 #include "analyzer/parse_state.h"
 #include "analyzer/unread.h"
 #include "proto/ascii.h"
@@ -178,6 +179,7 @@ static zn_parse pass_unknown(const zn_packet_context *s, zn_tcp_segment *rest, u
 {
     int32_t before = zn_seq_ahead(last, rest->seq);
     zn_unread_segment(s, rest->bytes, rest->missing != 0);
+    zn_attributes_see(s, ZN_EXPOSES_CLIENT_TEXT, rest->bytes);
     if (!s->f->midstream && ZN_STATE(s->f)->protocol == 0 &&
         zn_resembles_other_request(rest->bytes)) {
         ZN_STATE(s->f)->parse = ZN_PARSE_OFF; /* a body may look like a request of HTTP */

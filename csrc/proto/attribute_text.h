@@ -12,7 +12,8 @@
 typedef struct zn_attribute_text {
     uint8_t text[ZN_ATTRIBUTE_TEXT_MAX];
     uint8_t n;
-    bool is_cut; /* the text has more bytes than it may have; its bytes mean nothing */
+    bool is_cut;  /* the text has more bytes than it may have; its bytes mean nothing */
+    bool is_host; /* set by the reader: the text is a host, which is normalised like a name */
 } zn_attribute_text;
 
 /* Appends a byte as it is. */

@@ -23,11 +23,19 @@
     X(a, ALPN, "alpn", "alpn", CLIENT_HELLO, alpn,                                                 \
       "protocols that the client's TLS hello offers (ALPN), if z users share this list")           \
     X(a, JA4, "ja4", "ja4", CLIENT_HELLO, ja4,                                                     \
-      "JA4 fingerprint of the client's TLS hello, if z users share it")
+      "JA4 fingerprint of the client's TLS hello, if z users share it")                            \
+    X(a, EHLO, "ehlo", "ehlo", CLIENT_TEXT, ehlo,                                                  \
+      "host that the mail client names in EHLO or HELO (SMTP), if z users share it")               \
+    X(a, SIP, "sip", "sip", CLIENT_TEXT, sip,                                                      \
+      "host in the request URI of the client's SIP request, if z users share it")                  \
+    X(a, STUN, "stun", "stun", STUN_REQUEST, stun,                                                 \
+      "software that the client names in its STUN request, if z users share it")
 
 /* Messages that analyzers pass to the readers of attributes. */
 typedef enum zn_exposing_message {
-    ZN_EXPOSES_CLIENT_HELLO /* body of a ClientHello of TLS or DTLS, from its version on */
+    ZN_EXPOSES_CLIENT_HELLO, /* body of a ClientHello of TLS or DTLS, from its version on */
+    ZN_EXPOSES_CLIENT_TEXT,  /* client's bytes that no analyzer of names recognised */
+    ZN_EXPOSES_STUN_REQUEST  /* a datagram */
 } zn_exposing_message;
 
 typedef enum zn_attribute {

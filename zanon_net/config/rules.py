@@ -37,6 +37,9 @@ LEVELS = ("domain", "category", "as", "country")
 ATTRIBUTES = (
     "alpn",
     "ja4",
+    "ehlo",
+    "sip",
+    "stun",
 )
 """Attributes of flows besides names, in the order of csrc/util/attributes.h."""
 LEVELS_Z_MAX = 1000  # as in csrc/anonymity/levels.h
