@@ -84,7 +84,7 @@ static uint8_t names_before(const zn_names *names, const zn_flow *f)
     for (uint32_t entry = ZN_FACTS(f)->names; entry != 0; n++) {
         const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
         bool may_be_public = is_disclosed(e->state) || e->state == ZN_ENTRY_VOTED ||
-                            (e->state == ZN_ENTRY_PENDING && has_vote(names, f, e));
+                             (e->state == ZN_ENTRY_PENDING && has_vote(names, f, e));
         if (!may_be_public)
             return HIDDEN;
         entry = e->next;

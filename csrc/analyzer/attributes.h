@@ -48,12 +48,18 @@ static inline uint32_t zn_attributes_first(const zn_names *names, uint32_t flow)
     return names->attributes == NULL ? 0 : names->attributes->first[flow];
 }
 
+/* Returns true if an attribute of such messages is wanted. */
+static inline bool zn_attributes_want(const zn_packet_context *s, zn_exposing_message message)
+{
+    const zn_attributes *a = s->names->attributes;
+    return ZN_UNLIKELY(a != NULL) && (a->messages & 1u << message) != 0;
+}
+
 /* Passes a message to zn_attributes_read if an attribute of it is wanted. */
 static inline void zn_attributes_see(const zn_packet_context *s, zn_exposing_message message,
                                      zn_span bytes)
 {
-    const zn_attributes *a = s->names->attributes;
-    if (ZN_UNLIKELY(a != NULL) && (a->messages & 1u << message) != 0 && bytes.n != 0)
+    if (zn_attributes_want(s, message) && bytes.n != 0)
         zn_attributes_read(s, message, bytes);
 }
 

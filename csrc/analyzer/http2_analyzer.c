@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 in clear, with prior knowledge: the authority of each request. */
+#include "analyzer/attributes.h"
 #include "analyzer/doh.h"
 #include "analyzer/parse_state.h"
 #include "proto/ascii.h"
@@ -101,6 +102,7 @@ static void take_request(const zn_packet_context *s, http2_connection *connectio
     if (ZN_FACTS(s->f)->http_method == 0)
         ZN_FACTS(s->f)->http_method = unit->method & 0x3fu;
     (void)zn_names_observed(s, unit->host);
+    zn_attributes_see(s, ZN_EXPOSES_USER_AGENT, unit->agent);
     if (unit->get)
         zn_doh_target(s, unit->path);
     if (unit->get || !unit->dns_body)

@@ -7,6 +7,7 @@
  * bytes that look like a request. If that place is unknown, the connection's later requests are not
  * read. They may name hosts, so the flow's record is coarse.
  */
+#include "analyzer/attributes.h"
 #include "analyzer/doh.h"
 #include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
@@ -154,6 +155,16 @@ static void read_dns(const zn_packet_context *s, const zn_http_request *request,
         zn_doh_lost(s);
 }
 
+/* Reads the attributes of a request whose host was observed. */
+static void see_attributes(const zn_packet_context *s, const zn_http_request *request,
+                           const zn_tcp_segment *in)
+{
+    zn_span agent;
+    if (zn_attributes_want(s, ZN_EXPOSES_USER_AGENT) && !request->goes_on &&
+        zn_http_user_agent(zn_ascii_part(in->bytes, 0, request->head_bytes), &agent) == ZN_DONE)
+        zn_attributes_see(s, ZN_EXPOSES_USER_AGENT, agent);
+}
+
 /* Reads one request; the next one can start after its body. */
 static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
@@ -187,6 +198,7 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     if (ZN_FACTS(f)->http_method == 0)
         ZN_FACTS(f)->http_method = request.method & 0x3fu;
     (void)zn_names_observed(s, request.host);
+    see_attributes(s, &request, in);
     read_dns(s, &request, in);
     if (request.switches)
         zn_unread_begin_again(f);

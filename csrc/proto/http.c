@@ -534,6 +534,38 @@ zn_parse zn_http_next_field(zn_span bytes, bool inside, size_t *used, zn_http_re
     return ZN_DONE;
 }
 
+zn_parse zn_http_user_agent(zn_span head, zn_span *agent)
+{
+    static const http_token name = TOKEN("user-agent");
+    zn_cursor c = zn_cursor_over_span(head, true);
+    bool is_found = false, is_agent = false;
+    zn_span line;
+    skip_empty_lines(&c);
+    (void)zn_ascii_take_line(&c, &line); /* the request line */
+    while (zn_ascii_take_line(&c, &line)) {
+        zn_cursor field = zn_cursor_over_span(line, true);
+        zn_span word;
+        if (line.n == 0)
+            return is_found ? ZN_DONE : ZN_OTHER;
+        if (zn_ascii_is_blank(zn_ascii_first(line))) {
+            if (is_agent)
+                return ZN_MALFORMED;
+            continue;
+        }
+        word = zn_ascii_trim(zn_ascii_take_until(&field, ':'));
+        is_agent = zn_cursor_left(&field) > 0 &&
+                   zn_ascii_equal(word, (zn_span){(const uint8_t *)name.text, name.n});
+        if (!is_agent)
+            continue;
+        if (is_found)
+            return ZN_MALFORMED;
+        is_found = true;
+        zn_cursor_skip(&field, 1);
+        *agent = zn_ascii_trim(zn_cursor_rest(&field));
+    }
+    return ZN_MALFORMED;
+}
+
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
 /* The value of a hexadecimal digit, 16 of any other byte. */

@@ -78,6 +78,11 @@ typedef enum zn_http_rest {
 zn_parse zn_http_next_field(zn_span bytes, bool inside, size_t *used, zn_http_rest *kind,
                             zn_span *host);
 
+/* Finds the value of the User-Agent field in a whole head, without blanks at its ends. Returns
+ * ZN_DONE with *agent (borrows), ZN_OTHER if there is no such field, or ZN_MALFORMED if there are
+ * two, if a folded line continues it, or if the head is not whole. */
+zn_parse zn_http_user_agent(zn_span head, zn_span *agent);
+
 /* ---- the body of a request that comes in chunks (RFC 9112 7.1), for where it ends ---- */
 
 /*

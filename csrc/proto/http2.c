@@ -119,6 +119,7 @@ static zn_parse read_block(zn_span block, zn_hpack *table, zn_http2_scratch *scr
     named authority = {{scratch->authority, 0}, false, false};
     named host = {{scratch->host, 0}, false, false};
     named path = {{scratch->path, 0}, false, false};
+    named agent = {{scratch->agent, 0}, false, false};
     zn_hpack_field field;
     zn_parse state;
     while ((state = zn_hpack_next(table, &c, &scratch->hpack, &field)) == ZN_DONE) {
@@ -132,6 +133,8 @@ static zn_parse read_block(zn_span block, zn_hpack *table, zn_http2_scratch *scr
             out->get = IS_NAMED(field.value, "GET");
         } else if (IS_NAMED(field.name, ":path")) {
             copy_value(&path, scratch->path, field.value);
+        } else if (IS_NAMED(field.name, "user-agent")) {
+            copy_value(&agent, scratch->agent, field.value);
         } else if (IS_NAMED(field.name, "content-type")) {
             out->dns_body = zn_doh_is_media_type(field.value);
         }
@@ -144,6 +147,7 @@ static zn_parse read_block(zn_span block, zn_hpack *table, zn_http2_scratch *scr
         return ZN_OTHER;
     out->host = authority.seen ? authority.text : host.text;
     out->path = path.text;
+    out->agent = agent.twice ? out->agent : agent.text;
     return ZN_DONE;
 }
 
@@ -154,7 +158,8 @@ zn_parse zn_http2_next(zn_span bytes, zn_hpack *table, zn_http2_scratch *scratch
     frame_header h = read_frame_header(&c);
     zn_span block;
     zn_parse state;
-    *out = (zn_http2_unit){.host = {scratch->host, 0}, .path = {scratch->path, 0}};
+    *out = (zn_http2_unit){
+        .host = {scratch->host, 0}, .path = {scratch->path, 0}, .agent = {scratch->agent, 0}};
     if (!zn_cursor_ok(&c))
         return ZN_NEED_MORE;
     out->used = FRAME_HEADER_BYTES + h.length;

@@ -17,6 +17,7 @@ typedef struct zn_http2_scratch {
     uint8_t block[ZN_HTTP2_BLOCK_MAX];
     zn_hpack_scratch hpack;
     uint8_t authority[ZN_HPACK_BYTES], host[ZN_HPACK_BYTES], path[ZN_HPACK_BYTES];
+    uint8_t agent[ZN_HPACK_BYTES];
 } zn_http2_scratch;
 
 /* The content of one frame, or of a header block over several. */
@@ -27,6 +28,7 @@ typedef struct zn_http2_unit {
     uint16_t method; /* Tstat's http_t, as in proto/http.h */
     zn_span host;    /* as sent; empty when the request names none. Borrows the scratch. */
     zn_span path;    /* as sent. Borrows the scratch. */
+    zn_span agent;   /* user-agent, as sent; empty if there are two. Borrows the scratch. */
     uint32_t stream;
     bool get;      /* it is a GET, whose path may have a DNS message (RFC 8484) */
     bool dns_body; /* the request's body is a DNS message */

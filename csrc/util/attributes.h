@@ -29,13 +29,16 @@
     X(a, SIP, "sip", "sip", CLIENT_TEXT, sip,                                                      \
       "host in the request URI of the client's SIP request, if z users share it")                  \
     X(a, STUN, "stun", "stun", STUN_REQUEST, stun,                                                 \
-      "software that the client names in its STUN request, if z users share it")
+      "software that the client names in its STUN request, if z users share it")                   \
+    X(a, USER_AGENT, "user-agent", "user_agent", USER_AGENT, user_agent,                           \
+      "User-Agent of the client's first HTTP request that has it, if z users share it")
 
 /* Messages that analyzers pass to the readers of attributes. */
 typedef enum zn_exposing_message {
     ZN_EXPOSES_CLIENT_HELLO, /* body of a ClientHello of TLS or DTLS, from its version on */
     ZN_EXPOSES_CLIENT_TEXT,  /* client's bytes that no analyzer of names recognised */
-    ZN_EXPOSES_STUN_REQUEST  /* a datagram */
+    ZN_EXPOSES_STUN_REQUEST, /* a datagram */
+    ZN_EXPOSES_USER_AGENT    /* value of the User-Agent field of a request of HTTP */
 } zn_exposing_message;
 
 typedef enum zn_attribute {

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zn_http_request request;
     uint8_t message[ZN_DOH_MESSAGE_MAX];
     uint8_t content[64];
-    zn_span joined;
+    zn_span joined, agent;
     bool cut = size % 2 != 0, last, whole;
     uint32_t used;
     zn_http_methods allowed = size % 4 < 2 ? ZN_HTTP_REGISTERED : ZN_HTTP_ANY;
@@ -45,6 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (zn_http_chunk(head, &used, &last) == ZN_DONE && used < 3)
         __builtin_trap();
     read_rest(head, cut);
+    if (zn_http_user_agent(head, &agent) == ZN_DONE && agent.n > size)
+        __builtin_trap();
     if (state == ZN_DONE && zn_doh_parameter(request.target, message, &whole).n > sizeof message)
         __builtin_trap();
     if (zn_http_join_chunks(head, content, sizeof content, &joined, &whole) == ZN_DONE &&

@@ -3,7 +3,7 @@
 """The values of each attribute besides names, from packets to columns."""
 
 import pytest
-from support import wire
+from support import h2, wire
 from support.engine import TCP_COMPLETE, UDP_COMPLETE, Outcome, run
 from support.handshake import browser, telling
 from support.packets import SECOND, SERVER, START, Frame, Udp, hello, user
@@ -17,7 +17,8 @@ def cells(outcome: Outcome, attribute: str, log: str = TCP_COMPLETE) -> list[str
     """The attribute of each flow, which every output agrees on."""
     shown = [flow[attribute] for flow in outcome.flows]
     assert [line[attribute] for line in outcome.log(log)] == [cell or "-" for cell in shown]
-    seen = [o["name"] for o in outcome.observations if o["namespace"] == attribute]
+    word = attribute.replace("_", "-")
+    seen = [o["name"] for o in outcome.observations if o["namespace"] == word]
     assert seen == [cell for cell in shown if cell]
     return shown
 
@@ -72,3 +73,85 @@ def test_the_fingerprint_of_dtls(established: bool, proven: bool, host: bytes | 
     seen = text if proven or not established else None
     shown = cells(outcome, "ja4", UDP_COMPLETE)
     assert [cell and cell[:10] for cell in shown] == [None, None, seen, seen]
+
+
+# ---- user-agent ----------------------------------------------------------------------------------
+
+AGENT = b"Mozilla/5.0 (X11; Linux x86_64) Chrome/142.0"
+AGENT_TEXT = "Mozilla/5.0%20(X11;%20Linux%20x86_64)%20Chrome/142.0"
+
+
+def asking(*lines: bytes, host: bytes | None = HOST) -> bytes:
+    """A request with these lines of fields."""
+    named = [] if host is None else [b"Host: " + host]
+    return b"\r\n".join([b"GET / HTTP/1.1", *named, *lines, b"", b""])
+
+
+def agents(*streams: bytes, z: int = 1) -> list[str | None]:
+    return cells(run(talks(*streams, port=80), z=z, attributes=("user-agent",)), "user_agent")
+
+
+def test_an_agent_is_released_if_users_share_it() -> None:
+    usual, rare = asking(b"User-Agent: " + AGENT), asking(b"User-Agent: mine")
+    assert agents(usual, usual, rare, usual, usual, z=3) == [None, None, None, *[AGENT_TEXT] * 2]
+
+
+def test_no_agent_is_next_to_a_suppressed_host() -> None:
+    line = b"User-Agent: " + AGENT
+    streams = [asking(line)] * 3 + [asking(line, host=b"rare.example"), asking(line, host=None)]
+    assert agents(*streams, z=3) == [None, None, AGENT_TEXT, None, AGENT_TEXT]
+    later = asking(line) + asking(line, host=b"other.example")
+    outcome = run(talks(*streams, later, port=80), z=3, attributes=("user-agent",))
+    assert outcome.flows[-1]["user_agent"] is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ([], None),
+        ([b"User-Agent:"], None),
+        ([b"user-agent:\tcurl/8.5.0 "], "curl/8.5.0"),
+        ([b"User-Agent : a"], "a"),
+        ([b"X-User-Agent: a", b"User-Agent-: b", b"User-Agent"], None),
+        ([b"User-Agent: a", b"User-Agent: a"], None),
+        ([b"User-Agent: a", b" b"], None),
+        ([b"X: y", b" z", b"User-Agent: a"], "a"),
+        ([b"User-Agent: a\0b"], None),
+        ([b"User-Agent: a\rb"], None),
+        ([b'User-Agent: \xc3\xa9%"\\,\tx'], "%C3%A9%25%22%5C%2C%09x"),
+        ([b"User-Agent: " + b"x" * 253], "x" * 253),
+        ([b"User-Agent: " + b"x" * 254], None),
+    ],
+)
+def test_the_field(lines: list[bytes], text: str | None) -> None:
+    assert agents(asking(*lines)) == [text]
+
+
+def test_the_first_request_with_an_agent_counts() -> None:
+    first, second = asking(b"User-Agent: first"), asking(b"User-Agent: second")
+    assert agents(asking() + first + second) == ["first"]
+
+
+def test_a_head_that_was_cut_has_no_agent() -> None:
+    head = asking(b"User-Agent: whole", b"X: " + b"y" * 500)
+    frames = [f.cut(200) for f in talks(head, port=80)]
+    assert agents(head) == ["whole"]
+    assert cells(run(frames, z=1, attributes=("user-agent",)), "user_agent") == [None]
+
+
+def test_a_head_of_many_segments() -> None:
+    head = asking(b"User-Agent: " + AGENT, b"X: " + b"y" * 500)
+    talk = Talk(user(0), ports=(40000, 80)).handshake()
+    for at in range(0, len(head), 37):
+        talk.say(head[at : at + 37])
+    outcome = run(talk.close().frames, z=1, attributes=("user-agent",))
+    assert cells(outcome, "user_agent") == [AGENT_TEXT]
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_the_agent_of_http2(twice: bool) -> None:
+    client, fields = h2.Client(), [(b"user-agent", AGENT)] * (1 + twice)
+    stream = (
+        h2.PREFACE + client.request(HOST, *fields) + client.request(HOST, (b"user-agent", b"x"))
+    )
+    assert agents(stream) == ["x" if twice else AGENT_TEXT]

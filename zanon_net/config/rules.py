@@ -40,6 +40,7 @@ ATTRIBUTES = (
     "ehlo",
     "sip",
     "stun",
+    "user-agent",
 )
 """Attributes of flows besides names, in the order of csrc/util/attributes.h."""
 LEVELS_Z_MAX = 1000  # as in csrc/anonymity/levels.h
