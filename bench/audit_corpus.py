@@ -21,7 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.audit_runs import SETTINGS, checked_run  # noqa: E402
+from support.audit_runs import ATTRIBUTES, SETTINGS, checked_run  # noqa: E402
 
 from zanon_net.audit.raw import tshark  # noqa: E402
 from zanon_net.audit.raw.check import UNPROVEN_MOST  # noqa: E402
@@ -65,7 +65,7 @@ def checked(program: str, capture: Path, folder: Path) -> Result:
     runs = claims = unproven = doubtful = 0
     began = time.process_time()
     try:
-        packets = list(tshark.read(program, capture))
+        packets = list(tshark.read(program, capture, ATTRIBUTES))
     except FormatError:
         return {"runs": 0}
     for number, (z, evidence) in enumerate(SETTINGS):

@@ -34,10 +34,9 @@ from support.packets import (
 )
 
 from zanon_net import _core, read_log
-from zanon_net.audit.raw.promise import check_promise
 from zanon_net.config import rules
 from zanon_net.config.settings import Config
-from zanon_net.errors import ConfigError, FormatError
+from zanon_net.errors import ConfigError
 from zanon_net.pipeline.runner import run as run_to_folder
 from zanon_net.popularity import Popularity
 
@@ -300,12 +299,6 @@ def test_the_manifest_counts_each_attribute(folder: Path) -> None:
     assert manifest["decisions"]["observations"] == 6  # of names alone
     assert manifest["configuration"]["anonymity"]["attributes"] == ["alpn"]
     assert "http/1.1" not in json.dumps(manifest)
-
-
-def test_the_raw_audit_refuses_the_run(folder: Path) -> None:
-    manifest = json.loads((folder / "logs" / "manifest.json").read_text())
-    with pytest.raises(FormatError, match="checks no run with --attributes"):
-        check_promise([(folder / "logs", manifest)], [folder / "in.pcap"])
 
 
 def test_popularity_counts_each_attribute(folder: Path) -> None:

@@ -34,7 +34,8 @@ PATTERNS = ("flows", "flows.csv", "flows.jsonl", "*.out", "observations.jsonl")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the demo in every format. No test changes it."""
     out = tmp_path_factory.mktemp("audit") / "logs"
-    zanon_net.run(DEMO, z=5, internal="10.0.0.0/8", format=FORMATS, purpose="internal", out=out)
+    own: dict[str, Any] = {"z": 5, "internal": "10.0.0.0/8", "format": FORMATS}
+    zanon_net.run(DEMO, **own, attributes="alpn", purpose="internal", out=out)
     return out
 
 
@@ -58,6 +59,7 @@ def test_formats_give_equal_figures(logs: Path) -> None:
         (line["t_ns"] // HOUR, line["client"])
         for line in map(json.loads, (logs / "observations.jsonl").open())
     }
+    assert audit(logs).facts["attributes"] == ["alpn"]
     assert found["observations.jsonl"].facts["pseudonyms"] == len(shown)
     assert found["observations.jsonl"].facts["names"] == facts["names"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from support.audit_runs import SETTINGS, checked_run
+from support.audit_runs import ATTRIBUTES, SETTINGS, checked_run
 from support.examples import EVERY_CASE
 
 from zanon_net.audit.raw import tshark
@@ -43,7 +43,7 @@ def violations(capture: Path, settings: Iterable[tuple[int, str]], folder: Path)
     for z, evidence in settings:
         out = folder / f"{capture.name}-{z}-{evidence}"
         try:
-            packets = packets or list(tshark.read(program, capture))
+            packets = packets or list(tshark.read(program, capture, ATTRIBUTES))
             result = checked_run(capture, packets, z, evidence, out)
         except FormatError:  # a few files are there to be refused
             continue

@@ -17,8 +17,10 @@ import zanon_net
 from zanon_net import Config
 from zanon_net.audit.raw import reader, tshark
 from zanon_net.audit.raw.check import RawResult, check_files, read_captures
+from zanon_net.audit.raw.flows import FlowTable, Rules
 from zanon_net.audit.raw.messages import asked_by
-from zanon_net.audit.raw.packets import Frame
+from zanon_net.audit.raw.networks import Networks
+from zanon_net.audit.raw.packets import ACK, SYN, TCP, Frame, Packet
 
 LATE_S = 40 * 60
 FRAMES = 8000
@@ -85,6 +87,18 @@ def test_late_packets_are_no_violation(
     result = checked(tmp_path, frames, window=window, rotate=window)
     assert result.violations == []
     assert result.claims > 100
+
+
+def test_a_late_packet_shows_a_client_when_it_comes() -> None:
+    """The first packet of a flow that is late may come from a server. The address was no client
+    when earlier records showed it."""
+    client, server, now_ns = b"\xc6\x33\x64\1", b"\xc0\0\2\1", 10**18
+    hour_ns = 3600 * 10**9
+    rules = Rules(Networks(None, (32, 56)), 2, False, "own", hour_ns, hour_ns, ephemeral=True)
+    table = FlowTable(rules, lambda _flow: None)
+    table.take(Packet(now_ns, TCP, client, 40000, server, 8080, SYN))
+    table.take(Packet(now_ns - hour_ns // 2, TCP, server, 8080, client, 40001, ACK))
+    assert table.clients == {client: [now_ns], server: [now_ns]}
 
 
 @needs_tshark

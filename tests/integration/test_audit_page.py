@@ -22,6 +22,7 @@ from zanon_net.audit.result import RISKS
 FACTS = {
     **{"folders": 1, "files": 2, "formats": ["csv"], "records": 10, "records_with_a_name": 6},
     **{"coarse_records": 4, "unread_records": 1, "names": 3, "pseudonyms": 5, "epochs": 1},
+    **{"attributes": ["alpn"]},
     **{"z": 5, "window_ns": 3600 * 10**9, "rotate_ns": 3600 * 10**9, "key_mode": "derived"},
     **{"time_range": None, "weaker_than_preset": ["exact"]},
 }

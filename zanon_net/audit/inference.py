@@ -259,8 +259,8 @@ def entropy(subject: Subject) -> list[Metric]:
         " FROM classes GROUP BY epoch) USING (epoch)"
     )
     names = subject.database.value(
-        "SELECT -sum(n / total * ln(n / total)) FROM (SELECT sum(n) AS n FROM shown GROUP BY name),"
-        " (SELECT sum(n) AS total FROM shown)"
+        "SELECT -sum(n / total * ln(n / total)) FROM (SELECT sum(n) AS n FROM shown WHERE is_name"
+        " GROUP BY name), (SELECT sum(n) AS total FROM shown WHERE is_name)"
     )
     parts = {"names": float(names or 0)}
     return [judged("entropy", subject.purpose, float(sets), sample=subject.pseudonyms, parts=parts)]

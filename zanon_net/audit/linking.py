@@ -165,7 +165,7 @@ def _behaviour(
     database.run(f"CREATE TABLE numbers AS {_numbered(subject, epochs)}")
     half = f"number + {late}::BIGINT"
     features = {
-        "name": ("name", 0, 1.0),
+        "point": ("name", 0, 1.0),
         "size": (
             "CASE WHEN tcp THEN least(63, floor(2 * log2(greatest(s_bytes, 1))))::BIGINT END",
             SIZE_BINS,
@@ -176,13 +176,15 @@ def _behaviour(
     if not has_hours:
         del features["hour"]  # the sides have no hour in common
     everyone = database.arrays(
-        f"SELECT DISTINCT {half} AS half FROM records JOIN numbers USING (who) ORDER BY half"
+        f"SELECT DISTINCT {half} AS half FROM (SELECT epoch, who, start_us FROM records UNION ALL"
+        " SELECT epoch, who, start_us FROM attributes) JOIN numbers USING (who) ORDER BY half"
     )["half"]
     parts = []
-    for value, width, weight in features.values():
+    for feature, (value, width, weight) in features.items():
+        source = "points" if feature == "point" else "records"
         found = database.arrays(
-            f"SELECT {half} AS half, {value} AS value, count(*)::FLOAT AS times FROM records"
-            f" JOIN numbers USING (who) WHERE {value} IS NOT NULL GROUP BY ALL"
+            f"SELECT {half} AS half, {value} AS value, count(*)::FLOAT AS times FROM"
+            f" {source} JOIN numbers USING (who) WHERE {value} IS NOT NULL GROUP BY ALL"
         )
         column = found["value"]
         if not width:

@@ -12,6 +12,7 @@ from typing import Any
 
 from zanon_net._version import __version__
 from zanon_net.audit.page_text import (
+    attribute_rows,
     interval,
     number,
     packet_words,
@@ -162,6 +163,7 @@ def _release(report: Report) -> Section:
         ("Coarse records, without a name", f"{facts['coarse_records']:,}"),
         ("Records of flows that could not be read", f"{facts['unread_records']:,}"),
         ("Names", f"{facts['names']:,}"),
+        *attribute_rows(facts),
         ("Pseudonyms", f"{facts['pseudonyms']:,} in {facts['epochs']:,} epochs"),
         ("Files", f"{facts['files']:,} in {facts['folders']:,} folders: {words(facts['formats'])}"),
     ]

@@ -59,10 +59,19 @@ def _head(report: Report) -> list[tuple[str, str]]:
         ("promise", promise_words(report)),
         ("release", release),
         ("settings", settings),
+        *((name.lower(), text) for name, text in attribute_rows(facts)),
     ]
     if facts["weaker_than_preset"]:
         rows.append(("weaker", f"than its preset: {words(facts['weaker_than_preset'])}"))
     return [*rows, *(("note", note) for note in report.notes)]
+
+
+def attribute_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Returns the row about attributes besides names, if the release has attributes."""
+    if not facts["attributes"]:
+        return []
+    what = "each can help to identify a person, so it counts like a further name"
+    return [("Attributes", f"{words(facts['attributes'])}; {what}")]
 
 
 def packet_words(facts: Mapping[str, Any]) -> str:

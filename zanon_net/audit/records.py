@@ -4,10 +4,12 @@
 
 `rowid` is the order of the records: folder by folder, file by file, line by line. Names and
 pseudonyms are hashes in `records`, because most figures need equality only. The tables `names` and
-`clients` have the texts for figures that need them.
+`clients` have the texts for figures that need them. The table `attributes` has the released
+attributes besides names: its columns mean what they mean in `records`, and `name` is a hash of the
+attribute and its text.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from zanon_net.audit.database import Database
@@ -53,6 +55,8 @@ BINARY = ("parquet", "dnstap")
 _NAME_NOT_FIRST = ("fqdn",)
 """Columns of flows that show a name when the column `name` shows none."""
 _UNITS = {"s": "1000000.0", "ms": "1000.0", "us": "1.0", "ns": "0.001"}
+NAMESPACES = "(coalesce(namespace, 'name') IN ('name', 'dns'))"
+"""Condition on observations of names."""
 MINUTE_US = 60_000_000
 EPOCHS = 1 << 31  # so that an epoch fits into its column
 
@@ -68,6 +72,9 @@ def load(
     """
     columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     database.run(f"CREATE TABLE records ({columns})")
+    database.run(
+        "CREATE TABLE attributes (epoch INTEGER, who UBIGINT, name UBIGINT, start_us BIGINT)"
+    )
     texts = {"names": "(name UBIGINT, text VARCHAR)"} if with_names else {}
     texts |= {"clients": "(who UBIGINT, epoch INTEGER, text VARCHAR)"} if with_clients else {}
     for table, kinds in texts.items():
@@ -78,7 +85,8 @@ def load(
             source, values = _read(database, file, folder, release.rotate_ns)
             if source:
                 places = {"folder": str(index), "file": str(number)}
-                _load_file(database, file, source, {**places, **values}, texts.keys())
+                more = _load_attributes(database, file, folder, source, values)
+                _load_file(database, file, source, {**places, **values}, texts.keys(), more)
             number += 1
     database.lock()
 
@@ -89,7 +97,10 @@ def _load_file(
     source: str,
     values: Mapping[str, str],
     texts: Collection[str],
+    more: int,
 ) -> None:
+    """Adds a file to `records` and to the tables of texts. more: rows of the file for which
+    `records` has no row."""
     before = database.value("SELECT count(*) FROM records")
     epoch, client, name = (f"({values[column]})" for column in ("epoch", "client", "name"))
     who = f"CASE WHEN {client} IS NOT NULL THEN hash({client}, {epoch}) END"
@@ -101,7 +112,7 @@ def _load_file(
     cells = {**values, **hashes}
     chosen = ", ".join(f"({cells[column]})::{kind}" for column, kind in COLUMNS.items())
     database.run(f"INSERT INTO records SELECT {chosen} FROM {source}", file=file.path)
-    count = database.value("SELECT count(*) FROM records") - before
+    count = database.value("SELECT count(*) FROM records") - before + more
     if file.records is not None and count != file.records:
         raise FormatError(
             f"{file.path}: it has {count:,} records, its manifest states {file.records:,}"
@@ -116,6 +127,39 @@ def _load_file(
     }
     for table in texts:
         database.run(f"INSERT INTO {table} {rows[table]}", file=file.path)
+
+
+def _load_attributes(
+    database: Database, file: LogFile, folder: Folder, source: str, values: Mapping[str, str]
+) -> int:
+    """Adds the released attributes of a file to `attributes`. Returns how many rows of the file are
+    of an attribute alone."""
+    epoch, client, start = (f"({values[column]})" for column in ("epoch", "client", "start_us"))
+
+    def insert(word: str, text: str, rows: str) -> None:
+        database.run(
+            f"INSERT INTO attributes SELECT {epoch} % {EPOCHS}, hash({client}, {epoch}),"
+            f" hash({word}, {text}), {start} FROM {rows} WHERE {client} IS NOT NULL"
+            f" AND {text} IS NOT NULL",
+            file=file.path,
+        )
+
+    if not folder.attributes or folder.preset or file.form == ROWS:
+        return 0
+    if file.form == OBSERVATIONS:
+        rows = source.replace(NAMESPACES, f"NOT {NAMESPACES}")
+        insert("namespace", "name", rows)
+        return int(database.value(f"SELECT count(*) FROM {rows}"))
+    found = database.columns_of(source, file.path)
+    for word in folder.attributes:
+        if column_of(word) in found:
+            insert(quoted(word), column(column_of(word)), source)
+    return 0
+
+
+def column_of(word: str) -> str:
+    """Returns the column of an attribute besides names."""
+    return word.replace("-", "_")
 
 
 def _read(
@@ -139,13 +183,15 @@ def _read(
         values = _exposures(rows.time_us, rows.client, rows.name, rows.dns, rotate_ns)
         values |= {"tcp": rows.tcp, "port": rows.port, **_of_preset(rows.name, folder)}
         return rows.source, values | dict(zip(_NUMBERS, rows.numbers, strict=True))
-    return _flows(database, file)
+    return _flows(database, file, folder.attributes)
 
 
 # ---- formats ------------------------------------------------------------------------------------
 
 
-def _flows(database: Database, file: LogFile) -> tuple[str, dict[str, str]]:
+def _flows(
+    database: Database, file: LogFile, attributes: Sequence[str]
+) -> tuple[str, dict[str, str]]:
     wanted = [*_FLOW_TYPES, "client", "name", "name_source", "name_status"]
     types = {name: _FLOW_TYPES.get(name, "VARCHAR") for name in wanted}
     start, end = "t_start_ns // 1000", "t_end_ns // 1000"
@@ -156,9 +202,10 @@ def _flows(database: Database, file: LogFile) -> tuple[str, dict[str, str]]:
     elif file.form == "csv":
         names = first_line(file.path).decode("ascii", "replace").split(",")
         types = {name: types.get(name, "VARCHAR") for name in names}
-        source = csv_source(file.path, types, "header = true, delim = ',', quote = '', escape = ''")
+        options = "header = true, delim = ',', quote = '\"', escape = '\"'"
+        source = csv_source(file.path, types, options)
     else:
-        types |= dict.fromkeys(_NAME_NOT_FIRST, "VARCHAR")
+        types |= dict.fromkeys((*_NAME_NOT_FIRST, *map(column_of, attributes)), "VARCHAR")
         source, names = json_source(file.path, types), list(types)
     missing = next((name for name in wanted if name not in names), None)
     if missing or len(set(names)) != len(names):
@@ -242,8 +289,7 @@ def _exposures(time_us: str, client: str, name: str, dns: str, rotate_ns: int) -
 def _observations(path: Path, rotate_ns: int) -> tuple[str, dict[str, str]]:
     texts = dict.fromkeys(("client", "name", "name_source", "namespace"), "VARCHAR")
     dns = "coalesce(name_source = 'dns', false)"
-    names = "coalesce(namespace, 'name') IN ('name', 'dns')"  # without attributes besides names
-    source = f"(SELECT * FROM {json_source(path, {'t_ns': 'BIGINT', **texts})} WHERE {names})"
+    source = f"(SELECT * FROM {json_source(path, {'t_ns': 'BIGINT', **texts})} WHERE {NAMESPACES})"
     return source, _exposures("t_ns // 1000", "client", "name", dns, rotate_ns)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from zanon_net._record import dataclass
 from zanon_net.config.log_rules import PRESETS
 from zanon_net.config.presets import PURPOSE, PURPOSES
+from zanon_net.config.rules import ATTRIBUTES
 from zanon_net.errors import ConfigError, FormatError, UnopenedError
 from zanon_net.output.log_files import OBSERVATIONS, LogPath, chosen, log_paths_in
 from zanon_net.output.state_file import MANIFEST
@@ -72,6 +73,14 @@ class Folder:
     def z(self) -> int:
         """The users that must share a name; 0 without a manifest."""
         return int(self.setting("anonymity", "z") or self.setting("z") or 0)
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """The attributes besides names that the logs may have, by their words."""
+        if not self.manifest:
+            return ATTRIBUTES
+        found = self.setting("anonymity", "attributes")
+        return [str(word) for word in found] if isinstance(found, list) else []
 
     @property
     def pseudonyms(self) -> Any:

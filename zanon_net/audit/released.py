@@ -238,6 +238,7 @@ def _facts(subject: Subject) -> dict[str, Any]:
         "coarse_records": int(coarse),
         "unread_records": int(unread),
         "names": int(names),
+        "attributes": sorted(_attributes(release)),
         "pseudonyms": subject.pseudonyms,
         "epochs": subject.epochs,
         "z": release.z,
@@ -245,6 +246,12 @@ def _facts(subject: Subject) -> dict[str, Any]:
         "rotate_ns": release.rotate_ns,
         **{name: _one(values) for name, values in states.items()},
     }
+
+
+def _attributes(release: Release) -> set[str]:
+    """Returns the attributes besides names that manifests state."""
+    stated = [folder.attributes for folder in release.folders if folder.manifest]
+    return {word for words in stated for word in words if WORD.fullmatch(word)}
 
 
 def _word(value: Any) -> Any:

@@ -20,7 +20,7 @@ KINDS = {
     "name and hour": f"hash(name, start_us // {HOUR_US})",
     "name and minute": f"hash(name, start_us // {60 * SECOND_US})",
 }
-"""Points of `unicity`, each with its expression over `records`."""
+"""Points of `unicity`, each with its expression over `points`."""
 VISITS, SPANS = (1, 3, 5), (1, 60, 600)
 """Numbers of known visits, and the seconds by which their times may differ."""
 
@@ -87,11 +87,11 @@ def unique_by(
     """Returns for p = 1..POINTS how many targets have p points that no other pseudonym has, and the
     number of targets.
 
-    point: expression over `records`. allowed: condition on the names that the attacker knows.
+    point: expression over `points`. allowed: condition on the names that the attacker knows.
     """
     database = subject.database
     is_name = point == "name"
-    source = "shown" if is_name else "records"
+    source = "shown" if is_name else "points"
     database.run(
         "CREATE TABLE targets AS SELECT who FROM people WHERE names > 0"
         f" ORDER BY hash(who, {subject.seed}) LIMIT {TARGETS}"
@@ -258,8 +258,9 @@ def lonely(subject: Subject, largest: int, slot_us: int) -> int:
     """Returns the number of pseudonyms that visit a largest name alone in a slot of time."""
     return int(
         subject.database.value(
-            "WITH largest AS (SELECT name FROM shown GROUP BY name ORDER BY count(*) DESC,"
-            f" hash(name, {subject.seed}) LIMIT {largest}), slots AS (SELECT any_value(who) AS who"
+            "WITH largest AS (SELECT name FROM shown WHERE is_name GROUP BY name"
+            f" ORDER BY count(*) DESC, hash(name, {subject.seed}) LIMIT {largest}),"
+            " slots AS (SELECT any_value(who) AS who"
             f" FROM records SEMI JOIN largest USING (name) WHERE {subject.visited}"
             f" GROUP BY name, start_us // {slot_us} HAVING min(who) = max(who)"
             " AND count(*) = count(who)) SELECT count(DISTINCT who) FROM slots"

@@ -26,8 +26,9 @@ class Subject:
 
     addresses: addresses behind the pseudonyms if the auditor has the key file; else None.
 
-    `shown` has the number of records of each pseudonym and name. `people` has each pseudonym with
-    two hashes of its set of released names; equal sets have equal hashes.
+    `points` has the names and the attributes besides names in all records of pseudonyms. `shown`
+    has the number of records of each pseudonym and point; `is_name` is false for an attribute.
+    `people` has each pseudonym with two hashes of its set of points; equal sets have equal hashes.
     """
 
     def __init__(
@@ -42,14 +43,20 @@ class Subject:
         self.database, self.release, self.purpose = database, release, purpose
         self.has_categories, self.addresses = has_categories, addresses
         database.run(
-            "CREATE TABLE shown AS SELECT epoch, who, name, count(*)::UINTEGER AS n FROM records"
-            " WHERE who IS NOT NULL AND name IS NOT NULL GROUP BY epoch, who, name"
+            "CREATE VIEW points AS SELECT epoch, who, name, start_us, true AS is_name FROM records"
+            " WHERE who IS NOT NULL AND name IS NOT NULL UNION ALL"
+            " SELECT epoch, who, name, start_us, false FROM attributes"
+        )
+        database.run(
+            "CREATE TABLE shown AS SELECT epoch, who, name, is_name, count(*)::UINTEGER AS n"
+            " FROM points GROUP BY epoch, who, name, is_name"
         )
         database.run(
             "CREATE TABLE people AS WITH sets AS (SELECT who, count(*)::UINTEGER AS names,"
             " bit_xor(hash(name, 1)) AS odd, sum((hash(name, 2) >> 24)::BIGINT) AS total"
             " FROM shown GROUP BY who), everyone AS (SELECT DISTINCT epoch, who FROM records"
-            " WHERE who IS NOT NULL) SELECT epoch, everyone.who, coalesce(names, 0) AS names,"
+            " WHERE who IS NOT NULL UNION SELECT epoch, who FROM attributes)"
+            " SELECT epoch, everyone.who, coalesce(names, 0) AS names,"
             " hash(odd, total) AS names_set FROM everyone LEFT JOIN sets USING (who)"
         )
         database.run(

@@ -25,7 +25,10 @@ METRICS = (
     *("compose", "suppressed", "disclosure", "sensitive", "order", "entropy"),
 )
 """The names of the metrics."""
-CHECKS = ("names", "reasons", "addresses", "hidden", "coarse", "pseudonyms", "sums", "format")
+CHECKS = (
+    *("names", "reasons", "attributes", "addresses", "hidden", "coarse", "pseudonyms", "sums"),
+    "format",
+)
 """The names of the checks against captures."""
 _METRIC = several(
     replace(

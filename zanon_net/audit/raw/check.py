@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The raw mode of the audit: whether a release kept its promise, by captures and by the files."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -9,13 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net.audit.raw import reader, tshark
+from zanon_net.audit.raw.attribute_claims import judge_attribute
 from zanon_net.audit.raw.cells import coarse, form_of
 from zanon_net.audit.raw.exposures import Exposures, collect
 from zanon_net.audit.raw.findings import Finding
 from zanon_net.audit.raw.flows import DNS, RESOLVER, SERVER, Rules
 from zanon_net.audit.raw.labels import Labels
 from zanon_net.audit.raw.lists import is_label, lists_of
-from zanon_net.audit.raw.names import LABELLED, Claim, Settings, claims_of, flag, judge, matching
+from zanon_net.audit.raw.names import (
+    LABELLED,
+    Claim,
+    Settings,
+    claims_of,
+    flag,
+    is_coarse,
+    judge,
+    matching,
+)
 from zanon_net.audit.raw.networks import EVERYWHERE, Networks
 from zanon_net.audit.raw.packets import Read
 from zanon_net.audit.raw.permutation import KeyedPseudonyms, Scope, read_key
@@ -23,12 +34,15 @@ from zanon_net.audit.raw.pseudonyms import FlowsOfRows, PseudonymCheck
 from zanon_net.audit.raw.shown import BROKEN, Row, rows_of
 from zanon_net.audit.raw.shown_packets import first_names
 from zanon_net.audit.raw.sums import sums
-from zanon_net.audit.raw.traces import Secrets, search, unlikely
-from zanon_net.audit.raw.withheld import withheld
+from zanon_net.audit.raw.traces import Secrets, hosts_in, search, unlikely
+from zanon_net.audit.raw.withheld import hidden_name, withheld
 from zanon_net.errors import ConfigError, FormatError
 
 MINUTE_NS = 60 * 10**9
-CHECKS = ("names", "reasons", "addresses", "hidden", "coarse", "pseudonyms", "sums", "format")
+CHECKS = (
+    *("names", "reasons", "attributes", "addresses", "hidden", "coarse", "pseudonyms", "sums"),
+    "format",
+)
 CAPS = ("user_cap", "prefix_cap", "new_user")
 UNPROVEN_MOST = 0.001  # of all claims
 COVER_LEAST = 0.999  # of the log's time
@@ -81,6 +95,7 @@ def settings_of(manifest: Mapping[str, Any]) -> Settings:
         dn_hunter=own["dn_hunter"],
         dns_votes=own["dns_votes"],
         exact=own["exact"],
+        attributes=tuple(own.get("attributes", ())),
     )
 
 
@@ -100,11 +115,13 @@ def internal_of(manifest: Mapping[str, Any], given: Sequence[str] | None) -> Seq
     return list(found["networks"])
 
 
-def read_sources(sources: Sequence[Path]) -> tuple[str, Iterator[Read]]:
+def read_sources(
+    sources: Sequence[Path], attributes: Sequence[str] = ()
+) -> tuple[str, Iterator[Read]]:
     """Returns the name of the reader, and the packets of all captures by their first packet."""
     program = tshark.find()
     name = "tshark" if program else "plain"
-    read = (lambda path: tshark.read(program, path)) if program else reader.read
+    read = (lambda path: tshark.read(program, path, attributes)) if program else reader.read
     firsts = []
     for path in sources:
         packets = iter(read(path))
@@ -149,6 +166,7 @@ def rules_of(
         ephemeral=own["addresses"]["key_mode"] == "ephemeral",
         never=tuple(never),
         lists=lists_of(manifest, files, never),
+        attributes=tuple(own["anonymity"].get("attributes", ())),
     )
 
 
@@ -164,9 +182,11 @@ def read_captures(
 ) -> Exposures:
     """Reads the captures that a folder was made of, and counts the users of each name."""
     rules = rules_of(manifest, internal, never, files)
-    name, packets = read_sources(sources)
+    name, packets = read_sources(sources, rules.attributes)
     seen = collect(packets, rules, memory, threads)
     seen.reader = name
+    if name == "plain":
+        seen.attributes = frozenset()
     refuse_other_time(manifest, seen)
     return seen
 
@@ -195,6 +215,8 @@ def check_files(
         result.left_out.append(("reasons", "names never to release: give the run's file (--never)"))
     for name in seen.rules.lists.unchecked():
         result.left_out.append(("reasons", f"names refused by --{name}: give its file (--list)"))
+    for word in sorted(set(settings.attributes) - seen.attributes):
+        result.left_out.append(("attributes", f"{word}: the audit cannot read it in the captures"))
     if checks.labels.unchecked:
         options = " or ".join(f"--{name}" for name in seen.rules.lists.missing)
         result.left_out.append(
@@ -271,6 +293,7 @@ class FolderCheck:
         self._has_labels = bool(seen.rules.lists.levels)
         self._released: set[str] = set()
         self.labels = Labels(seen, settings, seen.rules.lists, counted_all(manifest))
+        self._observed: Counter[str] = Counter()  # observations of attributes besides names
         self.claims = 0
         self.unread_packets: list[str] = []
 
@@ -295,7 +318,7 @@ class FolderCheck:
         yield from self._labels()
         yield from self._pseudonyms.findings()
         yield from self._traces(files)
-        yield from sums(self._manifest, rows, self._seen, self._settings.z)
+        yield from sums(self._manifest, rows, self._seen, self._settings.z, self._observed)
 
     def _labels(self) -> Iterator[Finding]:
         """Yields the labels with too few users behind them. A name that packets of the run show is
@@ -318,14 +341,17 @@ class FolderCheck:
                 self.labels.take(claim, row)
                 self._released.add(str(claim.name[1]).removeprefix("*."))
                 continue
-            finding = judge(claim, row, self._seen, self._settings)
+            if claim.name[0] in self._settings.attributes:
+                finding = self._attribute(claim, row)
+            else:
+                finding = judge(claim, row, self._seen, self._settings)
             if finding is not None:
                 yield finding
             elif self._has_labels:
                 self.labels.show(claim.name, self._certain(claim, row))
             if isinstance(claim.name[1], str) and (finding is None or not finding.proven):
                 self._released.add(claim.name[1])
-        if self._settings.z > 1:
+        if self._settings.z > 1 and not self._began_with_a_minute(row):
             yield from coarse(row, self._manifest["configuration"]["output"], self._settings.exact)
         finding = withheld(row, self._flows, self._seen, self._settings)
         if finding is not None:
@@ -340,6 +366,26 @@ class FolderCheck:
         ):
             if row.cells.get(column) and (crypto not in row.cells or flag(row.cells[crypto])):
                 self._shown.add(row.cells[column])
+
+    def _began_with_a_minute(self, row: Row) -> bool:
+        """Returns whether a line of Tstat's logs looks rounded only because its flow began at a
+        whole minute."""
+        if row.form != "tstat" or not is_coarse(row):
+            return False
+        flows = self._flows.flows_of(row)
+        return any(hidden_name(flow, self._seen, self._settings) is None for flow in flows)
+
+    def _attribute(self, claim: Claim, row: Row) -> Finding | None:
+        """Returns what is wrong with an attribute. A released text may have names of hosts."""
+        flow = None
+        if row.form == "observations":
+            self._observed[claim.name[0]] += 1
+        elif claim.times.exact:
+            flow = self._flows.flow_of(row)
+        finding = judge_attribute(claim, row, self._seen, self._settings, flow)
+        if finding is None or not finding.proven:
+            self._released |= hosts_in(str(claim.name[1]))
+        return finding
 
     def _certain(self, claim: Claim, row: Row) -> list[int]:
         """Returns the time of a row's exposure, or nothing if several exposures fit the row."""

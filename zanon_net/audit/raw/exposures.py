@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from zanon_net.audit.raw.flows import CERTIFICATE, DNS, RESOLVER, SERVER, Flow, FlowTable, Rules
+from zanon_net.audit.raw.attributes import READERS
+from zanon_net.audit.raw.flows import (
+    CERTIFICATE,
+    DNS,
+    RESOLVER,
+    SERVER,
+    UNCERTAIN,
+    Flow,
+    FlowTable,
+    Rules,
+)
 from zanon_net.audit.raw.networks import is_multicast, is_special
 from zanon_net.audit.raw.packets import UDP, Frame, Read
 from zanon_net.audit.raw.sweep import Observations, count_users
@@ -37,8 +47,9 @@ class Exposures:
     packet's flow. index: exposures of each name, in order of time. started: the same by
     name and first packet of the flow.
     maybe: (time, user) of names whose evidence was not seen. barred: (time, reason) of names that
-    never count. unread: (first, last, user) of flows that may have exposed any name. uncertified:
-    flows that may have exposed a certificate, in this form. peaks: what `peak` returned before.
+    never count. unread: (first, last, user) of flows that may have exposed any name. partly: flows
+    that may have exposed any text of a namespace, in this form. peaks: what `peak` returned before.
+    attributes: words of the attributes besides names that the reader can read.
     """
 
     rules: Rules
@@ -51,7 +62,9 @@ class Exposures:
     maybe: dict[Name, list[tuple[int, bytes]]] = field(default_factory=lambda: defaultdict(list))
     barred: dict[Name, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
     unread: list[tuple[int, int, bytes]] = field(default_factory=list)
-    uncertified: list[tuple[int, int, bytes]] = field(default_factory=list)
+    partly: dict[str, list[tuple[int, int, bytes]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     dark: list[int] = field(default_factory=list)
     users: dict[bytes, int] = field(default_factory=dict)
     tunnelled: set[bytes] = field(default_factory=set)
@@ -59,6 +72,7 @@ class Exposures:
     packets: int = 0
     cut: int = 0  # captures that end in the middle of a frame
     reader: str = ""
+    attributes: frozenset[str] = frozenset()
     first_ns: int | None = None
     last_ns: int | None = None
     _by_number: dict[int, Flow] = field(default_factory=dict)
@@ -118,14 +132,14 @@ class Exposures:
         known = self.users_in(name, first_ns, last_ns)
         more = {user for t_ns, user in self.maybe.get(name, ()) if first_ns <= t_ns <= last_ns}
         if name[0] != SERVER:
-            flows = [*self.unread, *(self.uncertified if name[0] == CERTIFICATE else ())]
+            flows = [*self.unread, *self.partly.get(name[0], ())]
             more |= {user for a, b, user in flows if a <= last_ns and b >= first_ns}
         return len({user for user in more if self.users.get(user) not in known})
 
 
 def collect(packets: Iterable[Read], rules: Rules, memory: int, threads: int = 1) -> Exposures:
     """Reads packets, and counts the users of each name."""
-    found = Exposures(rules)
+    found = Exposures(rules, attributes=frozenset(rules.attributes) & READERS.keys())
     table = FlowTable(rules, found.flows.append)
     for p in packets:
         found.first_ns = p.t_ns if found.first_ns is None else min(found.first_ns, p.t_ns)
@@ -185,6 +199,9 @@ def votes(flow: Flow, rules: Rules) -> Iterator[tuple[Name, int]]:
         casts = name.space != DNS or rules.dns_votes != "no"
         if name.voted_ns is not None and casts:
             yield (name.space, name.text), name.voted_ns
+    for name in flow.attributes:
+        if name.voted_ns is not None:
+            yield (name.space, name.text), name.voted_ns
     group = is_multicast(flow.server)
     hidden = flow.internal[1] or (is_special(flow.server) and not group)
     if (
@@ -205,7 +222,10 @@ def note(found: Exposures, flow: Flow) -> None:
     if flow.may_have_more:
         found.unread.append((flow.first_ns, flow.last_ns, flow.user))
     if flow.greeted and flow.payload[1 - flow.client] and not has_certificate(flow):
-        found.uncertified.append((flow.first_ns, flow.last_ns, flow.user))
+        found.partly[CERTIFICATE].append((flow.first_ns, flow.last_ns, flow.user))
+    for name in flow.attributes:
+        if name.why == UNCERTAIN:
+            found.partly[name.space].append((flow.first_ns, flow.last_ns, flow.user))
     for name in flow.names:
         key = (name.space, name.text)
         if name.why is not None:

@@ -30,6 +30,8 @@ SYN_IDLE_NS, TCP_IDLE_NS, ONE_IDLE_NS, UDP_IDLE_NS = (n * SECOND for n in (10, 3
 LINGER_NS = 10 * SECOND
 DNS_PORT = 53
 WELL_KNOWN = 1024
+ATTRIBUTE_MAX = 253  # characters of a text
+UNCERTAIN = "uncertain"  # an attribute whose text the audit could not read
 CERTIFICATE, AGENT, SERVER, RESOLVER, DNS = "certificate", "agent", "addr", "resolver", "dns"
 
 
@@ -46,6 +48,7 @@ class Rules:
     ephemeral: bool
     never: tuple[str, ...] = ()
     lists: Lists = field(default_factory=Lists)
+    attributes: tuple[str, ...] = ()  # besides names, by their words
 
 
 @dataclass(slots=True)
@@ -84,6 +87,7 @@ class Flow:
     opened_ns: the clock when the flow opened, which is later than a late packet. epoch: as
     Clock.epoch returns it. closed_ns: the latest time at which the flow may have closed.
     number: of flows that opened before. spoken: packets of each side with a payload.
+    attributes: the first value of each attribute besides names.
     awaited: number of each side's next byte. gaps: first and next number of each side's bytes that
     have not come, ahead of bytes that have.
     """
@@ -104,6 +108,7 @@ class Flow:
     awaited: list[int | None] = field(default_factory=lambda: [None, None])
     gaps: tuple[list[Gap], list[Gap]] = field(default_factory=lambda: ([], []))
     names: list[Name] = field(default_factory=list)
+    attributes: list[Name] = field(default_factory=list)
     read: bool = False  # a message of the client, or a protocol without names, was read
     hidden: bool = False
     greeted: bool = False  # the client sent a hello of TLS
@@ -191,7 +196,7 @@ class FlowTable:
         self._flows: dict[Key, Flow] = {}
         self._lingering: dict[Key, Flow] = {}
         self._clock = Clock(rules.window_ns, rules.rotate_ns, rules.ephemeral)
-        self.clients: dict[bytes, list[int]] = {}  # times at which an address was a client
+        self.clients: dict[bytes, list[int]] = {}  # when an address was a client, by the clock
         self.moments = array("q")  # time of each packet
         self.of_moments = array("I")  # number of its flow
         self._opened = 0
@@ -231,7 +236,7 @@ class FlowTable:
             take_segment(flow, side, p, self._rules)
         else:
             take_datagram(flow, side, p, self._rules)
-        self._note_client(flow, p.t_ns)
+        self._note_client(flow)
         if p.proto == TCP and (p.flags & RST or all(flow.closed)):
             self._close(key, now_ns)
             self._lingering[key] = flow
@@ -274,8 +279,9 @@ class FlowTable:
         flow.only_syns &= p.proto == TCP and side == 0 and p.flags & SYN > 0
         flow.acked |= side == flow.client and p.flags & ACK > 0
 
-    def _note_client(self, flow: Flow, t_ns: int) -> None:
-        """Notes that the client has shown to be one: a stray packet from outside shows nothing."""
+    def _note_client(self, flow: Flow) -> None:
+        """Notes that the client has shown to be one. The time is that of the clock, which is later
+        than the time of a late packet. A stray packet from outside shows nothing."""
         sent = flow.packets[flow.client]
         if flow.internal[1] and not flow.internal[0]:
             shown = sent > 0 and sum(flow.packets) > 1 and (flow.acked or flow.proto != TCP)
@@ -284,8 +290,8 @@ class FlowTable:
         if shown:
             for address in {flow.ends[flow.client][0], flow.known_as[0]}:
                 times = self.clients.setdefault(address, [])
-                if not times or t_ns - times[-1] >= SECOND:
-                    times.append(t_ns)
+                if not times or abs(self.now_ns - times[-1]) >= SECOND:
+                    times.append(self.now_ns)
 
     def _idle_ns(self, flow: Flow) -> int:
         """Returns the latest time at which a flow may have closed that has no more packets."""
@@ -388,6 +394,7 @@ def take_segment(flow: Flow, side: int, p: Packet, rules: Rules) -> None:
     take_end(flow, side, p)
     if side == flow.client:
         take_client(flow, p)
+        take_attributes(flow, p, rules, again=flow.greeted)
         hear(flow, p, rules)
     else:
         take_server(flow, p)
@@ -555,6 +562,7 @@ def take_quic(flow: Flow, from_client: bool, p: Packet, rules: Rules) -> None:
         else:
             answer(flow, one, p.t_ns)
     if from_client:
+        take_attributes(flow, p, rules, again=bool(flow.attributes))
         for said in p.said:
             exposed = take_said(flow, said, p.t_ns, rules)
             if exposed is not None and flow.connections:
@@ -562,7 +570,7 @@ def take_quic(flow: Flow, from_client: bool, p: Packet, rules: Rules) -> None:
     for connection in flow.connections:
         if connection.proven_ns is not None or not rules.established:
             vote_server(flow, p.t_ns)
-            for name in connection.names:
+            for name in (*connection.names, *flow.attributes):
                 vote(name, p.t_ns)
 
 
@@ -641,6 +649,22 @@ def expose(flow: Flow, source: str, text: str | None, t_ns: int, rules: Rules) -
     return None if why else name
 
 
+def take_attributes(flow: Flow, p: Packet, rules: Rules, *, again: bool) -> None:
+    """Notes the attributes in a client's packet. again: the flow has had a hello before, so a later
+    hello exposes nothing."""
+    for word, text in p.attributes:
+        if again or any(one.space == word for one in flow.attributes):
+            continue
+        name = Name(word, text or "", word, p.t_ns)
+        if text is None:
+            name.why = UNCERTAIN
+        elif len(text) > ATTRIBUTE_MAX or not flow.votes:
+            name.why = "outside" if not flow.votes else INVALID
+        flow.attributes.append(name)
+        if not rules.established:
+            vote(name, p.t_ns)
+
+
 def vote(name: Name, t_ns: int) -> None:
     """Counts a name once."""
     if name.why is None and name.voted_ns is None:
@@ -656,5 +680,5 @@ def vote_server(flow: Flow, t_ns: int) -> None:
 def vote_all(flow: Flow, t_ns: int) -> None:
     """Counts the server's address and all names."""
     vote_server(flow, t_ns)
-    for name in flow.names:
+    for name in (*flow.names, *flow.attributes):
         vote(name, t_ns)

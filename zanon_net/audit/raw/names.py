@@ -33,6 +33,7 @@ class Settings:
     dn_hunter: bool
     dns_votes: str
     exact: bool
+    attributes: tuple[str, ...] = ()  # besides names, by their words
 
     def z_at(self, t_ns: int) -> int:
         """Returns z at a time."""
@@ -77,19 +78,26 @@ def nanoseconds(milliseconds: str) -> int:
     return int(whole) * 10**6 + int(rest[:6].ljust(6, "0"))
 
 
+def began_ns(row: Row) -> int:
+    """Returns the first time of a flow's row."""
+    if row.form == "tstat":
+        return nanoseconds(row.cells.get("first") or row.cells["c_first_abs"])
+    return int(row.cells["t_start_ns"])
+
+
 def times_of(row: Row, settings: Settings) -> Times:
     """Returns the times that a row tells."""
     if row.form == "observations":
         t_ns = int(row.cells["t_ns"])
         return Times(t_ns, t_ns + settings.times_ns - 1, settings.times_ns == 1)
+    first = began_ns(row)
     if row.form == "tstat":
-        first = nanoseconds(row.cells.get("first") or row.cells["c_first_abs"])
         last = nanoseconds(row.cells["last"]) if row.cells.get("last") else None
         if last is None:
             spans = (row.cells.get(name) for name in ("c_durat", "s_durat"))
             last = first + max(int(float(text or 0) * 1e9) for text in spans) + MINUTE_NS
     else:
-        first, last = int(row.cells["t_start_ns"]), int(row.cells["t_end_ns"])
+        last = int(row.cells["t_end_ns"])
     if is_coarse(row) and not settings.exact and settings.z > 1:
         return Times(first if settings.coarse_end else 0, last + MINUTE_NS - 1, False)
     return Times(first, last + settings.times_ns - 1, settings.times_ns == 1)
@@ -99,8 +107,16 @@ def claims_of(row: Row, settings: Settings) -> Iterator[Claim]:
     """Yields what a row shows that needs z users."""
     cells, times = row.cells, times_of(row, settings)
     if row.form == "observations":
-        yield name_claim("name", cells["name"], cells.get("name_source") == "dns", times, settings)
+        if cells.get("namespace") in settings.attributes:
+            yield Claim("name", (cells["namespace"], cells["name"]), times)
+        else:
+            dns = cells.get("name_source") == "dns"
+            yield name_claim("name", cells["name"], dns, times, settings)
         return
+    for word in settings.attributes:
+        text = cells.get(column_of(word))
+        if text:
+            yield Claim(column_of(word), (word, text), times)
     port = cells.get("server_port") if row.form == "flows" else cells.get("s_port")
     asks = int(port or 0) == DNS_PORT
     shown = cells.get("name")
@@ -130,6 +146,11 @@ def claims_of(row: Row, settings: Settings) -> Iterator[Claim]:
     if cells.get("dns_rslv") and not flag(cells.get("dns_enc")):
         space = RESOLVER if settings.dns_votes == "own" else SERVER
         yield Claim("dns_rslv", (space, ip_address(cells["dns_rslv"]).packed), times, peek=True)
+
+
+def column_of(word: str) -> str:
+    """Returns the column of an attribute besides names."""
+    return word.replace("-", "_")
 
 
 def name_claim(column: str, text: str, dns: bool, times: Times, settings: Settings) -> Claim:

@@ -43,6 +43,8 @@ class Packet(NamedTuple):
     outer: source and destination of the IP headers around the packet, the outermost first.
     known: true if the payload is of a protocol that carries no names of hosts.
     cookie: true if a hello of DTLS has a cookie.
+    attributes: word and text of each attribute besides names; the text is None if it is not
+    certain.
     """
 
     t_ns: int
@@ -61,6 +63,7 @@ class Packet(NamedTuple):
     ids: tuple[Ids, ...] = ()
     known: bool = False
     cookie: bool = False
+    attributes: tuple[tuple[str, str | None], ...] = ()
 
 
 class Frame(NamedTuple):

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from zanon_net.audit.raw.exposures import Exposures
 from zanon_net.audit.raw.findings import Finding
 from zanon_net.audit.raw.flows import DNS, Flow
-from zanon_net.audit.raw.names import Settings, is_coarse, times_of
+from zanon_net.audit.raw.names import Settings, began_ns, is_coarse
 from zanon_net.audit.raw.networks import is_special
 from zanon_net.audit.raw.packets import TCP, UDP
 from zanon_net.audit.raw.permutation import KeyedPseudonyms
@@ -40,12 +40,15 @@ class FlowsOfRows:
 
     def flow_of(self, row: Row) -> Flow | None:
         """Returns the flow of an exact record, or None if it is not certain."""
+        found = self.flows_of(row)
+        return found[0] if len(found) == 1 else None
+
+    def flows_of(self, row: Row) -> list[Flow]:
+        """Returns the flows that fit an exact record."""
         port = int(row.cells.get("server_port" if row.form == "flows" else "s_port") or 0)
         is_udp_log = row.form == "tstat" and "c_durat" in row.cells
         udp = is_udp_log or row.cells.get("proto") in (UDP, str(UDP))
-        first = times_of(row, self.settings).first_ns
-        found = self._flows.get((first, UDP if udp else TCP, port), [])
-        return found[0] if len(found) == 1 else None
+        return self._flows.get((began_ns(row), UDP if udp else TCP, port), [])
 
 
 @dataclass(slots=True)
@@ -85,7 +88,9 @@ class PseudonymCheck:
 
     def _of_observation(self, row: Row) -> Flow | None:
         space = "name"
-        if row.cells.get("name_source") == "dns" and self.settings.dns_votes == "own":
+        if row.cells.get("namespace") in self.settings.attributes:
+            space = row.cells["namespace"]
+        elif row.cells.get("name_source") == "dns" and self.settings.dns_votes == "own":
             space = DNS
         t_ns = int(row.cells["t_ns"])
         rows = self.seen.between((space, row.cells["name"]), t_ns, t_ns)

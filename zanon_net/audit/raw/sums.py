@@ -17,9 +17,16 @@ MANIFEST = "manifest.json"
 
 
 def sums(
-    manifest: Mapping[str, Any], rows: Mapping[str, int], seen: Exposures, z: int
+    manifest: Mapping[str, Any],
+    rows: Mapping[str, int],
+    seen: Exposures,
+    z: int,
+    attributes: Mapping[str, int],
 ) -> Iterator[Finding]:
-    """Yields the numbers of a manifest that do not add up. rows: the number of each file."""
+    """Yields the numbers of a manifest that do not add up.
+
+    rows: the number of each file. attributes: observations of each attribute besides names.
+    """
     for one in manifest["outputs"]:
         if one["file"] in rows and rows[one["file"]] != one["records"]:
             yield Finding("sums", one["file"], None, "records", one["records"], rows[one["file"]])
@@ -33,9 +40,12 @@ def sums(
     released = decisions["released"] + manifest["counters"]["dns"]["dns_released"]
     released += decisions.get("generalized", 0)
     released += manifest["counters"]["dns"].get("dns_generalized", 0)
+    released += sum(attributes.values())
     lines = [count for file, count in rows.items() if file.startswith("observations")]
     if lines and sum(lines) != released:
         yield number("decisions.released", released, sum(lines))
+    for word, stated in (manifest.get("attributes") or {}).items():
+        yield from of_attribute(word, stated, attributes.get(word, 0) if lines else None)
     unread = len(seen.dark) + sum(flow.unread and flow.recorded for flow in seen.flows)
     more, fewer = readings(manifest, seen)
     dns, records = manifest["counters"]["dns"], manifest["records"]["records"]
@@ -57,6 +67,15 @@ def sums(
     sent, recorded = users_that_sent(seen), sum(flow.recorded for flow in seen.flows)
     yield from beyond("users", manifest["users"], sent, unread, unread)
     yield from beyond("records.records", records, recorded, unread, unread)
+
+
+def of_attribute(word: str, stated: Mapping[str, int], lines: int | None) -> Iterator[Finding]:
+    """Yields the numbers of an attribute that do not add up. lines: of observations, if any."""
+    total = stated["released"] + stated["suppressed"]
+    if stated["observations"] != total:
+        yield number(f"attributes.{word}.observations", stated["observations"], total)
+    if lines is not None and lines != stated["released"]:
+        yield number(f"attributes.{word}.released", stated["released"], lines)
 
 
 def beyond(column: str, stated: int, own: int, fewer: int, more: int) -> Iterator[Finding]:

@@ -107,6 +107,11 @@ class Secrets:
             yield "addresses", str(ip_address(hits.most_common(1)[0][0]))
 
 
+def hosts_in(text: str) -> set[str]:
+    """Returns what looks like a name of a host in a text."""
+    return {found.decode("ascii").lower() for found in HOST.findall(text.encode("ascii"))}
+
+
 def unlikely(hits: int, expected: float) -> bool:
     """Returns whether the hits are more than by chance (Poisson)."""
     below = sum(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from zanon_net.audit.raw.attributes import FIELDS_OF, attributes_in
 from zanon_net.audit.raw.certificates import common_name
 from zanon_net.audit.raw.messages import asked_by
 from zanon_net.audit.raw.packets import TCP, UDP, Frame, Ids, Packet, Query, Read, Said
@@ -147,11 +148,21 @@ def find() -> str | None:
     return program if version >= OLDEST else None
 
 
-def read(program: str, path: Path) -> Iterator[Read]:
-    """Yields the packets of a capture. Raises FormatError if tshark cannot read it."""
+def read(program: str, path: Path, attributes: Sequence[str] = ()) -> Iterator[Read]:
+    """Yields the packets of a capture. Raises FormatError if tshark cannot read it.
+
+    attributes: words of the attributes besides names that are read, too.
+    """
     packet: Read = Frame(0, dark=False)
-    for cells in lines_of(program, path, FIELDS, OPTIONS):
-        packet = packet_of(Line._make(cells)) if cells else Frame(packet.t_ns, dark=False, cut=True)
+    more = tuple(dict.fromkeys(field for word in attributes for field in FIELDS_OF.get(word, ())))
+    for cells in lines_of(program, path, (*FIELDS, *more), OPTIONS):
+        if not cells:
+            yield Frame(packet.t_ns, dark=False, cut=True)
+            return
+        packet = packet_of(Line._make(cells[: len(FIELDS)]))
+        if attributes and isinstance(packet, Packet):
+            texts = dict(zip((*FIELDS, *more), map(listed, cells), strict=True))
+            packet = packet._replace(attributes=tuple(attributes_in(texts, attributes)))
         yield packet
 
 

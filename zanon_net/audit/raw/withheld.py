@@ -17,8 +17,24 @@ def withheld(row: Row, flows: FlowsOfRows, seen: Exposures, settings: Settings) 
     flow = None if is_coarse(row) else flows.flow_of(row)
     if flow is None:
         return None
+    hidden = hidden_name(flow, seen, settings)
+    if hidden is not None:
+        return Finding("coarse", row.file, row.number, "complete", *hidden)
+    if flow.midstream and any(flow.payload) and row.cells.get("name_status") == "none":
+        return Finding("coarse", row.file, row.number, "complete", 0, settings.z)
+    return None
+
+
+def hidden_name(
+    flow: Flow, seen: Exposures, settings: Settings, last_ns: int | None = None
+) -> tuple[int, int, str, bool] | None:
+    """Returns a name of a flow that fewer than z users shared: the users, z, the name, and whether
+    this is certain; None if there is no such name.
+
+    last_ns: names that the flow exposed later do not matter.
+    """
     for name in flow.names:
-        if name.space not in ("name", DNS):
+        if name.space not in ("name", DNS) or (last_ns is not None and name.seen_ns > last_ns):
             continue
         users = users_of(name, flow, seen)
         if users is None:
@@ -26,12 +42,8 @@ def withheld(row: Row, flows: FlowsOfRows, seen: Exposures, settings: Settings) 
         t_ns = name.voted_ns or name.seen_ns
         z = settings.z_at(t_ns)
         if users < z:
-            key = (name.space, name.text)
-            more = seen.doubtful(key, t_ns - settings.window_ns, t_ns)
-            proven = name.why is not None or users + more < z
-            return Finding("coarse", row.file, row.number, "complete", users, z, name.text, proven)
-    if flow.midstream and any(flow.payload) and row.cells.get("name_status") == "none":
-        return Finding("coarse", row.file, row.number, "complete", 0, settings.z)
+            more = seen.doubtful((name.space, name.text), t_ns - settings.window_ns, t_ns)
+            return users, z, name.text, name.why is not None or users + more < z
     return None
 
 
