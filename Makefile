@@ -63,8 +63,10 @@ system-site: ; @scripts/setup-system $(PYTHON) chromium
 	@touch $@
 
 # The C from Cython of each build with code for tests. Two builds at once would write it twice.
+# Cython alone does not see that a .pxd file has changed, so the old C is removed.
 build/cython/.made: $(CYTHON) setup.py | .venv/.tools
 	@echo "Translating zanon_net/*.pyx to C"
+	@rm -f build/cython/zanon_net/_core*.c
 	@said=$$(ZANON_TESTING=1 .venv/bin/python setup.py -q --version 2>&1) || { echo "$$said" >&2; exit 1; }
 	@touch $@
 

@@ -117,7 +117,8 @@ void zn_popularity_see(zn_popularity *p, const zn_observation *o)
 
 void zn_popularity_see_attribute(zn_popularity *p, zn_attribute attribute, const zn_observation *o)
 {
-    see(p, p->attributes[attribute].table, p->attributes[attribute].users, o);
+    if (p->attributes[attribute].table != NULL)
+        see(p, p->attributes[attribute].table, p->attributes[attribute].users, o);
 }
 
 void zn_popularity_see_name(zn_popularity *p, const zn_observation *o, const zn_id *labels)

@@ -68,7 +68,7 @@ void zn_popularity_see(zn_popularity *p, const zn_observation *o);
 /* Counts an exposure of a name as zn_popularity_see does, and by level, with the ZN_NAME_LABELS
  * labels of the name; a label that the name lacks is {0, 0}. */
 void zn_popularity_see_name(zn_popularity *p, const zn_observation *o, const zn_id *labels);
-/* Counts an exposure of an attribute, if it lies in the window. */
+/* Counts an exposure of an attribute that is counted, if it lies in the window. */
 void zn_popularity_see_attribute(zn_popularity *p, zn_attribute attribute, const zn_observation *o);
 /* Ends the input: the window is due, and not whole. */
 void zn_popularity_finish(zn_popularity *p);

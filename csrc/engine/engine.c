@@ -5,6 +5,7 @@
 #include "release/gate_levels.h"
 #include "util/arena.h"
 
+#define COUNT_ALL 1 /* of config.popularity */
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* most client addresses that are kept in an epoch */
 #define MAX_FLOWS (UINT32_C(1) << 31)   /* limit of the settings */
 
@@ -185,7 +186,7 @@ static int check_attributes(const zn_engine_config *config, zn_error *err)
     return 0;
 }
 
-/* Opens the attributes beside names, and their counts if popularity is wanted. */
+/* Opens the attributes beside names, and their counts if they are wanted. */
 static int open_attributes(zn_engine *e, const zn_engine_config *config,
                            const zn_ztable_config *counted, zn_error *err)
 {
@@ -193,7 +194,7 @@ static int open_attributes(zn_engine *e, const zn_engine_config *config,
                                 config->max_flows + ZN_FLOW_SPARE, err);
     e->gate.attributes = e->names.attributes;
     for (unsigned i = 0; i < ZN_ATTRIBUTE_COUNT && rc == 0; i++)
-        if (config->popularity && (config->attributes & 1u << i) != 0)
+        if (config->popularity == COUNT_ALL && (config->attributes & 1u << i) != 0)
             rc = zn_popularity_add(&e->popularity, (zn_attribute)i, counted, err);
     return rc;
 }
@@ -245,10 +246,11 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
         rc = zn_gate_init(&e->gate, &limits, err);
     if (rc == 0)
         rc = open_levels(e, config, err);
-    if (rc == 0 && config->popularity)
+    if (rc == 0 && config->popularity != 0)
         rc = zn_popularity_init(&e->popularity, &counted, err);
     e->popularity.with_levels =
-        e->gate.levels != NULL && (config->levels & (ZN_LEVEL_DOMAIN | ZN_LEVEL_CATEGORY)) != 0;
+        config->popularity == COUNT_ALL && e->gate.levels != NULL &&
+        (config->levels & (ZN_LEVEL_DOMAIN | ZN_LEVEL_CATEGORY)) != 0;
     if (rc == 0)
         rc = open_attributes(e, config, &counted, err);
     if (rc == 0)

@@ -104,6 +104,26 @@ def test_lists_of_an_engine_without_levels_sum_nothing(tmp_path: Path) -> None:
     assert found.exposures == 9
 
 
+def test_counts_of_names_only_have_no_sums(tmp_path: Path) -> None:
+    """A z that follows the stream reads the users of names, and nobody reads the other counts."""
+    visits = [(START + i * SECOND, i, i % 9) for i in range(90)]
+    names: list[Names] = [(f"n{n}.d.test", "d", None) for n in range(9)]
+    path, found = capture_of(tmp_path / "in.pcap", visits, names), []
+    for popularity in (1, 2):
+        engine = make_engine(
+            popularity=popularity, established=False, window_ns=HOUR, levels=["domain"], **LISTS
+        )
+        with Capture(str(path)) as opened:
+            while engine.run(opened, 64) > 0:
+                pass
+        engine.finish()
+        found.append((engine.window(), list(engine.window_counts()), engine.window_levels()))
+    assert found[0][:2] == found[1][:2]
+    assert found[0][1] == [10] * 9
+    assert found[0][2] is not None
+    assert found[1][2] is None
+
+
 def test_a_window_that_lost_exposures_has_no_sums(tmp_path: Path) -> None:
     visits = [(START + i * SECOND, i, i % 9) for i in range(90)]
     names: list[Names] = [(f"n{n}.d.test", "d", None) for n in range(9)]

@@ -462,9 +462,12 @@ def core_split(settings: Settings) -> int:
     return settings["split"] or 0
 
 
-def core_popularity(settings: Settings) -> bool:
-    """Returns true if a run stops at the end of each window so that its counts are read."""
-    return follows_stream(settings) or settings["popularity"] is not None
+def core_popularity(settings: Settings) -> int:
+    """Returns what is counted, as zn_engine_config says: a run stops at the end of each window so
+    that its counts are read. A z that follows the stream reads the users of names only."""
+    if settings["popularity"] is not None:
+        return 1
+    return 2 if follows_stream(settings) else 0
 
 
 def core_row_popularity(settings: Settings) -> bool:

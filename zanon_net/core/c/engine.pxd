@@ -126,7 +126,7 @@ cdef extern from "engine/engine.h" nogil:
         const char *key_file
         uint32_t max_flows, max_tuples, max_attributes
         uint32_t z_max
-        bint popularity
+        uint8_t popularity
         unsigned workers
         zn_pseudonyms pseudonyms
         uint8_t block_v4_bits, block_v6_bits
