@@ -5,7 +5,7 @@
 #include "release/gate_levels.h"
 #include "util/arena.h"
 
-#define COUNT_ALL 1 /* of config.popularity */
+#define COUNT_ALL 1                     /* of config.popularity */
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* most client addresses that are kept in an epoch */
 #define MAX_FLOWS (UINT32_C(1) << 31)   /* limit of the settings */
 
@@ -248,9 +248,8 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
         rc = open_levels(e, config, err);
     if (rc == 0 && config->popularity != 0)
         rc = zn_popularity_init(&e->popularity, &counted, err);
-    e->popularity.with_levels =
-        config->popularity == COUNT_ALL && e->gate.levels != NULL &&
-        (config->levels & (ZN_LEVEL_DOMAIN | ZN_LEVEL_CATEGORY)) != 0;
+    e->popularity.with_levels = config->popularity == COUNT_ALL && e->gate.levels != NULL &&
+                                (config->levels & (ZN_LEVEL_DOMAIN | ZN_LEVEL_CATEGORY)) != 0;
     if (rc == 0)
         rc = open_attributes(e, config, &counted, err);
     if (rc == 0)

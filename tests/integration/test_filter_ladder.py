@@ -155,6 +155,10 @@ BAD: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
         lambda args: [*args, "--levels", "all"],
         "--levels: not all combinations can be tried; take chain, or a file of steps",
     ),
+    "levels of run": (
+        lambda args: [*args, "--levels", "domain,as"],
+        "--levels: domain,as is for run and packets; take chain, or a file of steps",
+    ),
     "no such file of steps": (
         lambda args: [*args, "--levels", "nowhere.txt"],
         "--levels: nowhere.txt cannot be read: No such file or directory",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net.config.parse import reject, shown
+from zanon_net.config.rules import LEVELS as LEVELS_OF_RUN
 from zanon_net.config.rules import Settings, attributes
 from zanon_net.config.types import PATH, Type
 
@@ -25,6 +26,8 @@ def _levels(name: str, value: object) -> str:
     text = str(os.fspath(value))
     if text == "all":
         reject(name, "not all combinations can be tried; take chain, or a file of steps")
+    if set(text.split(",")) <= set(LEVELS_OF_RUN):
+        reject(name, f"{text} is for run and packets; take chain, or a file of steps")
     return text
 
 

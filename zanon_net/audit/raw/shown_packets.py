@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets of a capture of anonymized packets, as tshark reads them, and the names that they show."""
+"""Packets of a capture of anonymized packets, read with tshark, and the names that they show."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
