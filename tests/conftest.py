@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import engine
+from support.c_build import compiler
 from support.examples import EVERY_CASE, examples, representatives
 from support.paths import ROOT
-from support.shared import made_once, remember
+from support.shared import KEPT, made_again, made_once, remember
 from support.time_limits import (  # noqa: F401
     pytest_timeout_cancel_timer,
     pytest_timeout_set_timer,
@@ -136,15 +137,16 @@ def corpus() -> Path:
 
 @pytest.fixture(scope="session")
 def c_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make lib` builds: libzanon.a and .so, their headers, their pkg-config file."""
+    """What `make lib` builds: libzanon.a and .so, their headers, their pkg-config file. The next
+    run compiles only the sources that changed."""
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
+    # A compiler does without the sanitizer that Python itself may run under, and this make without
+    # what one around it may have told its own programs.
+    without = ("LD_PRELOAD", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+    environment = {k: v for k, v in os.environ.items() if k not in without}
 
     def make(folder: Path) -> None:
-        # A compiler does without the sanitizer that Python itself may run under, and this make
-        # without what one around it may have told its own programs.
-        without = ("LD_PRELOAD", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
-        environment = {k: v for k, v in os.environ.items() if k not in without}
         done = subprocess.run(
             ["make", "-s", "-j2", "lib", f"BUILD={folder}", "OPTIMIZE=-O0"],
             cwd=ROOT,
@@ -156,4 +158,7 @@ def c_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.returncode == 0, done.stderr
         assert "warning" not in done.stderr
 
-    return made_once(tmp_path_factory, "library", make)
+    sources = sorted(path.as_posix() for path in (ROOT / "csrc").rglob("*.[ch]"))
+    key = "\n".join([compiler(), (ROOT / "Makefile").read_text("utf-8"), *sources])
+    made_once(tmp_path_factory, "library", lambda _folder: made_again("library", key, make))
+    return KEPT / "library"

@@ -6,9 +6,10 @@ Each rule of support/house_rules.py is applied to this repository and to snippet
 which it has to notice.
 """
 
+import re
 import subprocess
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -284,17 +285,19 @@ def test_sources_are_found(repository: Sources) -> None:
 def test_files_do_not_call_each_other_in_circles(c_library: Path) -> None:
     """A cycle is one concept in two files (merge them), or a function to pass down in a struct."""
     objects = c_library / "lib" / "obj"
-    symbols = {
-        path.relative_to(objects).with_suffix("").as_posix(): symbols_of(path)
-        for path in sorted(objects.rglob("*.o"))
-    }
+    symbols = symbols_of(objects, sorted(objects.rglob("*.o")))
     assert len(symbols) > 50
     assert not list(call_cycles(calls_of_symbols(symbols)))
 
 
-def symbols_of(path: Path) -> str:
-    """What nm prints of an object."""
-    return subprocess.run(["nm", str(path)], check=True, capture_output=True, text=True).stdout
+def symbols_of(folder: Path, objects: Sequence[Path]) -> dict[str, str]:
+    """Returns what nm prints of each object below a folder, by the object's name without suffix."""
+    command = ["nm", *map(str, objects)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    parts = re.split(r"^\n(.*)\.o:\n", printed, flags=re.MULTILINE)
+    names = [Path(path).relative_to(folder).as_posix() for path in parts[1::2]]
+    assert len(names) == len(objects) > 1
+    return dict(zip(names, parts[2::2], strict=True))
 
 
 def test_a_call_cycle_is_noticed(tmp_path: Path) -> None:
@@ -304,11 +307,10 @@ def test_a_call_cycle_is_noticed(tmp_path: Path) -> None:
         "three": "void one(void); void three(void) { one(); }",
         "apart": "void one(void); void apart(void) { one(); }",
     }
-    symbols = {}
     for name, body in bodies.items():
         (tmp_path / f"{name}.c").write_text(body)
-        subprocess.run(["cc", "-c", f"{name}.c"], cwd=tmp_path, check=True)
-        symbols[name] = symbols_of(tmp_path / f"{name}.o")
+    subprocess.run(["cc", "-c", *(f"{name}.c" for name in bodies)], cwd=tmp_path, check=True)
+    symbols = symbols_of(tmp_path, [tmp_path / f"{name}.o" for name in bodies])
     assert list(call_cycles(calls_of_symbols(symbols))) == ["one <-> three <-> two"]
 
 

@@ -51,6 +51,11 @@ def run(
     return done.stdout
 
 
+def compiler() -> str:
+    """Returns the compiler's name and version, which decide if an object can be used again."""
+    return run(["cc", "--version"])
+
+
 def compile_c(out: Path, sources: Sequence[Path], *flags: str) -> Path:
     """Makes `out` from C sources."""
     run(["cc", *FLAGS, *flags, *sources, "-lm", "-o", out])

@@ -1,24 +1,30 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds _core of a changed tree, with the objects of the last build where nothing changed."""
+"""Builds _core of a changed tree, with the objects of earlier builds where nothing changed."""
 
 import filecmp
+import hashlib
 import os
 import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from support.c_build import compiler
 from support.c_build import run as output_of
 from support.paths import ROOT
+from support.shared import KEPT
 
 CFLAGS = ["-std=c11", "-O0", "-fPIC", "-D_GNU_SOURCE", "-DZN_TESTING"]
 CFLAGS += ["-Icsrc", "-Icsrc/include"]
 CYTHON = (".pyx", ".pxd", ".pxi")
 BINDING = "binding"
+OBJECTS = KEPT / "objects"
+KEPT_S = 7 * 86_400  # an object that no run used for this time is removed
 
 
 def python(tree: Path, *arguments: str) -> str:
@@ -66,31 +72,59 @@ def _made_by_cython(tree: Path, out: Path) -> Path:
     return made
 
 
+def _object(tree: Path, source: Path, includes: Iterable[Path], *flags: str) -> Path:
+    """Returns the object of a source. It is compiled unless an earlier run compiled the same."""
+    digest = hashlib.sha256(repr([compiler(), sys.version, CFLAGS, flags]).encode())
+    for path in (source, *sorted(includes)):
+        name = path.relative_to(tree) if path.is_relative_to(tree) else path.name
+        digest.update(f"{name} {path.stat().st_size}\n".encode() + path.read_bytes())
+    kept = OBJECTS / f"{digest.hexdigest()}.o"
+    if kept.exists():
+        os.utime(kept)
+    else:
+        made = kept.with_suffix(f".{os.getpid()}")
+        output_of(["gcc", *CFLAGS, "-w", *flags, "-c", str(source), "-o", str(made)], cwd=tree)
+        made.rename(kept)
+    return kept
+
+
+def _remove_old_objects() -> None:
+    OBJECTS.mkdir(parents=True, exist_ok=True)
+    for path in OBJECTS.iterdir():
+        if time.time() - path.stat().st_mtime > KEPT_S:
+            path.unlink(missing_ok=True)
+
+
 def compile_objects(tree: Path, library: Path, out: Path) -> dict[str, Path]:
     """Returns the object of each source below csrc, and of BINDING.
 
     library: what `make lib` builds; its objects are used where nothing that they hold changed.
-    out: folder of the other objects.
+    out: folder for the binding in C.
     """
     seen: dict[str, set[str]] = {}
-    objects, commands = {BINDING: out / "_core.o"}, []
-    for path in sorted((tree / "csrc").rglob("*.c")):
-        source = path.relative_to(tree / "csrc").as_posix()
-        used = {source, *_includes(tree, source, seen)}
+    objects: dict[str, Path] = {}
+    changed: dict[str, tuple[Path, Iterable[Path], tuple[str, ...]]] = {}
+    csrc = tree / "csrc"
+    for path in sorted(csrc.rglob("*.c")):
+        source = path.relative_to(csrc).as_posix()
+        includes = _includes(tree, source, seen)
         is_for_tests = "ZN_TESTING" in path.read_text("utf-8")
-        if not is_for_tests and all(is_as_before(tree, f"csrc/{name}") for name in used):
+        as_before = (is_as_before(tree, f"csrc/{name}") for name in (source, *includes))
+        if not is_for_tests and all(as_before):
             objects[source] = (library / "lib" / "obj" / source).with_suffix(".o")
         else:
-            target = objects[source] = (out / source).with_suffix(".o")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            commands.append(["gcc", *CFLAGS, "-w", "-c", f"csrc/{source}", "-o", str(target)])
+            changed[source] = (path, [csrc / name for name in includes], ())
     out.mkdir(exist_ok=True)
     headers = f"-I{sysconfig.get_path('include')}"
-    made = str(_made_by_cython(tree, out))
-    commands.insert(0, ["gcc", *CFLAGS, "-w", headers, "-c", made, "-o", str(objects[BINDING])])
+    changed[BINDING] = (_made_by_cython(tree, out), csrc.rglob("*.h"), (headers,))
+    _remove_old_objects()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda command: output_of(command, cwd=tree), commands))
-    return objects
+        arguments = reversed(changed.items())  # the binding takes longest
+        made = {
+            name: pool.submit(_object, tree, source, includes, *flags)
+            for name, (source, includes, flags) in arguments
+        }
+        return objects | {name: future.result() for name, future in made.items()}
 
 
 def link_core(tree: Path, objects: Mapping[str, Path]) -> None:

@@ -1,13 +1,20 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Expensive input, made once for all worker processes of one run of the tests."""
+"""Expensive input, made once for all worker processes of one run of the tests, or kept for the
+next run."""
 
 import fcntl
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
+
+KEPT = ROOT / "build" / "tests"
+"""Folder of what the tests compile and the next run uses again. `make clean` removes it."""
 
 _factories: list[pytest.TempPathFactory] = []
 
@@ -28,10 +35,33 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
     folder, done = base / name, base / f"{name}.made"
-    with (base / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _locked(base / f"{name}.lock"):
         if not done.exists():
             folder.mkdir(exist_ok=True)
             make(folder)
             done.touch()
     return folder
+
+
+def made_again(name: str, key: str, make: Callable[[Path], object]) -> None:
+    """Lets `make` bring the folder `name` of KEPT up to date.
+
+    key: text of all that `make` does not notice. The folder is empty if the text differs, or if the
+    last call of `make` failed.
+    """
+    folder, made = KEPT / name, KEPT / f"{name}.made"
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with _locked(KEPT / f"{name}.lock"):
+        if not made.exists() or made.read_text("utf-8") != key:
+            shutil.rmtree(folder, ignore_errors=True)
+        made.unlink(missing_ok=True)
+        folder.mkdir(exist_ok=True)
+        make(folder)
+        made.write_text(key, encoding="utf-8")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
