@@ -137,7 +137,7 @@ def corpus() -> Path:
 
 @pytest.fixture(scope="session")
 def c_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make lib` builds: libzanon.a and .so, their headers, their pkg-config file. The next
+    """The output of `make lib`: libzanon.a and .so, their headers, their pkg-config file. The next
     run compiles only the sources that changed."""
     if shutil.which("make") is None:
         pytest.skip("make is not installed")

@@ -4,11 +4,14 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from support.paths import ROOT
+from support.shared import kept_file
 
 CSRC = ROOT / "csrc"
 BASE = [CSRC / "util" / f"{name}.c" for name in ("arena", "clock", "hash", "error")]
@@ -51,15 +54,20 @@ def run(
     return done.stdout
 
 
+@cache
 def compiler() -> str:
     """Returns the compiler's name and version, which decide if an object can be used again."""
     return run(["cc", "--version"])
 
 
 def compile_c(out: Path, sources: Sequence[Path], *flags: str) -> Path:
-    """Makes `out` from C sources."""
-    run(["cc", *FLAGS, *flags, *sources, "-lm", "-o", out])
-    return out
+    """Makes `out` from C sources. An earlier run may have compiled equal sources."""
+    command = ["cc", *FLAGS, *flags, *sources, "-lm", "-o"]
+    beside = {path for source in sources for path in source.parent.glob("*.[ch]")}
+    texts = [compiler().encode(), repr([*FLAGS, *flags]).encode()]
+    for path in (*sources, *sorted(beside), *sorted(CSRC.rglob("*.h"))):
+        texts += [path.name.encode(), path.read_bytes()]
+    return Path(shutil.copy(kept_file(texts, lambda made: run([*command, made])), out))
 
 
 def use_installed_library(root: Path, folder: Path, capture: Path) -> list[str]:

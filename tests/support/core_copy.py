@@ -3,13 +3,11 @@
 """Builds _core of a changed tree, with the objects of earlier builds where nothing changed."""
 
 import filecmp
-import hashlib
 import os
 import re
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,14 +15,12 @@ from pathlib import Path
 from support.c_build import compiler
 from support.c_build import run as output_of
 from support.paths import ROOT
-from support.shared import KEPT
+from support.shared import kept_file
 
 CFLAGS = ["-std=c11", "-O0", "-fPIC", "-D_GNU_SOURCE", "-DZN_TESTING"]
 CFLAGS += ["-Icsrc", "-Icsrc/include"]
 CYTHON = (".pyx", ".pxd", ".pxi")
 BINDING = "binding"
-OBJECTS = KEPT / "objects"
-KEPT_S = 7 * 86_400  # an object that no run used for this time is removed
 
 
 def python(tree: Path, *arguments: str) -> str:
@@ -74,25 +70,11 @@ def _made_by_cython(tree: Path, out: Path) -> Path:
 
 def _object(tree: Path, source: Path, includes: Iterable[Path], *flags: str) -> Path:
     """Returns the object of a source. It is compiled unless an earlier run compiled the same."""
-    digest = hashlib.sha256(repr([compiler(), sys.version, CFLAGS, flags]).encode())
+    command = ["gcc", *CFLAGS, "-w", *flags, "-c", str(source), "-o"]
+    texts = [compiler().encode(), sys.version.encode(), repr([*CFLAGS, *flags]).encode()]
     for path in (source, *sorted(includes)):
-        name = path.relative_to(tree) if path.is_relative_to(tree) else path.name
-        digest.update(f"{name} {path.stat().st_size}\n".encode() + path.read_bytes())
-    kept = OBJECTS / f"{digest.hexdigest()}.o"
-    if kept.exists():
-        os.utime(kept)
-    else:
-        made = kept.with_suffix(f".{os.getpid()}")
-        output_of(["gcc", *CFLAGS, "-w", *flags, "-c", str(source), "-o", str(made)], cwd=tree)
-        made.rename(kept)
-    return kept
-
-
-def _remove_old_objects() -> None:
-    OBJECTS.mkdir(parents=True, exist_ok=True)
-    for path in OBJECTS.iterdir():
-        if time.time() - path.stat().st_mtime > KEPT_S:
-            path.unlink(missing_ok=True)
+        texts += [path.name.encode(), path.read_bytes()]
+    return kept_file(texts, lambda out: output_of([*command, str(out)], cwd=tree))
 
 
 def compile_objects(tree: Path, library: Path, out: Path) -> dict[str, Path]:
@@ -117,7 +99,6 @@ def compile_objects(tree: Path, library: Path, out: Path) -> dict[str, Path]:
     out.mkdir(exist_ok=True)
     headers = f"-I{sysconfig.get_path('include')}"
     changed[BINDING] = (_made_by_cython(tree, out), csrc.rglob("*.h"), (headers,))
-    _remove_old_objects()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         arguments = reversed(changed.items())  # the binding takes longest
         made = {

@@ -4,17 +4,22 @@
 next run."""
 
 import fcntl
+import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
 from support.paths import ROOT
 
 KEPT = ROOT / "build" / "tests"
-"""Folder of what the tests compile and the next run uses again. `make clean` removes it."""
+"""Folder of compiled files that the next run uses again. `make clean` removes it."""
+KEPT_S = 7 * 86_400
+"""Seconds after which a file in KEPT that no run used is removed."""
 
 _factories: list[pytest.TempPathFactory] = []
 
@@ -58,6 +63,25 @@ def made_again(name: str, key: str, make: Callable[[Path], object]) -> None:
         folder.mkdir(exist_ok=True)
         make(folder)
         made.write_text(key, encoding="utf-8")
+
+
+def kept_file(texts: Iterable[bytes], make: Callable[[Path], object]) -> Path:
+    """Returns the file that `make` makes, or the file that an earlier run made from equal texts."""
+    folder, digest = KEPT / "files", hashlib.sha256()
+    for text in texts:
+        digest.update(hashlib.sha256(text).digest())
+    path = folder / digest.hexdigest()
+    if path.exists():
+        os.utime(path)
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    for other in folder.iterdir():
+        with suppress(FileNotFoundError):  # another process removed the file
+            if time.time() - other.stat().st_mtime > KEPT_S:
+                other.unlink()
+    made = path.with_suffix(f".{os.getpid()}")
+    make(made)
+    return made.rename(path)
 
 
 @contextmanager
