@@ -19,12 +19,15 @@ from support.snoop_bytes import snoop_header, snoop_record
 from support.waiting import filled
 
 from zanon_net import Config, FormatError, run
+from zanon_net._core import PacketEngine
 from zanon_net.cli import main
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.pipeline.inspection import inspect
+from zanon_net.pipeline.reader import Reader
 from zanon_net.pipeline.sources import open_sources
 from zanon_net.rows.filtering import filter_rows
+from zanon_net.system.signals import Interruption
 
 
 def as_pcap(frames: list[Frame]) -> bytes:
@@ -189,3 +192,17 @@ def test_what_cannot_be_a_source(tmp_path: Path, visits: list[list[Frame]]) -> N
             open_sources(["lo"], Config(), stack)
         with pytest.raises(FormatError, match="none is a folder without a capture in it"):
             open_sources([tmp_path / "good", tmp_path / "none"], Config(), stack)
+
+
+def test_small_captures_share_a_batch(tmp_path: Path, visits: list[list[Frame]]) -> None:
+    """A run that moves its output after each file takes longer."""
+    for number, frames in enumerate(visits):
+        (tmp_path / f"{number}.pcap").write_bytes(as_pcap(frames))
+    config = Config()
+    engine = PacketEngine(**config.engine_arguments())
+    with ExitStack() as stack:
+        sources = open_sources([tmp_path], config, stack)
+        reader = Reader(engine, sources, None, Interruption())
+        read = [engine.stats["frames"] for _batch in reader.batches()]
+    # The first packet is read alone, and the last file ends the reading.
+    assert read == [1, sum(map(len, visits))]

@@ -75,7 +75,7 @@ class Reader:
         totals = [source.progress()[1] for source in sources]
         self._total = sum(totals) if all(totals) else 0
         self._read = self._read_frames = 0  # bytes and frames of finished sources
-        self._frames = self._frames_read()
+        self._frames = self._yielded = self._frames_read()
         self._interruption = interruption
         self.first_ns: int | None = None
         self.started: Callable[[], None] | None = None  # called when the first packet was read
@@ -115,9 +115,12 @@ class Reader:
                     self.first_ns = self._engine.time_range_ns[0]
                     if self.started is not None:
                         self.started()
-                yield
+                is_over = self._engine.is_over(source.capture)
+                if not (is_over and self._joins(source)):
+                    yield
+                    self._yielded = self._frames
                 self._report_progress(source)
-                if self._engine.is_over(source.capture):
+                if is_over:
                     break
             while self.interrupted and source.is_open and self._take_read(source):
                 yield
@@ -129,6 +132,20 @@ class Reader:
             now = self._engine.counts(*COUNTERS)
             self._see_directions(source, before, now)
             before = now
+        if self._frames != self._yielded:
+            yield
+
+    def _joins(self, source: OpenSource) -> bool:
+        """Returns true if the batch continues with the next source. One batch of many small files
+        takes less time than a batch for each file."""
+        return (
+            source is not self._sources[-1]
+            and source.is_file
+            and not source.is_unpacked
+            and self._frames - self._yielded < self._batch_frames > SIZED_FRAMES
+            and not self._engine.waiting
+            and not self._interruption.rotation
+        )
 
     def _see_directions(
         self, source: OpenSource, before: dict[str, int], now: dict[str, int]

@@ -30,7 +30,7 @@ from zanon_net.system.streams import (
 )
 
 HEADER_BYTES_MAX = 1 << 12  # more than is read before a file is refused as no capture
-HEAD_BYTES = 1 << 12  # bytes in which the first frame of a file is looked for
+HEAD_BYTES = 1 << 11  # bytes in which the first frame of a file is looked for
 
 
 class OpenSource:
