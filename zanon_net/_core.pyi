@@ -1079,6 +1079,12 @@ def parse_quic(
     """Returns (state, version, destination ID, source ID, CRYPTO frames) of the client's
     Initials."""
 
+def parse_gquic(data: bytes, *, whole: bool = True) -> tuple[Any, ...]:
+    """Returns (state, version, connection ID, [(offset, bytes), ...])."""
+
+def parse_gquic_hello(message: bytes) -> tuple[Any, ...]:
+    """Returns (state, name, offset of the name, token)."""
+
 def quic_keys(version: int, dcid: bytes, *, server: bool = False) -> tuple[bytes, bytes, bytes]:
     """Returns (key, iv, header key) of one side's Initials."""
 

@@ -167,6 +167,11 @@ typedef struct version_keys {
     {0x7f, 0xbc, 0xdb, 0x0e, 0x7c, 0x66, 0xbb, 0xe9, 0x19, 0x3a,                                   \
      0x96, 0xcd, 0x21, 0x51, 0x9e, 0xbd, 0x7a, 0x02, 0x64, 0x4a}
 
+#define Q050 UINT32_C(0x51303530)
+#define SALT_Q050                                                                                  \
+    {0x50, 0x45, 0x74, 0xef, 0xd0, 0x66, 0xfe, 0x2f, 0x9d, 0x94,                                   \
+     0x5c, 0xfc, 0xdb, 0xd3, 0xa7, 0xf0, 0xd3, 0xb5, 0x6b, 0x45}
+
 static const version_keys versions[] = {
     {1, 1, infos_v1, SALT_V1},
     {UINT32_C(0x6b3343cf), UINT32_C(0x6b3343cf), infos_v2, SALT_V2},
@@ -177,6 +182,8 @@ static const version_keys versions[] = {
     /* mvfst: Facebook's library, under its own numbers */
     {UINT32_C(0xfaceb001), UINT32_C(0xfaceb001), infos_v1, SALT_DRAFT_22},
     {UINT32_C(0xfaceb002), UINT32_C(0xfaceb01f), infos_v1, SALT_DRAFT_23},
+    /* Google's QUIC, whose frames proto/gquic reads */
+    {Q050, Q050, infos_v1, SALT_Q050},
 };
 
 #define VERSIONS (sizeof versions / sizeof versions[0])
@@ -201,7 +208,7 @@ static const version_keys *find_version(uint32_t version)
 
 bool zn_quic_reads(uint32_t version)
 {
-    return find_version(version) != NULL;
+    return version != Q050 && find_version(version) != NULL;
 }
 
 static bool prepare_salts(zn_quic *q)

@@ -8,6 +8,7 @@ from typing import Any
 from scapy.layers.dns import DNS, DNSQR, DNSRR
 from scapy.layers.inet import ICMP, IP, UDP
 
+from support import gquic_wire as gquic
 from support import h2, wire
 from support import quic_wire as quic
 from support.dnstap import CLIENT_QUERY, CONTENT, Message
@@ -64,6 +65,10 @@ SAMPLES: dict[Parser, list[bytes]] = {
     parse.quic_initial: [
         Initial(crypto(quic.hello(host=HOST))).seal(),
         *quic.first_flight(quic.post_quantum(HOST)),
+    ],
+    parse.gquic_hello: [
+        *(gquic.Part(gquic.hello(HOST), version=version).seal() for version in gquic.VERSIONS),
+        gquic.Part(gquic.hello(HOST)[:60]).seal(),
     ],
     lambda payload: parse.quic_server_initial(payload, DCID): [
         quic.server_answer(),

@@ -5,9 +5,9 @@
 import dataclasses
 
 import pytest
-from support import h2 as h2
+from support import gquic_wire as gquic
+from support import h2, wire
 from support import quic_wire as quic
-from support import wire
 from support.examples import each
 from support.handshake import flight, message, named, server_hello
 from support.packets import dns, hello, request
@@ -102,6 +102,20 @@ def test_quic_initial() -> None:
     assert parse.quic_initial(b"\0" * 40).state == "other"
     ech = quic.hello(wire.extension(wire.ECH, bytes(9)))
     assert parse.quic_initial(Initial(crypto(ech)).seal()).ech_offered
+
+
+def test_gquic_hello() -> None:
+    message = gquic.hello(NAME.encode(), gquic.TOKEN, pad=300)
+    for version in gquic.VERSIONS:
+        packet = gquic.Part(message, version=version).seal()
+        found = parse.gquic_hello(packet)
+        assert (found.state, found.name, found.token) == ("done", NAME, gquic.TOKEN)
+        assert (found.version, found.connection_id) == (version, gquic.ID)
+        half = parse.gquic_hello(gquic.Part(message[:200], version=version).seal())
+        assert (half.state, half.raw, half.parts) == ("need_more", b"", ((0, message[:200]),))
+        assert parse.gquic_hello(packet[:-1] + b"\1").state == "other"
+        assert parse.gquic_hello(packet[:600], whole=False).state == "need_more"
+    assert parse.gquic_hello(b"\0" * 40).state == "other"
 
 
 def test_quic_initial_with_the_first_id() -> None:

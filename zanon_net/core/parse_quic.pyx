@@ -102,3 +102,37 @@ def parse_quic(bytes data not None, bytes first_dcid=None):
     """
     state, _used, version, dcid, scid, frames, _places = read_quic(data, first_dcid)
     return state, version, dcid, scid, frames
+
+
+def parse_gquic(bytes data not None, *, bint whole=True):
+    """Returns (state, version, connection ID, [(offset, bytes), ...]) of a client's packet of
+    Google's QUIC: the parts of its handshake, in the order of the packet."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_gquic_packet packet
+    cdef zn_span frames
+    cdef _Quic quic = shared_quic()
+    state = zn_gquic_packet_read(copy.span, whole, 0, &packet)
+    if state != ZN_DONE:
+        return PARSE_STATES[<int>state], 0, b"", []
+    if not whole:
+        return "need_more", 0, b"", []
+    state = zn_gquic_open(quic.quic, &packet, ZN_QUIC_CLIENT, packet.id, &frames)
+    if state == ZN_DONE:
+        state = zn_gquic_frames_read(&packet, frames, quic.frames)
+    if state != ZN_DONE:
+        return PARSE_STATES[<int>state], 0, b"", []
+    return ("done", packet.version, span_bytes(packet.id),
+            [(quic.frames.frame[i].offset, span_bytes(quic.frames.frame[i].bytes))
+             for i in range(quic.frames.n)])
+
+
+def parse_gquic_hello(bytes message not None):
+    """Returns (state, name, offset of the name or None, token) of the CHLO at the start of a
+    handshake's stream."""
+    cdef _Copy copy = _Copy(message)
+    cdef zn_gquic_message hello
+    state = zn_gquic_hello_read(copy.span, &hello)
+    if state != ZN_DONE:
+        return PARSE_STATES[<int>state], b"", None, b""
+    return ("done", span_bytes(hello.name), offset_in(copy.span, hello.name),
+            span_bytes(hello.token))

@@ -75,6 +75,22 @@ class QuicServerInitial:
     places: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class GquicHello(Parsed):
+    """A client's packet of Google's QUIC (Q043, Q046 or Q050).
+
+    state is need_more if the packet opened and the CHLO continues in another datagram. parts then
+    has its parts: (offset in bytes, bytes). offset is None, because the message may be encrypted or
+    split. version: its number. connection_id: of 8 bytes. token: the server's source-address token
+    in the CHLO; empty if there is none.
+    """
+
+    version: int
+    connection_id: bytes
+    parts: tuple[tuple[int, bytes], ...]
+    token: bytes
+
+
 def quic_packets(data: bytes, *, whole: bool = True) -> QuicPackets:
     """Parses the packets with long headers at the start of a datagram (RFC 9000, 17.2).
 
@@ -115,6 +131,33 @@ def quic_initial(data: bytes, first_dcid: bytes | None = None) -> QuicInitial:
         used=used,
         places=tuple(places),
         user_agent=agent,
+    )
+
+
+def gquic_hello(data: bytes, *, whole: bool = True) -> GquicHello:
+    """Opens a client's packet of Google's QUIC and parses the CHLO in it.
+
+    The versions Q043, Q046 and Q050 of Chromium are read. No specification of them was published.
+
+    data: the payload of a datagram. whole: true if all of it is there. Returns the hello, or its
+    parts; the state other if the packet does not authenticate.
+    """
+    state, version, connection_id, parts = _core.parse_gquic(data, whole=whole)
+    raw, token = b"", b""
+    if state == "done":
+        message, contradicts = _message_of(parts)
+        state, raw, _, token = _core.parse_gquic_hello(message)
+        if contradicts:
+            state, raw, token = "malformed", b"", b""
+    return GquicHello(
+        state=state,
+        raw=raw,
+        name=hostname(raw),
+        offset=None,
+        version=version,
+        connection_id=connection_id,
+        parts=tuple(parts),
+        token=token,
     )
 
 

@@ -123,6 +123,21 @@ cdef extern from "proto/quic_crypto.h" nogil:
                       size_t n)
 
 
+cdef extern from "proto/gquic.h" nogil:
+    ctypedef struct zn_gquic_packet:
+        uint32_t version
+        zn_span id
+    ctypedef struct zn_gquic_message:
+        zn_span name, token
+    zn_parse zn_gquic_packet_read(zn_span datagram, c_bool whole, uint32_t version,
+                                  zn_gquic_packet *out)
+    zn_parse zn_gquic_open(zn_quic *q, const zn_gquic_packet *packet, zn_quic_side sender,
+                           zn_span id, zn_span *frames)
+    zn_parse zn_gquic_frames_read(const zn_gquic_packet *packet, zn_span frames,
+                                  zn_quic_crypto_frames *out)
+    zn_parse zn_gquic_hello_read(zn_span bytes, zn_gquic_message *out)
+
+
 cdef extern from "build/build_quic.h" nogil:
     ctypedef struct zn_build_quic_choice:
         zn_quic_side sender
