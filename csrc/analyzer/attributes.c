@@ -149,17 +149,26 @@ static bool is_known(const zn_packet_context *s, unsigned attribute)
     return entry != 0;
 }
 
-/* Normalises a host like a name. Sets *may_vote to false if the host must not be released. Returns
- * false for an IP address, which is no attribute of a flow. */
+/* Normalises a host like a name, except for "*." before the name. Sets *may_vote to false if the
+ * host must not be released. Returns false for an IP address, which is no attribute of a flow. */
 static bool normalize_host(const zn_roles *roles, zn_attribute_text *text, bool *may_vote)
 {
+    static const uint8_t any[] = {'*', '.'};
+    zn_cursor c = zn_cursor_over(text->text, text->n, true);
+    zn_span start = zn_cursor_take(&c, sizeof any);
+    bool wild = start.n != 0 && memcmp(start.p, any, sizeof any) == 0;
+    size_t before = wild ? sizeof any : 0;
+    zn_span raw = {text->text + before, text->n - before};
     zn_hostname host;
-    zn_host_kind kind = zn_hostname_normalize((zn_span){text->text, text->n}, &host);
-    if (kind == ZN_HOST_INVALID || (kind == ZN_HOST_HOME && !roles->release_all) ||
+    zn_host_kind kind = zn_hostname_normalize(raw, &host);
+    if (kind == ZN_HOST_INVALID || host.n + before > sizeof text->text ||
+        (kind == ZN_HOST_HOME && !roles->release_all) ||
         zn_roles_list_refuses(roles, &host) != ZN_STAT_COUNT)
         *may_vote = false;
-    memcpy(text->text, host.text, host.n);
-    text->n = host.n;
+    if (*may_vote) {
+        memcpy(text->text + before, host.text, host.n);
+        text->n = (uint8_t)(before + host.n);
+    }
     return kind != ZN_HOST_ADDRESS && kind != ZN_HOST_EMPTY;
 }
 

@@ -3,6 +3,7 @@
 #include "analyzer/layer7.h"
 
 #include "analyzer/analyzers.h"
+#include "analyzer/attributes.h"
 #include "analyzer/message_sink.h"
 #include "analyzer/secondary.h"
 #include "analyzer/service.h"
@@ -114,9 +115,14 @@ static void vote(const context *s)
 
 static void observe_certificate(const context *s, zn_span certificate)
 {
+    const zn_packet_context of = {s->names, s->flow, s->f, s->p,
+                                  &s->names->analyzers[ZN_ANALYZER_TLS]};
     zn_hostname host;
     zn_span name;
     ZN_ASSERT(has_hello(s->f)); /* zn_layer7_need counts on it */
+    zn_attributes_see(&of, ZN_EXPOSES_CERTIFICATE, certificate);
+    if (!s->names->common_names)
+        return;
     if (zn_x509_common_name(certificate, &name) != ZN_DONE || !host_of(name, &host))
         return;
     ZN_LAYER7(s->l)->certificate =

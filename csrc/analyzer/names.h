@@ -40,6 +40,7 @@ typedef struct zn_names {
     zn_votes *votes;
     zn_name_store *name_store;
     zn_attributes *attributes;    /* NULL if no attribute beside names is wanted */
+    bool common_names;            /* true if the names in certificates are wanted */
     const zn_analyzer *analyzers; /* table of analyzers by id; row 0 means no analyzer */
     uint32_t analyzer_count;
     void *state[ZN_ANALYZERS_MAX]; /* of each analyzer, by its id */

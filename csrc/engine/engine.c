@@ -186,6 +186,12 @@ static int check_attributes(const zn_engine_config *config, zn_error *err)
     return 0;
 }
 
+/* Returns the column sets that outputs need. Packet output needs the messages of TLS servers. */
+static unsigned output_sets(const zn_engine_config *config)
+{
+    return config->sets | (zn_packet_config_is_wanted(config) ? ZN_SET_LAYER7 : 0u);
+}
+
 /* Opens the attributes beside names, and their counts if they are wanted. */
 static int open_attributes(zn_engine *e, const zn_engine_config *config,
                            const zn_ztable_config *counted, zn_error *err)
@@ -193,6 +199,7 @@ static int open_attributes(zn_engine *e, const zn_engine_config *config,
     int rc = zn_attributes_open(&e->names.attributes, config->attributes,
                                 config->max_flows + ZN_FLOW_SPARE, err);
     e->gate.attributes = e->names.attributes;
+    e->names.common_names = (output_sets(config) & ZN_SET_LAYER7) != 0;
     for (unsigned i = 0; i < ZN_ATTRIBUTE_COUNT && rc == 0; i++)
         if (config->popularity == COUNT_ALL && (config->attributes & 1u << i) != 0)
             rc = zn_popularity_add(&e->popularity, (zn_attribute)i, counted, err);
@@ -269,11 +276,11 @@ static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
     return rc == 0 ? zn_async_writer_open(&e->writer, e->pool, &e->outputs, err) : rc;
 }
 
-/* Returns the column sets whose data the flows keep. Packet output needs the messages of TLS
- * servers. */
+/* Returns the column sets whose data the flows keep. The set LAYER7 finds certificates. */
 static unsigned measured_sets(const zn_engine_config *config)
 {
-    return config->sets | (zn_packet_config_is_wanted(config) ? ZN_SET_LAYER7 : 0u);
+    const unsigned of_certificates = 1u << ZN_ATTRIBUTE_CERT_SAN | 1u << ZN_ATTRIBUTE_CERT_ISSUER;
+    return output_sets(config) | ((config->attributes & of_certificates) != 0 ? ZN_SET_LAYER7 : 0u);
 }
 
 /* Prepares the decoder and its ports. */

@@ -9,6 +9,7 @@
 #include "proto/tls.h"
 
 #include "proto/ascii.h"
+#include "proto/der.h"
 
 #define RECORD_HEADER_BYTES 5u
 #define RECORD_MAX (16384u + 256u) /* RFC 8446 5.2: the longest record that any version allows */
@@ -44,18 +45,6 @@ enum {
     MESSAGE_CERTIFICATE = 11,
     MESSAGE_SERVER_KEY_EXCHANGE = 12,
     MESSAGE_SERVER_HELLO_DONE = 14
-};
-
-/* DER (X.690) */
-enum {
-    TAG_OID = 0x06,
-    TAG_UTF8 = 0x0c,
-    TAG_PRINTABLE = 0x13,
-    TAG_TELETEX = 0x14,
-    TAG_IA5 = 0x16,
-    TAG_SEQUENCE = 0x30,
-    TAG_SET = 0x31,
-    TAG_VERSION = 0xa0
 };
 
 static const uint8_t common_name_oid[3] = {0x55, 0x04, 0x03}; /* 2.5.4.3 */
@@ -566,55 +555,16 @@ zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate)
 
 /* ---- the name in a certificate --------------------------------------------------------------- */
 
-/* A length (X.690 8.1.3): short, or long in up to three bytes; a longer one is no
- * certificate's. Anything else fails the cursor. */
-static size_t der_length(zn_cursor *c)
-{
-    uint8_t first = zn_cursor_u8(c);
-    switch (first) {
-    case 0x81:
-        return zn_cursor_u8(c);
-    case 0x82:
-        return zn_cursor_be16(c);
-    case 0x83:
-        return zn_cursor_be24(c);
-    default:
-        if (first < 0x80)
-            return first;
-        zn_cursor_fail(c, ZN_CURSOR_BAD);
-        return 0;
-    }
-}
-
-/* The next element's content, whatever its tag. */
-static zn_cursor der_any(zn_cursor *c, uint8_t *tag)
-{
-    *tag = zn_cursor_u8(c);
-    return zn_cursor_sub(c, der_length(c));
-}
-
-/* The next element's content; another tag than `tag` fails both. */
-static zn_cursor der_take(zn_cursor *c, uint8_t tag)
-{
-    uint8_t actual;
-    zn_cursor content = der_any(c, &actual);
-    if (actual != tag) {
-        zn_cursor_fail(c, ZN_CURSOR_BAD);
-        zn_cursor_fail(&content, ZN_CURSOR_BAD);
-    }
-    return content;
-}
-
 /* An attribute's value when it is a common name in characters of one byte. */
 static zn_span common_name(zn_cursor *attribute)
 {
-    zn_cursor oid = der_take(attribute, TAG_OID), value;
+    zn_cursor oid = zn_der_take(attribute, ZN_DER_OID), value;
     zn_span id = zn_cursor_rest(&oid), none = {NULL, 0};
     uint8_t tag;
     if (id.n != sizeof common_name_oid || memcmp(id.p, common_name_oid, id.n) != 0)
         return none;
-    value = der_any(attribute, &tag);
-    if (tag != TAG_UTF8 && tag != TAG_PRINTABLE && tag != TAG_TELETEX && tag != TAG_IA5)
+    value = zn_der_any(attribute, &tag);
+    if (tag != ZN_DER_UTF8 && tag != ZN_DER_PRINTABLE && tag != ZN_DER_TELETEX && tag != ZN_DER_IA5)
         return none;
     return zn_cursor_rest(&value);
 }
@@ -622,19 +572,21 @@ static zn_span common_name(zn_cursor *attribute)
 zn_parse zn_x509_common_name(zn_span certificate, zn_span *name)
 {
     zn_cursor c = zn_cursor_over_span(certificate, true);
-    zn_cursor outer = der_take(&c, TAG_SEQUENCE), inner = der_take(&outer, TAG_SEQUENCE), subject;
+    zn_cursor outer = zn_der_take(&c, ZN_DER_SEQUENCE),
+              inner = zn_der_take(&outer, ZN_DER_SEQUENCE), subject;
     uint8_t tag;
-    (void)der_any(&inner, &tag); /* the version, or already the serial number */
-    if (tag == TAG_VERSION)
-        (void)der_any(&inner, &tag);
-    (void)der_take(&inner, TAG_SEQUENCE); /* signature algorithm */
-    (void)der_take(&inner, TAG_SEQUENCE); /* issuer */
-    (void)der_take(&inner, TAG_SEQUENCE); /* validity */
-    subject = der_take(&inner, TAG_SEQUENCE);
+    (void)zn_der_any(&inner, &tag); /* the version, or already the serial number */
+    if (tag == ZN_DER_CONTEXT_0)
+        (void)zn_der_any(&inner, &tag);
+    (void)zn_der_take(&inner, ZN_DER_SEQUENCE); /* signature algorithm */
+    (void)zn_der_take(&inner, ZN_DER_SEQUENCE); /* issuer */
+    (void)zn_der_take(&inner, ZN_DER_SEQUENCE); /* validity */
+    subject = zn_der_take(&inner, ZN_DER_SEQUENCE);
     if (!zn_cursor_ok(&subject))
         return ZN_MALFORMED;
     for (unsigned i = 0; i < ATTRIBUTES_MAX && zn_cursor_left(&subject) > 0; i++) {
-        zn_cursor set = der_take(&subject, TAG_SET), attribute = der_take(&set, TAG_SEQUENCE);
+        zn_cursor set = zn_der_take(&subject, ZN_DER_SET),
+                  attribute = zn_der_take(&set, ZN_DER_SEQUENCE);
         zn_span value;
         if (!zn_cursor_ok(&attribute))
             return ZN_MALFORMED;

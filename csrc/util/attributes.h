@@ -31,14 +31,19 @@
     X(a, STUN, "stun", "stun", STUN_REQUEST, stun,                                                 \
       "software that the client names in its STUN request, if z users share it")                   \
     X(a, USER_AGENT, "user-agent", "user_agent", USER_AGENT, user_agent,                           \
-      "User-Agent of the client's first HTTP request that has it, if z users share it")
+      "User-Agent of the client's first HTTP request that has it, if z users share it")            \
+    X(a, CERT_SAN, "cert-san", "cert_san", CERTIFICATE, cert_san,                                  \
+      "first DNS name of the certificate that the server showed, if z users share it")             \
+    X(a, CERT_ISSUER, "cert-issuer", "cert_issuer", CERTIFICATE, cert_issuer,                      \
+      "issuer of the certificate that the server showed, if z users share it")
 
 /* Messages that analyzers pass to the readers of attributes. */
 typedef enum zn_exposing_message {
     ZN_EXPOSES_CLIENT_HELLO, /* body of a ClientHello of TLS or DTLS, from its version on */
     ZN_EXPOSES_CLIENT_TEXT,  /* client's bytes that no analyzer of names recognised */
     ZN_EXPOSES_STUN_REQUEST, /* a datagram */
-    ZN_EXPOSES_USER_AGENT    /* value of the User-Agent field of a request of HTTP */
+    ZN_EXPOSES_USER_AGENT,   /* value of the User-Agent field of a request of HTTP */
+    ZN_EXPOSES_CERTIFICATE   /* first certificate of a TLS server, up to TLS 1.2 */
 } zn_exposing_message;
 
 typedef enum zn_attribute {

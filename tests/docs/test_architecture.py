@@ -77,7 +77,8 @@ RULES = [
     ),
     Rule(
         libraries_stay_in_their_rooms,
-        "OpenSSL is used by crypto/, proto/quic and proto/ja4 only, libpcap by capture/ only: call those.",
+        "OpenSSL is used by crypto/, proto/quic and proto/ja4 only, libpcap by capture/ only:"
+        " call those.",
         (
             "csrc/release/gate.c: #include <openssl/evp.h>",
             "csrc/engine/engine.c: #include <pcap/pcap.h>",

@@ -2,11 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The values of each attribute besides names, from packets to columns."""
 
+import datetime
+from typing import Any
+
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.x509.oid import NameOID
 from support import h2, wire
 from support.engine import TCP_COMPLETE, UDP_COMPLETE, Outcome, run
-from support.handshake import browser, telling
-from support.packets import SECOND, SERVER, START, Frame, Udp, hello, user
+from support.handshake import KEY, browser, flight, server_hello, telling
+from support.packets import ACK, PSH, SECOND, SERVER, START, Frame, Udp, hello, user
 from support.packets import Tcp as Talk
 from support.quic_wire import dtls_fragment, dtls_hello, dtls_record, verify_request
 
@@ -155,3 +161,118 @@ def test_the_agent_of_http2(twice: bool) -> None:
         h2.PREFACE + client.request(HOST, *fields) + client.request(HOST, (b"user-agent", b"x"))
     )
     assert agents(stream) == ["x" if twice else AGENT_TEXT]
+
+
+# ---- certificates --------------------------------------------------------------------------------
+
+CERTIFICATES: dict[str, Any] = {"attributes": ("cert-san", "cert-issuer"), "columns": ("core",)}
+
+
+def with_names(*hosts: str) -> bytes:
+    """A server's first flight, whose certificate names these hosts."""
+    names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "A CA")])
+    now = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "cn.example.org")]))
+        .issuer_name(issuer)
+        .public_key(KEY.public_key())
+        .serial_number(7)
+        .not_valid_before(now)
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(names, critical=False)
+        .sign(KEY, None)
+    )
+    return flight(made.public_bytes(serialization.Encoding.DER))
+
+
+def answered(*answers: bytes, host: bytes | None = None, size: int = 1400) -> list[Frame]:
+    """A connection of each user, in which the server sends these bytes after the hello."""
+    frames: list[Frame] = []
+    for i, answer in enumerate(answers):
+        talk = Talk(user(i), t_ns=START + i * SECOND).handshake().say(hello(host))
+        for at in range(0, len(answer), size):
+            talk.say(answer[at : at + size], SERVER)
+        frames += talk.close().frames
+    return frames
+
+
+def certificates(frames: list[Frame], **settings: Any) -> list[tuple[str | None, str | None]]:
+    outcome = run(frames, **(CERTIFICATES | settings))
+    return list(zip(cells(outcome, "cert_san"), cells(outcome, "cert_issuer"), strict=True))
+
+
+SHOWN = wire.record(with_names("A.example.org", "b.example.org"))
+ISSUER = "CN=A%20CA"
+
+
+@pytest.mark.parametrize("host", [HOST, None])
+@pytest.mark.parametrize("columns", [("core",), ("core", "layer7")])
+def test_a_certificate_is_released_if_users_share_it(
+    host: bytes | None, columns: tuple[str, ...]
+) -> None:
+    rare = wire.record(with_names("rare.example.org"))
+    settings: dict[str, Any] = CERTIFICATES | {"z": 3, "columns": columns}
+    outcome = run(answered(SHOWN, SHOWN, rare, SHOWN, host=host), **settings)
+    assert cells(outcome, "cert_san") == [None, None, None, "a.example.org"]
+    assert cells(outcome, "cert_issuer") == [None, None, ISSUER, ISSUER]
+    assert outcome.stats["certificates"] == (4 if "layer7" in columns else 0)
+    assert b"rare.example" not in outcome.everything()
+    assert outcome.flows[-1]["name"] == (host.decode() if host else None)
+
+
+def test_a_certificate_next_to_a_suppressed_name_is_not_shown() -> None:
+    frames = answered(SHOWN, SHOWN, SHOWN)
+    rare = Talk(user(8), t_ns=START + 9 * SECOND).handshake().say(hello(b"rare.example"))
+    frames += rare.say(SHOWN, SERVER).close().frames
+    shown = ("a.example.org", ISSUER)
+    assert certificates(frames, z=2) == [(None, None), shown, shown, (None, None)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 1400])
+@pytest.mark.parametrize("records", [[1 << 14], [50], [9, 3000]])
+def test_a_certificate_over_segments_and_records(size: int, records: list[int]) -> None:
+    """A certificate of more than 40 segments is not read."""
+    answer = wire.records(with_names("a.example.org"), records)
+    read = len(answer) / size <= 40
+    (cell,) = certificates(answered(answer, size=size), z=1)
+    assert cell == (("a.example.org", ISSUER) if read else (None, None))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "text"),
+    [
+        (["*.Example.org", "a.example"], "*.example.org"),
+        (["192.0.2.1"], None),
+        (["bad host"], None),
+        (["never.example"], None),
+        (["*.never.example", "a.example"], None),
+        (["a.never.example", "a.example"], None),
+        ([f"{'x' * 60}." * 5 + "example"], None),
+        (["nul\0.example"], None),
+    ],
+)
+def test_the_first_name_is_a_host(hosts: list[str], text: str | None) -> None:
+    frames = answered(wire.record(with_names(*hosts)))
+    assert certificates(frames, z=2, never=[b"never.example"]) == [(None, None)]
+    assert certificates(frames, z=1, never=[b"never.example"]) == [(text, ISSUER)]
+
+
+def test_a_server_of_tls_1_3_shows_no_certificate() -> None:
+    encrypted = wire.record(server_hello(wire.extension(43, b"\3\4")))
+    assert certificates(answered(encrypted + SHOWN), z=1) == [(None, None)]
+
+
+def test_a_certificate_in_another_order_of_segments() -> None:
+    talk = Talk(user(0)).handshake().say(hello(None))
+    at = talk.next[SERVER]
+    talk.segment(SERVER, PSH | ACK, SHOWN[200:], seq=at + 200)
+    talk.say(SHOWN[:200], SERVER)
+    talk.next[SERVER] = at + len(SHOWN)
+    assert certificates(talk.close().frames, z=1) == [("a.example.org", ISSUER)]
+
+
+def test_a_cut_certificate_is_not_read() -> None:
+    frames = [frame.cut(300) for frame in answered(SHOWN)]
+    assert certificates(frames, z=1) == [(None, None)]

@@ -41,6 +41,8 @@ ATTRIBUTES = (
     "sip",
     "stun",
     "user-agent",
+    "cert-san",
+    "cert-issuer",
 )
 """Attributes of flows besides names, in the order of csrc/util/attributes.h."""
 LEVELS_Z_MAX = 1000  # as in csrc/anonymity/levels.h
