@@ -15,18 +15,20 @@ import pytest
 from support import wire
 from support.audit_logs import SETTINGS, sets_log, write_log
 from support.packet_run import write_pcap
-from support.packets import SECOND, SERVER, START, Frame, Tcp, hello, user
+from support.packets import CLIENT, SECOND, SERVER, START, Frame, Tcp, Udp, hello, user
 
 import zanon_net
 from zanon_net import Config
 from zanon_net.audit import audit
 from zanon_net.audit.page_html import audit_page
 from zanon_net.audit.raw import check, tshark
+from zanon_net.audit.raw.attributes import READERS
 from zanon_net.audit.raw.check import RawResult, check_files, read_captures, rules_of
 from zanon_net.audit.raw.exposures import Exposures, collect
 from zanon_net.audit.raw.packets import Read
 
 Z = 3
+ALL = tuple(READERS)
 FORMATS = ("csv", "jsonl", "parquet", "tstat", "observations")
 COMMON, OTHER, RARE = b"h2", b"http/1.1", b"acme-tls/1"
 TLS_ALPN = 16
@@ -40,6 +42,23 @@ def offering(number: int, host: bytes, protocol: bytes, at: int) -> list[Frame]:
     talk = Tcp(user(number), t_ns=START + at * SECOND + 1, ports=ports).handshake()
     talk.say(hello(host, wire.extension(TLS_ALPN, listed)))
     return talk.say(b"\x17\x03\x03\0\x04data", SERVER).close().frames
+
+
+def asking(number: int, at: int) -> list[Frame]:
+    """A request of HTTP with a program in it."""
+    talk = Tcp(user(number), t_ns=START + at * SECOND + 1, ports=(40000 + at, 80)).handshake()
+    talk.say(b"GET / HTTP/1.1\r\nHost: a.example.org\r\nUser-Agent: tool/1 (a, b)\r\n\r\n")
+    return talk.say(b"HTTP/1.1 204 None\r\n\r\n", SERVER).close().frames
+
+
+def calling(number: int, at: int) -> list[Frame]:
+    """A question of STUN with a program in it, and its answer."""
+    talk = Udp(user(number), t_ns=START + at * SECOND + 1, ports=(40000 + at, 3478))
+    software = b"\x80\x22\0\4call"
+    transaction = bytes([at]) * 12
+    for side, kind in ((CLIENT, b"\0\1"), (SERVER, b"\1\1")):
+        talk.send(kind + b"\0\x08\x21\x12\xa4\x42" + transaction + software, side)
+    return talk.frames
 
 
 @dataclass(frozen=True)
@@ -62,6 +81,8 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     talks += [offering(i, b"a.example.org", OTHER, 10 + i) for i in range(4)]
     talks.append(offering(1, b"a.example.org", RARE, 20))
     talks.append(offering(2, b"rare.example.org", COMMON, 21))
+    talks += [asking(i, 30 + i) for i in range(4)]
+    talks += [calling(i, 40 + i) for i in range(4)]
     path = tmp_path_factory.mktemp("capture") / "capture.pcap"
     return write_pcap(path, [frame for talk in talks for frame in talk])
 
@@ -71,12 +92,12 @@ def packets(capture: Path) -> list[Read]:
     program = tshark.find()
     if program is None:
         pytest.skip("tshark is not installed: `make test` installs it from Debian")
-    return list(tshark.read(program, capture, ("alpn",)))
+    return list(tshark.read(program, capture, ALL))
 
 
 def run(capture: Path, packets: Sequence[Read], out: Path, **settings: Any) -> Checked:
     """Runs the capture, and reads its packets for the audit."""
-    own = {"z": Z, "attributes": "alpn", "format": FORMATS}
+    own = {"z": Z, "attributes": "alpn,ja4,stun,user-agent", "format": FORMATS}
     zanon_net.run([capture], Config().replace(**(own | settings)), out=out)
     manifest = json.loads((out / "manifest.json").read_bytes())
     return Checked(out, collect(packets, rules_of(manifest), 1 << 30))
@@ -97,7 +118,9 @@ def test_the_untouched_output_passes(
     result = checked.check(checked.folder)
     assert (result.violations, result.unproven, result.left_out) == ([], [], [])
     shown = [flow for flow in checked.seen.flows if flow.attributes]
-    assert len(shown) == 12
+    assert len(shown) == 20
+    counts = json.loads((checked.folder / "manifest.json").read_bytes())["attributes"]
+    assert all(one["released"] > 1 for one in counts.values())
 
 
 # ---- seeded violations --------------------------------------------------------------------------
@@ -211,8 +234,12 @@ def test_what_the_reader_cannot_read_is_unproven(
     result = check_files(checked.folder, manifest, seen)
     assert result.violations == []
     assert {one.check for one in result.unproven} == {"attributes"}
-    assert len(result.unproven) == 6 * (len(FORMATS))
-    assert result.left_out == [("attributes", "alpn: the audit cannot read it in the captures")]
+    shown = sum(one["released"] for one in manifest["attributes"].values())
+    assert len(result.unproven) == shown * len(FORMATS)
+    assert result.left_out == [
+        ("attributes", f"{word}: the audit cannot read it in the captures")
+        for word in ("alpn", "ja4", "stun", "user-agent")
+    ]
     assert "attributes" in check.CHECKS
 
 

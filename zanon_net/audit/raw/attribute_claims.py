@@ -3,6 +3,7 @@
 """Check `attributes`: each attribute besides names was exposed by the row's flow, z users shared
 it then, and no name of the flow was withheld."""
 
+from zanon_net.audit.raw.attributes import OF_HELLOS
 from zanon_net.audit.raw.exposures import Exposure, Exposures
 from zanon_net.audit.raw.findings import Finding
 from zanon_net.audit.raw.flows import UNCERTAIN, Flow, Name
@@ -40,6 +41,8 @@ def judge_attribute(
     matches = matching(claim, row, seen)
     if flow is not None:
         matches = [one for one in matches if seen.flows[one.flow] is flow]
+    if not matches and row.form == "observations":
+        return found(row, CHECK, claim, 0, z, proven=are_read(claim, seen))
     if not matches:
         return judge_absent(row, CHECK, claim, seen, settings)
     shared = [one for one in matches if one.users >= settings.z_at(one.t_ns)]
@@ -60,9 +63,24 @@ def of_word(claim: Claim, flow: Flow) -> list[Name]:
 
 
 def is_read(claim: Claim, flow: Flow, seen: Exposures) -> bool:
-    """Returns whether the audit read all that could have the attribute in a flow."""
-    uncertain = any(one.why == UNCERTAIN for one in of_word(claim, flow))
+    """Returns whether the audit read all that could have the attribute in a flow: a hello for an
+    attribute of hellos, else another text of the attribute."""
+    known = of_word(claim, flow)
+    uncertain = any(one.why == UNCERTAIN for one in known)
+    if not known and not (claim.name[0] in OF_HELLOS and flow.greeted):
+        return False
     return not (uncertain or flow.may_have_more or seen.is_dark(flow.first_ns, flow.last_ns))
+
+
+def are_read(claim: Claim, seen: Exposures) -> bool:
+    """Returns whether the audit read all flows with a packet at the time of an observation, and
+    none of these flows has the text at another time."""
+    times = claim.times.first_ns, claim.times.last_ns
+    return not seen.is_dark(*times) and all(
+        is_read(claim, flow, seen)
+        and not any(one.text == claim.name[1] for one in of_word(claim, flow))
+        for flow in seen.flows_at(*times)
+    )
 
 
 def hidden_by(

@@ -6,9 +6,10 @@ Sections 2 to 4 of the contract are written here a second time, from their text.
 """
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from zanon_net.audit.raw.attributes import OF_EXCHANGES, OF_HELLOS, OF_HOSTS
 from zanon_net.audit.raw.clock import Clock
 from zanon_net.audit.raw.hosts import (
     ADDRESS,
@@ -30,6 +31,7 @@ SYN_IDLE_NS, TCP_IDLE_NS, ONE_IDLE_NS, UDP_IDLE_NS = (n * SECOND for n in (10, 3
 LINGER_NS = 10 * SECOND
 DNS_PORT = 53
 WELL_KNOWN = 1024
+OVER_TCP = (*OF_HELLOS, "ehlo", "sip", "user-agent")
 ATTRIBUTE_MAX = 253  # characters of a text
 UNCERTAIN = "uncertain"  # an attribute whose text the audit could not read
 CERTIFICATE, AGENT, SERVER, RESOLVER, DNS = "certificate", "agent", "addr", "resolver", "dns"
@@ -109,6 +111,7 @@ class Flow:
     gaps: tuple[list[Gap], list[Gap]] = field(default_factory=lambda: ([], []))
     names: list[Name] = field(default_factory=list)
     attributes: list[Name] = field(default_factory=list)
+    waiting: dict[tuple[str, str], Name] = field(default_factory=dict)  # by word and question
     read: bool = False  # a message of the client, or a protocol without names, was read
     hidden: bool = False
     greeted: bool = False  # the client sent a hello of TLS
@@ -300,7 +303,7 @@ class FlowTable:
     def _close(self, key: Key, t_ns: int) -> None:
         flow = self._flows.pop(key)
         flow.closed_ns = t_ns
-        flow.targets, flow.answered, flow.asked = {}, {}, []
+        flow.targets, flow.answered, flow.asked, flow.waiting = {}, {}, [], {}
         self._done(flow)
 
 
@@ -394,7 +397,7 @@ def take_segment(flow: Flow, side: int, p: Packet, rules: Rules) -> None:
     take_end(flow, side, p)
     if side == flow.client:
         take_client(flow, p)
-        take_attributes(flow, p, rules, again=flow.greeted)
+        take_attributes(flow, p, rules, OVER_TCP, again=flow.greeted)
         hear(flow, p, rules)
     else:
         take_server(flow, p)
@@ -527,7 +530,11 @@ def take_datagram(flow: Flow, side: int, p: Packet, rules: Rules) -> None:
             if one.source == "tls":
                 take_said(flow, one, p.t_ns, rules)
                 if p.cookie or not rules.established:
+                    take_attributes(flow, p, rules, OF_HELLOS)
                     vote_all(flow, p.t_ns)
+        take_attributes(flow, p, rules, OF_EXCHANGES)
+    else:
+        take_responses(flow, p)
 
 
 def take_query(flow: Flow, from_client: bool, query: Query, t_ns: int, rules: Rules) -> None:
@@ -562,7 +569,7 @@ def take_quic(flow: Flow, from_client: bool, p: Packet, rules: Rules) -> None:
         else:
             answer(flow, one, p.t_ns)
     if from_client:
-        take_attributes(flow, p, rules, again=bool(flow.attributes))
+        take_attributes(flow, p, rules, OF_HELLOS, again=bool(flow.attributes))
         for said in p.said:
             exposed = take_said(flow, said, p.t_ns, rules)
             if exposed is not None and flow.connections:
@@ -649,20 +656,49 @@ def expose(flow: Flow, source: str, text: str | None, t_ns: int, rules: Rules) -
     return None if why else name
 
 
-def take_attributes(flow: Flow, p: Packet, rules: Rules, *, again: bool) -> None:
-    """Notes the attributes in a client's packet. again: the flow has had a hello before, so a later
-    hello exposes nothing."""
-    for word, text in p.attributes:
-        if again or any(one.space == word for one in flow.attributes):
+def take_attributes(
+    flow: Flow, p: Packet, rules: Rules, words: Sequence[str], *, again: bool = False
+) -> None:
+    """Notes the attributes in a client's packet.
+
+    words: of the attributes that this packet may have. again: the flow has had a hello before, so a
+    later hello exposes nothing.
+    """
+    for word, text, question, is_response in p.attributes:
+        if is_response or word not in words or (again and word in OF_HELLOS):
             continue
-        name = Name(word, text or "", word, p.t_ns)
-        if text is None:
-            name.why = UNCERTAIN
-        elif len(text) > ATTRIBUTE_MAX or not flow.votes:
-            name.why = "outside" if not flow.votes else INVALID
+        if any(one.space == word for one in flow.attributes):
+            continue
+        name = attribute(flow, word, text, p.t_ns, rules)
+        if name is None:
+            continue
         flow.attributes.append(name)
+        flow.waiting[word, question] = name
         if not rules.established:
             vote(name, p.t_ns)
+
+
+def attribute(flow: Flow, word: str, text: str | None, t_ns: int, rules: Rules) -> Name | None:
+    """Returns an attribute of a flow; None for an address, which is no host."""
+    if text is None:
+        return Name(word, "", word, t_ns, UNCERTAIN)
+    why = None if flow.votes else "outside"
+    if word in OF_HOSTS:
+        kind, text = normal(text)
+        if kind == ADDRESS or ":" in text or not text:
+            return None
+        if kind == INVALID or (kind == HOME and rules.z > 1):
+            why = why or kind
+        if under(text, rules.never) or rules.lists.refuses(text):
+            why = why or REFUSED
+    return Name(word, text, word, t_ns, why or (INVALID if len(text) > ATTRIBUTE_MAX else None))
+
+
+def take_responses(flow: Flow, p: Packet) -> None:
+    """Counts the attributes whose requests a server's datagram answers."""
+    for word, _text, question, is_response in p.attributes:
+        if is_response and (word, question) in flow.waiting:
+            vote(flow.waiting[word, question], p.t_ns)
 
 
 def vote(name: Name, t_ns: int) -> None:

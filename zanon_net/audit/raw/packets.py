@@ -37,14 +37,26 @@ class Ids(NamedTuple):
     initial: bool
 
 
+class Exposed(NamedTuple):
+    """Attribute besides names, by its word. text: None if the text is not certain.
+
+    question: what a request over UDP and its response have in common. is_response: true for the
+    response, which has no text.
+    """
+
+    word: str
+    text: str | None
+    question: str = ""
+    is_response: bool = False
+
+
 class Packet(NamedTuple):
     """Packet of TCP or UDP. Addresses have 4 or 16 bytes.
 
     outer: source and destination of the IP headers around the packet, the outermost first.
     known: true if the payload is of a protocol that carries no names of hosts.
     cookie: true if a hello of DTLS has a cookie.
-    attributes: word and text of each attribute besides names; the text is None if it is not
-    certain.
+    attributes: attributes besides names, and responses to requests with one.
     """
 
     t_ns: int
@@ -63,7 +75,7 @@ class Packet(NamedTuple):
     ids: tuple[Ids, ...] = ()
     known: bool = False
     cookie: bool = False
-    attributes: tuple[tuple[str, str | None], ...] = ()
+    attributes: tuple[Exposed, ...] = ()
 
 
 class Frame(NamedTuple):

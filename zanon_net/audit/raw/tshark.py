@@ -154,7 +154,8 @@ def read(program: str, path: Path, attributes: Sequence[str] = ()) -> Iterator[R
     attributes: words of the attributes besides names that are read, too.
     """
     packet: Read = Frame(0, dark=False)
-    more = tuple(dict.fromkeys(field for word in attributes for field in FIELDS_OF.get(word, ())))
+    wanted = dict.fromkeys(field for word in attributes for field in FIELDS_OF.get(word, ()))
+    more = tuple(field for field in wanted if field not in FIELDS)
     for cells in lines_of(program, path, (*FIELDS, *more), OPTIONS):
         if not cells:
             yield Frame(packet.t_ns, dark=False, cut=True)
