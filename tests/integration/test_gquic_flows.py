@@ -3,16 +3,24 @@
 """Names of Google's QUIC (Q043, Q046, Q050): read whole, and counted with the server's token."""
 
 import dataclasses
+import json
 import random
 import struct
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support import gquic_wire as gquic
 from support.engine import Outcome, run
 from support.gquic_wire import Part, hello, rejection
+from support.packet_run import write_pcap
 from support.packets import CLIENT, SECOND, SERVER, START, Frame, Udp, merged, user
+
+import zanon_net
+from zanon_net import Config
+from zanon_net.audit.raw import tshark
+from zanon_net.audit.raw.check import check_files, read_captures
 
 HOST = b"a.example"
 FIRST, SECOND_HELLO = hello(HOST, pad=400), hello(HOST, gquic.TOKEN, pad=400)
@@ -235,3 +243,17 @@ def test_equal_names_of_all_versions_count_together() -> None:
     assert [o["name"] for o in run(frames, z=3).observations] == ["a.example"]
     again = dataclasses.replace(Part(FIRST), version=gquic.Q046).seal()
     assert outcome([(CLIENT, again)], 3, z=3).observations == []
+
+
+@pytest.mark.skipif(tshark.find() is None, reason="tshark is not installed")
+def test_the_raw_audit_finds_each_name(tmp_path: Path) -> None:
+    made = [connection(version) for version in gquic.VERSIONS]
+    frames = merged(talk(i, *made[i % 3]) for i in range(9))
+    rare = talk(10, *connection(gquic.Q043, hello(b"rare.example", pad=400)))
+    capture = write_pcap(tmp_path / "in.pcap", [*frames, *rare])
+    config = Config(z=3, format="csv,observations")
+    zanon_net.run([capture], config, out=tmp_path / "out")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
+    result = check_files(tmp_path / "out", manifest, read_captures(manifest, [capture]))
+    assert result.violations == []
+    assert manifest["decisions"]["released"] == 7

@@ -527,7 +527,7 @@ def take_datagram(flow: Flow, side: int, p: Packet, rules: Rules) -> None:
         take_quic(flow, side == flow.client, p, rules)
     elif side == flow.client:
         for one in p.said:
-            if one.source == "tls":
+            if one.source in ("tls", "quic"):
                 take_said(flow, one, p.t_ns, rules)
                 if p.cookie or not rules.established:
                     take_attributes(flow, p, rules, OF_HELLOS)

@@ -55,7 +55,7 @@ class Packet(NamedTuple):
 
     outer: source and destination of the IP headers around the packet, the outermost first.
     known: true if the payload is of a protocol that carries no names of hosts.
-    cookie: true if a hello of DTLS has a cookie.
+    cookie: true if a hello of DTLS has a cookie, or a message of Google's QUIC a token.
     attributes: attributes besides names, and responses to requests with one.
     """
 

@@ -58,6 +58,8 @@ FIELDS = (
     "quic.long.packet_type_v2",
     "quic.dcid",
     "quic.scid",
+    "gquic.tag.sni",
+    "gquic.tag.stk",
     "tls.quic.parameter.google.user_agent",
 )
 OPTIONS = (
@@ -134,6 +136,8 @@ class Line(NamedTuple):
     quic_kinds_2: str
     quic_targets: str
     quic_sources: str
+    gquic_names: str
+    gquic_tokens: str
     agents: str
 
 
@@ -259,7 +263,7 @@ def packet_of(line: Line) -> Read:
         queries_in(line) if line.dns_responses else (),
         ids_in(line) if line.quic_targets or line.quic_kinds or line.quic_kinds_2 else (),
         bool(set(behind) - PLAIN) and not NAMING & set(behind),
-        bool(line.dtls_cookies.replace(SPLIT, "")),
+        bool((line.dtls_cookies + line.gquic_tokens).replace(SPLIT, "")),
     )
 
 
@@ -313,6 +317,7 @@ def said_in(line: Line) -> tuple[Said, ...]:
         said += requests(line)
     said += [Said("http", name) for name in listed(line.http2_authorities)]
     said += [Said("dns", name) for name in asked_in(line)]
+    said += [Said("quic", name) for name in listed(line.gquic_names)]
     said += [Said("agent", quote(text, safe="")) for text in listed(line.agents)]
     return tuple(said)
 
