@@ -1142,6 +1142,9 @@ def read_certificate(data: bytes) -> tuple[Any, ...]:
 def read_common_name(data: bytes) -> tuple[Any, ...]:
     """Returns (state, common name as sent, its offset) of a certificate in DER."""
 
+def read_attribute(word: str, message: bytes) -> tuple[Any, ...]:
+    """Returns (state, text) of an attribute in a message; text is None if it is too long."""
+
 def read_dtls(data: bytes, *, whole: bool = True) -> tuple[Any, ...]:
     """Returns (state, fragments in clear) of a datagram."""
 

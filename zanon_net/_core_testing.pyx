@@ -4,7 +4,6 @@
 
 include "_core.pyx"
 include "core/probes.pyx"
-include "core/probe_attributes.pyx"
 include "core/probe_name_lists.pyx"
 include "core/probe_build_messages.pyx"
 include "core/probe_build_tls.pyx"

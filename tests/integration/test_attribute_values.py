@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The values of each attribute besides names, from packets to columns."""
 
-import datetime
 from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import NameOID
 from support import h2, wire
 from support.engine import TCP_COMPLETE, UDP_COMPLETE, Outcome, run
-from support.handshake import KEY, browser, flight, server_hello, telling
+from support.handshake import browser, certificate_for, flight, server_hello, telling
 from support.packets import ACK, PSH, SECOND, SERVER, START, Frame, Udp, hello, user
 from support.packets import Tcp as Talk
 from support.quic_wire import dtls_fragment, dtls_hello, dtls_record, verify_request
@@ -170,21 +168,8 @@ CERTIFICATES: dict[str, Any] = {"attributes": ("cert-san", "cert-issuer"), "colu
 
 def with_names(*hosts: str) -> bytes:
     """A server's first flight, whose certificate names these hosts."""
-    names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "A CA")])
-    now = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "cn.example.org")]))
-        .issuer_name(issuer)
-        .public_key(KEY.public_key())
-        .serial_number(7)
-        .not_valid_before(now)
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(names, critical=False)
-        .sign(KEY, None)
-    )
-    return flight(made.public_bytes(serialization.Encoding.DER))
+    return flight(certificate_for(issuer, *hosts))
 
 
 def answered(*answers: bytes, host: bytes | None = None, size: int = 1400) -> list[Frame]:

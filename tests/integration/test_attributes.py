@@ -204,7 +204,7 @@ def body(*extensions: bytes) -> bytes:
 
 
 def read(message: bytes) -> tuple[str, str | None]:
-    return _core.read_attribute("alpn", message)  # type: ignore[attr-defined,no-any-return]
+    return _core.read_attribute("alpn", message)
 
 
 @pytest.mark.parametrize(

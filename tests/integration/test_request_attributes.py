@@ -206,7 +206,7 @@ def test_each_vote_is_counted_once() -> None:
 
 
 def read(word: str, message: bytes) -> tuple[str, str | None]:
-    return _core.read_attribute(word, message)  # type: ignore[attr-defined,no-any-return]
+    return _core.read_attribute(word, message)
 
 
 @pytest.mark.parametrize(

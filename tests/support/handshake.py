@@ -30,17 +30,32 @@ def server_hello(
 
 
 def certificate(*attributes: x509.NameAttribute, issuer: str = "An issuer") -> bytes:
+    issued_by = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)])
+    return signed(builder(x509.Name(attributes), issued_by))
+
+
+def certificate_for(issuer: x509.Name, *hosts: str) -> bytes:
+    """A certificate with these hosts as alternative names."""
+    names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "cn.example.org")])
+    return signed(builder(subject, issuer).add_extension(names, critical=False))
+
+
+def builder(subject: x509.Name, issuer: x509.Name) -> x509.CertificateBuilder:
     now = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
-    builder = (
+    return (
         x509.CertificateBuilder()
-        .subject_name(x509.Name(attributes))
-        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
+        .subject_name(subject)
+        .issuer_name(issuer)
         .public_key(KEY.public_key())
         .serial_number(7)
         .not_valid_before(now)
         .not_valid_after(now + datetime.timedelta(days=1))
     )
-    return builder.sign(KEY, None).public_bytes(serialization.Encoding.DER)
+
+
+def signed(made: x509.CertificateBuilder) -> bytes:
+    return made.sign(KEY, None).public_bytes(serialization.Encoding.DER)
 
 
 def named(name: str) -> bytes:

@@ -5,14 +5,17 @@
 from collections.abc import Callable
 from typing import Any
 
+from cryptography import x509
+from cryptography.x509.oid import NameOID
 from scapy.layers.dns import DNS, DNSQR, DNSRR
 from scapy.layers.inet import ICMP, IP, UDP
 
 from support import gquic_wire as gquic
 from support import h2, wire
 from support import quic_wire as quic
+from support import requests_wire as requests
 from support.dnstap import CLIENT_QUERY, CONTENT, Message
-from support.handshake import flight, named, server_hello
+from support.handshake import certificate_for, flight, named, server_hello
 from support.packets import dns, hello, request
 from support.proxy_starttls_prefix import PREFIXES
 from support.quic_wire import DCID, Initial, crypto
@@ -36,8 +39,14 @@ ANSWER = bytes(
     DNS(id=7, qr=1, qd=DNSQR(qname="a.example"), an=DNSRR(rrname="a.example", rdata="192.0.2.7"))
 )
 QUOTED = bytes(IP(src="192.0.2.1", dst="198.51.100.2") / UDP(sport=40000, dport=53) / bytes(8))
+HELLO = wire.client_hello(
+    wire.server_name(HOST), wire.extension(16, b"\0\3\2h2"), wire.extension(43, b"\2\3\4")
+)[4:]
 TARGET = b"/dns-query?dns=AAABAAABAAAAAAAAA3d3dwdleGFtcGxlA29yZwAAAQAB"
 FLIGHT = flight(named("example.org"))
+SIGNED = certificate_for(
+    x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "A CA")]), "*.example.org", "b.example"
+)
 FRAGMENT = quic.dtls_record(quic.dtls_fragment(quic.dtls_hello(host=HOST)))
 SAMPLES: dict[Parser, list[bytes]] = {
     parse.tls_client_hello: [
@@ -102,5 +111,15 @@ SAMPLES: dict[Parser, list[bytes]] = {
     lambda message: parse.icmp_message(message, v6=True): [
         b"\x02\0\0\0\0\0\5\xdc" + wire.ipv6(wire.udp(bytes(9)), 17)
     ],
+    lambda message: parse.attribute("alpn", message): [HELLO],
+    lambda message: parse.attribute("ja4", message): [HELLO, quic.dtls_hello(host=HOST)],
+    lambda message: parse.attribute("ehlo", message): [b"EHLO mail.example\r\n"],
+    lambda message: parse.attribute("sip", message): [requests.sip(b"sip:a@example.org")],
+    lambda message: parse.attribute("stun", message): [
+        requests.stun(requests.stun_attribute(requests.SOFTWARE, b"x 1.0"))
+    ],
+    lambda message: parse.attribute("user-agent", message): [b"curl/8.5.0 (x)"],
+    lambda message: parse.attribute("cert-san", message): [SIGNED],
+    lambda message: parse.attribute("cert-issuer", message): [SIGNED],
     parse.hostname: [HOST, b"WWW.Example.ORG.:8080"],
 }

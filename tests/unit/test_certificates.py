@@ -2,23 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first DNS name and the issuer of certificates, read by us and by cryptography."""
 
-import datetime
 import ipaddress
 import random
 import re
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.x509.name import _ASN1Type as Kind
 from cryptography.x509.oid import NameOID
 from support import wire
+from support.handshake import builder, signed
 
 from zanon_net import _core
 
-KEY = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
-NOW = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 TYPES = [NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME, NameOID.COUNTRY_NAME, NameOID.USER_ID]
 TYPES += [NameOID.DOMAIN_COMPONENT, NameOID.STREET_ADDRESS, NameOID.LOCALITY_NAME]
 TYPES += [NameOID.STATE_OR_PROVINCE_NAME, NameOID.ORGANIZATIONAL_UNIT_NAME]
@@ -42,23 +38,16 @@ def named(kind: x509.ObjectIdentifier, value: str, string: Kind) -> x509.NameAtt
 
 
 def certificate(issuer: x509.Name, *names: x509.GeneralName) -> bytes:
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([named(NameOID.COMMON_NAME, "subject", Kind.UTF8String)]))
-        .issuer_name(issuer)
-        .public_key(KEY.public_key())
-        .serial_number(7)
-        .not_valid_before(NOW)
-        .not_valid_after(NOW + datetime.timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-    )
+    subject = x509.Name([named(NameOID.COMMON_NAME, "subject", Kind.UTF8String)])
+    constraints = x509.BasicConstraints(ca=False, path_length=None)
+    made = builder(subject, issuer).add_extension(constraints, critical=True)
     if names:
-        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=len(names) > 2)
-    return builder.sign(KEY, None).public_bytes(serialization.Encoding.DER)
+        made = made.add_extension(x509.SubjectAlternativeName(names), critical=len(names) > 2)
+    return signed(made)
 
 
 def read(attribute: str, message: bytes) -> tuple[str, str | None]:
-    return _core.read_attribute(attribute, message)  # type: ignore[attr-defined,no-any-return]
+    return _core.read_attribute(attribute, message)
 
 
 def escaped(text: str, *, plus: bool = True) -> str:

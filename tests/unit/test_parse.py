@@ -308,3 +308,12 @@ def test_first_bytes() -> None:
     assert parse.datagram_kind(b"\xff" * 20) == parse.DatagramKind(None, 0, 0)
     assert parse.icmp_message(b"\3\4").state == "need_more"
     assert parse.hostname(b"A.Example.:443") == "a.example"
+
+
+def test_an_attribute() -> None:
+    assert parse.attribute("user-agent", b"a b") == parse.Attribute("done", "a%20b")
+    assert parse.attribute("user-agent", b"x" * 254) == parse.Attribute("done", None)
+    assert parse.attribute("user-agent", b"a\0") == parse.Attribute("malformed", None)
+    assert parse.attribute("alpn", wire.client_hello()[4:]) == parse.Attribute("other", None)
+    with pytest.raises(ValueError, match=r"'ja5' is not one of alpn, ja4"):
+        parse.attribute("ja5", b"")

@@ -7,6 +7,10 @@ and the result's `state` gives the reason. Offsets count in bytes from the start
 parsers are the engine's own.
 """
 
+from zanon_net.parse.attributes import (
+    Attribute,
+    attribute,
+)
 from zanon_net.parse.dns import (
     DnsAnswers,
     DnsQuestion,
@@ -80,6 +84,7 @@ from zanon_net.parse.tls import (
 )
 
 __all__ = [
+    "Attribute",
     "Certificate",
     "ClientHello",
     "CommonName",
@@ -111,6 +116,7 @@ __all__ = [
     "ServerHello",
     "State",
     "StreamPrefix",
+    "attribute",
     "datagram_kind",
     "dns_answers",
     "dns_question",

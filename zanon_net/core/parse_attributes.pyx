@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Tests read csrc/proto/attribute_readers.h with this.
+# The readers of the attributes besides names (csrc/proto/attribute_readers.h).
 
 def read_attribute(str word not None, bytes message not None):
     """Returns (state, text) of an attribute in a message; text is None if it is too long."""
