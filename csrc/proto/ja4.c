@@ -11,7 +11,6 @@
 #include "proto/attribute_readers.h"
 #include "proto/hello_fields.h"
 #include "proto/tls.h"
-#include "util/sort.h"
 
 #include <openssl/sha.h>
 
@@ -30,7 +29,7 @@ enum {
 
 /* Cipher suites or types of extensions, without the values of GREASE. */
 typedef struct values {
-    uint32_t at[VALUES_MAX], scratch[VALUES_MAX];
+    uint16_t at[VALUES_MAX];
     size_t n;
 } values;
 
@@ -51,15 +50,21 @@ static void add_value(values *to, uint16_t value)
         to->at[to->n++] = value;
 }
 
-static bool is_less(const void *context, uint32_t a, uint32_t b)
-{
-    (void)context;
-    return a < b;
-}
-
+/* Sorts values in place, in n^1.5 steps at most (Shell's method). */
 static void sort_values(values *v)
 {
-    zn_sort(v->at, v->scratch, v->n, is_less, NULL);
+    size_t gap = 1;
+    while (gap < v->n / 3)
+        gap = 3 * gap + 1;
+    for (; gap != 0; gap /= 3) {
+        for (size_t i = gap; i < v->n; i++) {
+            uint16_t moved = v->at[i];
+            size_t j = i;
+            for (; j >= gap && v->at[j - gap] > moved; j -= gap)
+                v->at[j] = v->at[j - gap];
+            v->at[j] = moved;
+        }
+    }
 }
 
 /* Reads the highest version of supported_versions. */
@@ -211,7 +216,7 @@ static void put_protocol(zn_attribute_text *out, zn_span protocol)
 }
 
 /* Adds a value to a hash, behind `separator` if that is not 0. */
-static void hash_value(SHA256_CTX *sha, uint8_t separator, uint32_t value)
+static void hash_value(SHA256_CTX *sha, uint8_t separator, uint16_t value)
 {
     const uint8_t text[] = {separator, digit(value >> 12), digit(value >> 8), digit(value >> 4),
                             digit(value)};
@@ -250,7 +255,7 @@ static bool put_extensions(zn_attribute_text *out, const values *extensions, zn_
     bool is_empty;
     (void)SHA256_Init(&sha);
     for (size_t i = 0; i < extensions->n; i++) {
-        uint32_t type = extensions->at[i];
+        uint16_t type = extensions->at[i];
         if (type == EXTENSION_SERVER_NAME || type == EXTENSION_ALPN)
             continue;
         hash_value(&sha, separator, type);
