@@ -203,3 +203,12 @@ def test_errors_are_one_line(
     assert (said.out, said.err.count("\n")) == ("", 1)
     assert problem in said.err
     assert "canary" not in said.err
+
+
+def test_a_view_has_its_own_z(tmp_path: Path, capture: Path) -> None:
+    """The packets of the run show names of 3 users, which the view may not show."""
+    own, strict = tmp_path / "out.pcap", tmp_path / "out.strict.pcap"
+    assert run_main("packets", capture, own, "--z", 3, "--view", f"strict:z={Z}", "-q") == 0
+    assert run_main("audit", strict, "--raw", capture, "--for", "internal", "-q") == 0
+    shutil.copy(own, strict)
+    assert run_main("audit", strict, "--raw", capture, "--for", "internal", "-q") == 3

@@ -393,6 +393,17 @@ def test_packets_of_a_server_explain_no_name(tmp_path: Path) -> None:
     assert [one.column for one in found] == ["decisions.observations"]
 
 
+def test_without_tshark_nothing_is_broken_for_certain(
+    checked: Checked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tshark, "find", lambda: None)
+    capture = checked.folder.parent / "capture.pcap"
+    assert run_main("audit", checked.folder, "--raw", capture, "--for", "internal") == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert "tshark is missing or too old." in said
+    assert "No place breaks the promise for certain." in said
+
+
 # ---- the command --------------------------------------------------------------------------------
 
 

@@ -94,8 +94,14 @@ def audit_packets(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
 
 
 def manifest_of(path: Path) -> dict[str, Any]:
-    """Returns the manifest of a capture: beside it, or in its folder."""
-    for place in (path.with_name(f"{path.name}.manifest.json"), path.with_name(MANIFEST)):
+    """Returns the manifest of a capture: beside the capture, or in its folder.
+
+    A view has the manifest of its run, with the view's z.
+    """
+    base, _dot, view = path.stem.rpartition(".")
+    beside = path.with_name(f"{path.name}.manifest.json")
+    of_run = path.with_name(f"{base}{path.suffix}.manifest.json")
+    for place in (beside, *([of_run] if base else []), path.with_name(MANIFEST)):
         try:
             found = json.loads(place.read_text("utf-8"))
         except FileNotFoundError:
@@ -105,9 +111,25 @@ def manifest_of(path: Path) -> dict[str, Any]:
         except ValueError:
             raise FormatError(f"{place}: the manifest is damaged") from None
         if isinstance(found, dict):
-            return found
+            try:
+                return of_view(found, view) if base else found
+            except (KeyError, TypeError, ValueError, AttributeError):
+                raise FormatError(f"{place} is damaged, or of another version") from None
         raise FormatError(f"{place}: the manifest is damaged")
     raise UnopenedError(f"{path}: there is no manifest beside it")
+
+
+def of_view(manifest: dict[str, Any], name: str) -> dict[str, Any]:
+    """Returns the manifest of a run as it holds for a view, or as it is if no view has the name."""
+    own = manifest["configuration"]
+    views = dict(one.split(":", 1) for one in (own.get("packets") or {}).get("view") or ())
+    if name not in views:
+        return manifest
+    settings = dict(one.split("=", 1) for one in views[name].split(","))
+    z = int(settings.get("z", own["anonymity"]["z"]))
+    changes = [one | {"new": max(one["new"], z)} for one in manifest.get("z_changes") or ()]
+    anonymity = own["anonymity"] | {"z": z}
+    return manifest | {"configuration": own | {"anonymity": anonymity}, "z_changes": changes}
 
 
 def _purpose(manifests: Sequence[Mapping[str, Any]]) -> str:

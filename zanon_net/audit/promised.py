@@ -62,8 +62,19 @@ def promise_parts(
         "promise": promise.state,
         "violations": violations_of(promise),
         "left_out": promise.left_out,
-        "notes": [*release.notes, *promise.notes],
+        "notes": [*release.notes, *promise.notes, *doubts_of(promise)],
     }
+
+
+def doubts_of(promise: "Promise") -> list[str]:
+    """Returns a sentence if the promise counts as broken only because of unproven values."""
+    if promise.findings or not promise.has_doubts:
+        return []
+    doubts = (
+        "No place breaks the promise for certain. It counts as broken because the audit could not"
+        " confirm more than 0.1 % of the shown values."
+    )
+    return [doubts]
 
 
 def violations_of(promise: "Promise") -> list[Violation]:

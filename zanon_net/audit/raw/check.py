@@ -68,9 +68,13 @@ class RawResult:
     def note(self) -> str:
         """Returns sentences with the numbers of packets read and of values not confirmed."""
         cut = f" {self.cut:,} captures are cut at their end." if self.cut else ""
+        reader, why = "tshark", ""
+        if self.reader == "plain":
+            reader = "its own reader"
+            why = " tshark is missing or too old. The audit's own reader reads no QUIC."
         return (
-            f"The audit read {self.packets:,} packets with {self.reader}, and could not read"
-            f" {self.unread:,} frames.{cut} It could not confirm {len(self.unproven):,} of"
+            f"The audit read {self.packets:,} packets with {reader}, and could not read"
+            f" {self.unread:,} frames.{why}{cut} It could not confirm {len(self.unproven):,} of"
             f" {self.claims:,} shown values."
         )
 

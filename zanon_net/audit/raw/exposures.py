@@ -221,6 +221,9 @@ def note(found: Exposures, flow: Flow) -> None:
     """Notes the names of a flow that never count, and names that may count."""
     if flow.may_have_more:
         found.unread.append((flow.first_ns, flow.last_ns, flow.user))
+        if flow.proto == UDP and flow.votes and flow.server_ns is None:
+            server = server_space(flow, found.rules), flow.server
+            found.maybe[server].append((flow.first_ns, flow.user))
     if flow.greeted and flow.payload[1 - flow.client] and not has_certificate(flow):
         found.partly[CERTIFICATE].append((flow.first_ns, flow.last_ns, flow.user))
     for name in flow.attributes:
