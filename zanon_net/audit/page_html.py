@@ -173,11 +173,12 @@ def _release(report: Report) -> Section:
 def _promise(report: Report) -> Section:
     facts = report.facts
     z, window = facts["z"], format_duration(facts["window_ns"])
+    what = "name and each attribute" if facts.get("attributes") else "name"
     text = [
         (
-            f"Each name in the release was exposed by at least {z} users within the {window}"
-            " before its record. Names of fewer users are withheld, with everything that would"
-            " betray them. The promise is about each single name, not about combinations of names."
+            f"Each {what} in the release was exposed by at least {z} users within {window} before"
+            " its record. Names of fewer users are withheld, together with all values that would"
+            " disclose them. The promise is about single names, not about combinations of names."
         ),
         f"State: {promise_words(report)}.",
     ]
@@ -224,8 +225,8 @@ def _recipient(report: Report) -> list[str]:
             "Data can be personal for one holder and not for another. This depends on the means"
             " that a holder is reasonably likely to use to identify a person (EDPS v SRB,"
             " C-413/23 P). So a release can be anonymous for one recipient and pseudonymous for"
-            " another. For its author it stays personal data as long as the raw traffic or the"
-            " keys exist."
+            " another. For the operator who made the release, it stays personal data as long as the"
+            " raw traffic or the keys exist."
         ),
     ]
 
@@ -248,7 +249,7 @@ def _advice(report: Report) -> str:
     if advice.measured is None or advice.before is None:
         return f"{advice.setting}, because {advice.why}. The release alone cannot show the effect."
     return (
-        f"{advice.setting}, because {advice.why}. With it, {advice.metric} changes from"
+        f"{advice.setting}, because {advice.why}. With this setting, {advice.metric} changes from"
         f" {advice.before:.1%} to {advice.measured:.1%}, measured on this release."
     )
 

@@ -90,8 +90,8 @@ STYLE = """
  border-top: 1px solid var(--faint); color: var(--faint) }
 .zanon-report footer { margin-top: 26px; padding-top: 14px; border-top: 1px solid var(--rule);
  font-size: 13px; color: var(--faint) }
-@media (max-width: 760px) { .zanon-report { padding: 18px }
- .zanon-report .both { grid-template-columns: minmax(0, 1fr) } }
+@media (max-width: 1040px) { .zanon-report .both { grid-template-columns: minmax(0, 1fr) } }
+@media (max-width: 760px) { .zanon-report { padding: 18px } }
 @media print { .zanon-report { --back: #fff; --text: #000; --faint: #444; --rule: #bbb;
  --soft: #fff; --released: #1f4e9e; --suppressed: #e8b04a; --none: #d5dae0; --unknown: #d5dae0;
  --service: #0f6b62; --good: #145c33; --bad: #8c1d18;
