@@ -90,6 +90,14 @@ def _folder_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     remember(tmp_path_factory)
 
 
+@pytest.fixture
+def hangups_end() -> Iterator[None]:
+    """SIGHUP has its usual effect on processes of the test, also if the tests run under nohup."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, former)
+
+
 @pytest.fixture(scope="session")
 def demo_pcap() -> Path:
     """The demo's capture."""

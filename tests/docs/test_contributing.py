@@ -199,7 +199,8 @@ def test_the_option_sets_what_the_file_sets(tree: Path, tmp_path: Path) -> None:
     python(tree, *run, "--out", str(tmp_path / "file"))
     python(tree, *run, "--out", str(tmp_path / "option"), "--retention", "7d")
     assert (retention_of("file"), retention_of("option")) == (30 * DAY_NS, 7 * DAY_NS)
-    python(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_config.py")
+    inner = ("-p", "no:cacheprovider", f"--basetemp={tmp_path / 'inner'}")  # as test_time_limits.py
+    python(tree, "-m", "pytest", "-q", *inner, "tests/unit/test_config.py")
 
 
 def test_the_command_runs_and_is_listed(tree: Path, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -99,16 +98,8 @@ def test_refused(arguments: list[str], problem: str, capsys: Captured) -> None:
     assert said.err.count("\n") == 1
 
 
-@pytest.fixture
-def _hangups_end() -> Iterator[None]:
-    """Processes end at SIGHUP, also if the tests run under nohup."""
-    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, former)
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("_hangups_end")
+@pytest.mark.usefixtures("hangups_end")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("begun", ["*/isp.pcap", "*/*/whole0"])
 def test_nothing_is_left_after_a_signal(number: int, begun: str, tmp_path: Path) -> None:

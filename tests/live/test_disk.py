@@ -65,6 +65,7 @@ def parts_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("observations-*.jsonl"))
 
 
+@pytest.mark.usefixtures("hangups_end")
 def test_parts_of_killed_runs_go_before_those_of_this_one(
     net: Namespace, hurried: Any, tmp_path: Path
 ) -> None:

@@ -53,9 +53,12 @@ def test_the_run_continues_behind_a_test_that_never_ends(tmp_path: Path) -> None
         "[pytest]\ntimeout = 2\ntimeout_method = signal\n"
         "faulthandler_timeout = 5\nfaulthandler_exit_on_timeout = true\n"
     )
+    # Without --basetemp, pytest takes the rights of other users from the folder that all its runs
+    # share. A test that runs at the same time may need these rights.
+    basetemp = f"--basetemp={tmp_path / 'inner'}"
     command = [sys.executable, "-m", "pytest", "-v", "-n", "2", "--dist", "loadfile"]
     done = subprocess.run(
-        [*command, "--no-loadscope-reorder", "-p", "no:cacheprovider"],
+        [*command, "--no-loadscope-reorder", "-p", "no:cacheprovider", basetemp],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
         capture_output=True,
