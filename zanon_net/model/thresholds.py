@@ -112,8 +112,8 @@ class _Search:
         return 0.0 if bounds.estimate >= target else -1e-300
 
     def edge(self, z: int, end: int, lead: float) -> int:
-        """Returns a z between z and `end`: from z to there, p_k-anon stays above the target, or below
-        it, as at z."""
+        """Returns a z between z and `end`: from z to there, p_k-anon stays above the target, or
+        below it, as at z."""
         room = abs(lead) / self.slope
         away = 1 if end > z else -1
         near, far = 0, abs(end - z) + 1  # the last step known to be inside, the first outside
