@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from support import wire
 from support.audit_logs import SETTINGS, sets_log, write_log
+from support.handshake import flight, named
 from support.packet_run import write_pcap
 from support.packets import CLIENT, SECOND, SERVER, START, Frame, Tcp, Udp, hello, user
 
@@ -29,6 +30,7 @@ from zanon_net.audit.raw.packets import Read
 
 Z = 3
 ALL = tuple(READERS)
+SHOWN = ("alpn", "ja4", "stun", "user-agent", "cert-issuer")
 FORMATS = ("csv", "jsonl", "parquet", "tstat", "observations")
 COMMON, OTHER, RARE = b"h2", b"http/1.1", b"acme-tls/1"
 TLS_ALPN = 16
@@ -49,6 +51,14 @@ def asking(number: int, at: int) -> list[Frame]:
     talk = Tcp(user(number), t_ns=START + at * SECOND + 1, ports=(40000 + at, 80)).handshake()
     talk.say(b"GET / HTTP/1.1\r\nHost: a.example.org\r\nUser-Agent: tool/1 (a, b)\r\n\r\n")
     return talk.say(b"HTTP/1.1 204 None\r\n\r\n", SERVER).close().frames
+
+
+def certified(number: int, at: int) -> list[Frame]:
+    """A connection whose server shows a certificate, in two segments."""
+    talk = Tcp(user(number), t_ns=START + at * SECOND + 1, ports=(40000 + at, 443)).handshake()
+    shown = wire.record(flight(named("a.example.org")))
+    talk.say(hello(b"a.example.org")).say(shown[:300], SERVER).say(shown[300:], SERVER)
+    return talk.close().frames
 
 
 def calling(number: int, at: int) -> list[Frame]:
@@ -83,6 +93,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     talks.append(offering(2, b"rare.example.org", COMMON, 21))
     talks += [asking(i, 30 + i) for i in range(4)]
     talks += [calling(i, 40 + i) for i in range(4)]
+    talks += [certified(i, 50 + i) for i in range(4)]
     path = tmp_path_factory.mktemp("capture") / "capture.pcap"
     return write_pcap(path, [frame for talk in talks for frame in talk])
 
@@ -97,7 +108,7 @@ def packets(capture: Path) -> list[Read]:
 
 def run(capture: Path, packets: Sequence[Read], out: Path, **settings: Any) -> Checked:
     """Runs the capture, and reads its packets for the audit."""
-    own = {"z": Z, "attributes": "alpn,ja4,stun,user-agent", "format": FORMATS}
+    own = {"z": Z, "attributes": ",".join(ALL), "format": FORMATS}
     zanon_net.run([capture], Config().replace(**(own | settings)), out=out)
     manifest = json.loads((out / "manifest.json").read_bytes())
     return Checked(out, collect(packets, rules_of(manifest), 1 << 30))
@@ -118,9 +129,9 @@ def test_the_untouched_output_passes(
     result = checked.check(checked.folder)
     assert (result.violations, result.unproven, result.left_out) == ([], [], [])
     shown = [flow for flow in checked.seen.flows if flow.attributes]
-    assert len(shown) == 20
+    assert len(shown) == 24
     counts = json.loads((checked.folder / "manifest.json").read_bytes())["attributes"]
-    assert all(one["released"] > 1 for one in counts.values())
+    assert all(counts[word]["released"] > 1 for word in SHOWN)
 
 
 # ---- seeded violations --------------------------------------------------------------------------
@@ -237,8 +248,7 @@ def test_what_the_reader_cannot_read_is_unproven(
     shown = sum(one["released"] for one in manifest["attributes"].values())
     assert len(result.unproven) == shown * len(FORMATS)
     assert result.left_out == [
-        ("attributes", f"{word}: the audit cannot read it in the captures")
-        for word in ("alpn", "ja4", "stun", "user-agent")
+        ("attributes", f"{word}: the audit cannot read it in the captures") for word in sorted(ALL)
     ]
     assert "attributes" in check.CHECKS
 

@@ -3,7 +3,10 @@
 """Check `attributes`: each attribute besides names was exposed by the row's flow, z users shared
 it then, and no name of the flow was withheld."""
 
-from zanon_net.audit.raw.attributes import OF_HELLOS
+from collections.abc import Iterator
+from dataclasses import replace
+
+from zanon_net.audit.raw.attributes import OF_CERTIFICATES, OF_HELLOS
 from zanon_net.audit.raw.exposures import Exposure, Exposures
 from zanon_net.audit.raw.findings import Finding
 from zanon_net.audit.raw.flows import UNCERTAIN, Flow, Name
@@ -41,6 +44,8 @@ def judge_attribute(
     matches = matching(claim, row, seen)
     if flow is not None:
         matches = [one for one in matches if seen.flows[one.flow] is flow]
+    if not matches and claim.name[0] in OF_CERTIFICATES:
+        matches = list(of_chains(claim, seen, settings))
     if not matches and row.form == "observations":
         return found(row, CHECK, claim, 0, z, proven=are_read(claim, seen))
     if not matches:
@@ -55,6 +60,17 @@ def judge_attribute(
         return None
     users, needed, _text, proven = min(filter(None, withheld), key=lambda one: one[3])
     return found(row, CHECK, claim, users, needed, proven=proven)
+
+
+def of_chains(claim: Claim, seen: Exposures, settings: Settings) -> Iterator[Exposure]:
+    """Yields the exposures of flows with a packet at the time of an observation, as if they counted
+    then. tshark reads a certificate when the whole chain is there; the run reads it before."""
+    first_ns, last_ns = claim.times.first_ns, claim.times.last_ns
+    numbers = {flow.number for flow in seen.flows_at(first_ns, last_ns)}
+    before = seen.users_in(claim.name, first_ns - settings.window_ns, last_ns)
+    for one in seen.index.get(claim.name, ()):
+        if seen.flows[one.flow].number in numbers:
+            yield replace(one, t_ns=last_ns, users=len(before | {one.user}))
 
 
 def of_word(claim: Claim, flow: Flow) -> list[Name]:

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from zanon_net.audit.raw.certificates import dns_name, issuer_of
 from zanon_net.audit.raw.packets import Exposed
 
 Fields = Mapping[str, Sequence[str]]  # the values of each field of a packet
@@ -183,6 +184,24 @@ def is_stun_response(fields: Fields) -> bool:
     return any(int(one, 16) & 0x0110 for one in fields["stun.type"])
 
 
+def certificates(fields: Fields) -> Iterator[bytes]:
+    """Yields the certificate of the server, which is the first one of a message."""
+    found = fields["tls.handshake.certificate"]
+    if found:
+        yield bytes.fromhex(found[0].replace(":", ""))
+
+
+def cert_san(fields: Fields) -> Texts:
+    """Yields the first DNS name of the server's certificate."""
+    names = (dns_name(one) for one in certificates(fields))
+    return (escaped(name.decode("latin-1")) for name in names if name is not None)
+
+
+def cert_issuer(fields: Fields) -> Texts:
+    """Yields the issuer of the server's certificate."""
+    return (issuer_of(one) for one in certificates(fields))
+
+
 HELLO_FIELDS = ("type", "extension.type", "extensions_alpn_str")
 JA4_FIELDS = (
     *("version", "ciphersuite", "extensions.supported_version", "sig_hash_alg"),
@@ -193,6 +212,8 @@ HELLOS = tuple(layer + field for layer in LAYERS for field in HELLO_FIELDS)
 READERS: dict[str, tuple[tuple[str, ...], Callable[[Fields], Texts]]] = {
     "alpn": (HELLOS, alpn),
     "ja4": (HELLOS + tuple(layer + field for layer in LAYERS for field in JA4_FIELDS), ja4),
+    "cert-san": (("tls.handshake.certificate",), cert_san),
+    "cert-issuer": (("tls.handshake.certificate",), cert_issuer),
     "ehlo": (("smtp.req.command", "smtp.req.parameter"), ehlo),
     "sip": (("sip.Method", "sip.r-uri.host", "sip.Call-ID", "sip.CSeq"), sip),
     "stun": (("stun.type", "stun.att.software", "stun.id"), stun),
@@ -204,7 +225,8 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Fields], Texts]]] = {
 """Fields of tshark for each attribute, and the function that reads them."""
 FIELDS_OF = {word: fields for word, (fields, _read) in READERS.items()}
 OF_HELLOS = ("alpn", "ja4")
-OF_HOSTS = ("ehlo", "sip")
+OF_CERTIFICATES = ("cert-san", "cert-issuer")  # the server exposes them
+OF_HOSTS = ("ehlo", "sip", "cert-san")
 OF_EXCHANGES = ("sip", "stun")  # over UDP, they need the response to their request
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from zanon_net.audit.raw.attributes import READERS
+from zanon_net.audit.raw.attributes import OF_CERTIFICATES, READERS
 from zanon_net.audit.raw.flows import (
     CERTIFICATE,
     DNS,
@@ -225,7 +225,8 @@ def note(found: Exposures, flow: Flow) -> None:
             server = server_space(flow, found.rules), flow.server
             found.maybe[server].append((flow.first_ns, flow.user))
     if flow.greeted and flow.payload[1 - flow.client] and not has_certificate(flow):
-        found.partly[CERTIFICATE].append((flow.first_ns, flow.last_ns, flow.user))
+        for space in (CERTIFICATE, *OF_CERTIFICATES):
+            found.partly[space].append((flow.first_ns, flow.last_ns, flow.user))
     for name in flow.attributes:
         if name.why == UNCERTAIN:
             found.partly[name.space].append((flow.first_ns, flow.last_ns, flow.user))

@@ -9,7 +9,12 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from zanon_net.audit.raw.attributes import OF_EXCHANGES, OF_HELLOS, OF_HOSTS
+from zanon_net.audit.raw.attributes import (
+    OF_CERTIFICATES,
+    OF_EXCHANGES,
+    OF_HELLOS,
+    OF_HOSTS,
+)
 from zanon_net.audit.raw.clock import Clock
 from zanon_net.audit.raw.hosts import (
     ADDRESS,
@@ -401,6 +406,8 @@ def take_segment(flow: Flow, side: int, p: Packet, rules: Rules) -> None:
         hear(flow, p, rules)
     else:
         take_server(flow, p)
+        if flow.greeted:
+            take_attributes(flow, p, rules, OF_CERTIFICATES)
         for one in p.said:
             if one.source == CERTIFICATE and flow.greeted:
                 name = expose(flow, CERTIFICATE, certified(one.text), p.t_ns, rules)
@@ -684,13 +691,15 @@ def attribute(flow: Flow, word: str, text: str | None, t_ns: int, rules: Rules) 
         return Name(word, "", word, t_ns, UNCERTAIN)
     why = None if flow.votes else "outside"
     if word in OF_HOSTS:
-        kind, text = normal(text)
+        wild = "*." if text.startswith("*.") and word in OF_CERTIFICATES else ""
+        kind, text = normal(text.removeprefix(wild))
         if kind == ADDRESS or ":" in text or not text:
             return None
         if kind == INVALID or (kind == HOME and rules.z > 1):
             why = why or kind
         if under(text, rules.never) or rules.lists.refuses(text):
             why = why or REFUSED
+        text = wild + text
     return Name(word, text, word, t_ns, why or (INVALID if len(text) > ATTRIBUTE_MAX else None))
 
 
