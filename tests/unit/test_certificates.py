@@ -129,7 +129,7 @@ OTHERS = [
     x509.DirectoryName(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "other.example")])),
 ]
 HOSTS = ["a.example.org", "*.example.org", "xn--bcher-kva.example", "UPPER.example", "x" * 300]
-HOSTS += ["nul\0.example", 'q"uo,te\\+.example', " "]
+HOSTS += ["nul\0.example", 'q"uo,ta\\+.example', " "]
 ISSUER = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "An issuer")])
 
 
