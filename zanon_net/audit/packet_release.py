@@ -99,9 +99,9 @@ def manifest_of(path: Path) -> dict[str, Any]:
     A view has the manifest of its run, with the view's z.
     """
     base, _dot, view = path.stem.rpartition(".")
-    beside = path.with_name(f"{path.name}.manifest.json")
+    of_capture = path.with_name(f"{path.name}.manifest.json")
     of_run = path.with_name(f"{base}{path.suffix}.manifest.json")
-    for place in (beside, *([of_run] if base else []), path.with_name(MANIFEST)):
+    for place in (of_capture, *([of_run] if base else []), path.with_name(MANIFEST)):
         try:
             found = json.loads(place.read_text("utf-8"))
         except FileNotFoundError:
