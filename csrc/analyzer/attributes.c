@@ -172,6 +172,52 @@ static bool normalize_host(const zn_roles *roles, zn_attribute_text *text, bool 
     return kind != ZN_HOST_ADDRESS && kind != ZN_HOST_EMPTY;
 }
 
+/* Returns true if the text is an address of the users' networks or of an end of the flow, before
+ * any punctuation. */
+static bool is_private(const zn_packet_context *s, zn_span text)
+{
+    const zn_roles *roles = s->names->roles;
+    zn_addr address;
+    for (; text.n != 0; text.n--) {
+        uint8_t last = zn_header_u8(text, text.n - 1);
+        if (zn_addr_parse(text, &address) &&
+            (zn_nets_contain(roles->internal, roles->internal_count, &address) ||
+             zn_addr_equal(&s->f->tuple.addr[0], &address) ||
+             zn_addr_equal(&s->f->tuple.addr[1], &address)))
+            return true;
+        if (last != '.' && last != ':')
+            break;
+    }
+    return false;
+}
+
+/* Returns true for a byte of an address's text: of IPv6 if `colons`, else of IPv4. */
+static bool is_of_address(uint8_t byte, bool colons)
+{
+    return (byte >= '0' && byte <= '9') || byte == '.' ||
+           (colons &&
+            (byte == ':' || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F')));
+}
+
+/* Returns true if a text contains such an address, which would leave without a pseudonym. An
+ * escaped byte ends an address. */
+static bool has_private_address(const zn_packet_context *s, zn_span text, bool colons)
+{
+    size_t from = 0, at = 0;
+    while (at < text.n) {
+        uint8_t byte = zn_header_u8(text, at);
+        if (is_of_address(byte, colons)) {
+            at++;
+            continue;
+        }
+        if (is_private(s, zn_span_part(text, from, at)))
+            return true;
+        at += byte == '%' ? 3 : 1;
+        from = at;
+    }
+    return from < text.n && is_private(s, zn_span_part(text, from, text.n));
+}
+
 void zn_attributes_read(const zn_packet_context *s, zn_exposing_message message, zn_span bytes)
 {
     const zn_attributes *a = s->names->attributes;
@@ -184,6 +230,8 @@ void zn_attributes_read(const zn_packet_context *s, zn_exposing_message message,
         may_vote = may_vote && !text.is_cut;
         if (text.is_host && !text.is_cut && !normalize_host(s->names->roles, &text, &may_vote))
             continue;
+        may_vote = may_vote && !has_private_address(s, (zn_span){text.text, text.n}, false) &&
+                   !has_private_address(s, (zn_span){text.text, text.n}, true);
         add(s, i, may_vote ? &text : NULL);
     }
 }

