@@ -4,6 +4,7 @@
 
 #include "analyzer/analyzer.h"
 #include "analyzer/unread.h"
+#include "proto/ascii.h"
 #include "proto/attribute_readers.h"
 #include "util/arena.h"
 
@@ -179,7 +180,7 @@ static bool is_private(const zn_packet_context *s, zn_span text)
     const zn_roles *roles = s->names->roles;
     zn_addr address;
     for (; text.n != 0; text.n--) {
-        uint8_t last = zn_header_u8(text, text.n - 1);
+        uint8_t last = zn_ascii_first(zn_span_after(text, text.n - 1));
         if (zn_addr_parse(text, &address) &&
             (zn_nets_contain(roles->internal, roles->internal_count, &address) ||
              zn_addr_equal(&s->f->tuple.addr[0], &address) ||
@@ -205,7 +206,7 @@ static bool has_private_address(const zn_packet_context *s, zn_span text, bool c
 {
     size_t from = 0, at = 0;
     while (at < text.n) {
-        uint8_t byte = zn_header_u8(text, at);
+        uint8_t byte = zn_ascii_first(zn_span_after(text, at));
         if (is_of_address(byte, colons)) {
             at++;
             continue;

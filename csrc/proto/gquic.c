@@ -48,7 +48,7 @@ static void read_q046(zn_cursor *c, uint8_t first, bool from_client, zn_gquic_pa
     zn_cursor_skip(c, out->number_bytes);
 }
 
-/* The same as QUIC's Initial (RFC 9000 17.2.2). */
+/* Q050. The packet has the form of QUIC's Initial (RFC 9000 17.2.2). */
 static void read_q050(zn_cursor *c, uint8_t first, bool from_client, zn_gquic_packet *out)
 {
     zn_span receiver = zn_cursor_take(c, zn_cursor_u8(c));

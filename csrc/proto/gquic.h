@@ -58,8 +58,8 @@ zn_parse zn_gquic_frames_read(const zn_gquic_packet *packet, zn_span frames,
 
 /* A message of the handshake. Spans borrow its bytes. */
 typedef struct zn_gquic_message {
-    zn_span name;  /* SNI as sent; empty if there is none */
-    zn_span token; /* STK, the source-address token; empty if there is none */
+    zn_span name;  /* SNI as sent; empty without an SNI */
+    zn_span token; /* STK, the source-address token; empty without an STK */
     size_t bytes;  /* of the message */
 } zn_gquic_message;
 

@@ -39,7 +39,10 @@ def escaped(text: str) -> str | None:
 
 
 class Hello:
-    """Fields of a hello. layer: tls or dtls. is_certain: false if the packet has several hellos."""
+    """Fields of a hello in a packet.
+
+    layer: tls or dtls. is_certain: false if the packet has several hellos.
+    """
 
     def __init__(self, fields: Fields, layer: str) -> None:
         self._fields, self._start = fields, f"{layer}.handshake."
@@ -53,7 +56,7 @@ class Hello:
         return self._fields.get(self._start + field, ())
 
     def numbers(self, field: str) -> list[int]:
-        """Returns the values of a field of hexadecimal numbers, without those of RFC 8701."""
+        """Returns the values of a field of hexadecimal numbers, except values of RFC 8701."""
         return without_invented([int(one, 16) for one in self.values(field)])
 
     def algorithms(self) -> list[int] | None:

@@ -288,8 +288,8 @@ class FlowTable:
         flow.acked |= side == flow.client and p.flags & ACK > 0
 
     def _note_client(self, flow: Flow) -> None:
-        """Notes that the client has shown to be one. The time is that of the clock, which is later
-        than the time of a late packet. A stray packet from outside shows nothing."""
+        """Notes at the time of the clock that the client has shown to be one. The clock is ahead of
+        a late packet. A stray packet from outside shows nothing."""
         sent = flow.packets[flow.client]
         if flow.internal[1] and not flow.internal[0]:
             shown = sent > 0 and sum(flow.packets) > 1 and (flow.acked or flow.proto != TCP)
