@@ -286,8 +286,8 @@ typedef struct zn_engine_config {
     uint32_t max_flows;
     uint32_t max_tuples, max_attributes; /* caps of the z-table, as in zn_ztable_config */
     uint32_t z_max;                      /* largest z that zn_engine_set_z takes, if above z */
-    /* users that are counted in each window, for zanon-net's own binding. 0: none. 1: users of names,
-     * also by level, and of attributes. 2: users of names only */
+    /* users that are counted in each window, for zanon-net's own binding. 0: none. 1: users of
+     * names, also by level, and of attributes. 2: users of names only */
     uint8_t popularity;
     unsigned workers; /* threads that share the work, including the caller's: 1 .. 64 */
     zn_dns_votes dns_votes;
