@@ -5,7 +5,8 @@
 Usage: python bench/attacks/run.py [--quick] [--only logs|packets] [--out build/attacks]
 [--write-readme]
 
-Ends with 1 if a control fails, if a figure is above the committed figure by more than its interval,
+A process for each population, for forging and for packets, as many at a time as processors. Ends
+with 1 if a control fails, if a figure is above the committed figure by more than its interval,
 or if logs for partners show more withheld names than the bar allows. The committed figures are
 `results.json` and `packet_results.json` next to this file; `--write-readme` renews them with the
 tables.
@@ -16,7 +17,8 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ import packet_report
 from forging import forging
 from packet_suite import QUICK_PACKETS, WHOLE_PACKETS, attack_packets
 from report import bars, committed, missed, print_rows, risen, write_readme
-from suite import QUICK, WHOLE, Row, attack_population
+from suite import QUICK, WHOLE, Plan, Row, attack_population
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -41,23 +43,60 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def attack_logs(arguments: argparse.Namespace) -> bool:
-    """Attacks logs; returns whether controls held and no figure rose."""
+def population_rows(kind: str, plan: Plan, folder: Path) -> list[Row]:
+    """Attacks the logs of a population in a process of its own, which prints the rows."""
+    return printed(attack_population(kind, plan, folder))
+
+
+def forging_rows(folder: Path, quick: bool) -> list[Row]:
+    """Forges users in a process of its own, which prints the rows."""
+    return printed(forging(folder, quick=quick))
+
+
+def packet_rows(quick: bool) -> list[Row]:
+    """Attacks packets in a process of its own, which prints the rows."""
+    return printed(attack_packets(QUICK_PACKETS if quick else WHOLE_PACKETS))
+
+
+def printed(rows: Iterable[Row]) -> list[Row]:
+    """Returns the rows, and prints each of them when it is known."""
+    began, kept = time.monotonic(), []
+    for row in rows:
+        print_rows([row])
+        kept.append(row)
+    print(f"{len(kept)} rows in {time.monotonic() - began:.0f} s", flush=True)
+    return kept
+
+
+def attack_logs(arguments: argparse.Namespace, pool: Executor) -> Callable[[], bool]:
+    """Starts to attack logs; the result judges: did controls hold, and did no figure rise?"""
     plan = QUICK if arguments.quick else WHOLE
     folder = arguments.out / "work"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    rows: list[Row] = []
-    began = time.monotonic()
     kinds = arguments.populations.split(",") if arguments.populations else plan.kinds
-    for kind in kinds:
-        for row in attack_population(kind, plan, folder):
-            print_rows([row])
-            rows.append(row)
-        print(f"{kind}: {time.monotonic() - began:.0f} s so far", flush=True)
-    forged = list(forging(folder / "forging", quick=arguments.quick))
-    print_rows(forged)
-    shutil.rmtree(folder)
+    # The command writes to a folder `out` beside the captures, so each population has its own.
+    attacks = [pool.submit(population_rows, kind, plan, made(folder / kind)) for kind in kinds]
+    forged = pool.submit(forging_rows, folder / "forging", arguments.quick)
+
+    def judge() -> bool:
+        """Returns whether controls held and no figure rose."""
+        rows = [row for attack in attacks for row in attack.result()]
+        good = judge_logs(arguments, rows, forged.result())
+        shutil.rmtree(folder)
+        return good
+
+    return judge
+
+
+def made(folder: Path) -> Path:
+    """Makes a folder and returns it."""
+    folder.mkdir()
+    return folder
+
+
+def judge_logs(arguments: argparse.Namespace, rows: list[Row], forged: list[Row]) -> bool:
+    """Keeps the figures of logs; returns whether controls held and no figure rose."""
     results = {
         "schema": 1,
         "quick": arguments.quick,
@@ -76,12 +115,14 @@ def attack_logs(arguments: argparse.Namespace) -> bool:
     return complained(risen(results, committed(HERE))) and good
 
 
-def attack_frames(arguments: argparse.Namespace) -> bool:
-    """Attacks packets; returns whether controls held and no figure rose."""
-    rows: list[Row] = []
-    for row in attack_packets(QUICK_PACKETS if arguments.quick else WHOLE_PACKETS):
-        print_rows([row])
-        rows.append(row)
+def attack_frames(arguments: argparse.Namespace, pool: Executor) -> Callable[[], bool]:
+    """Starts to attack packets; the result judges: did controls hold, and did no figure rise?"""
+    attack = pool.submit(packet_rows, arguments.quick)
+    return lambda: judge_frames(arguments, attack.result())
+
+
+def judge_frames(arguments: argparse.Namespace, rows: list[Row]) -> bool:
+    """Keeps the figures of packets; returns whether controls held and no figure rose."""
     results = {
         "schema": 1,
         "quick": arguments.quick,
@@ -128,7 +169,13 @@ def main() -> int:
     arguments = parse_arguments()
     began = time.monotonic()
     kinds = {"logs": attack_logs, "packets": attack_frames}
-    good = [run(arguments) for name, run in kinds.items() if arguments.only in (None, name)]
+    with ProcessPoolExecutor() as pool:
+        started = [
+            start(arguments, pool)
+            for name, start in kinds.items()
+            if arguments.only in (None, name)
+        ]
+        good = [judge() for judge in started]
     print(f"{time.monotonic() - began:.0f} s")
     return 0 if all(good) else 1
 
