@@ -9,6 +9,7 @@ attributes besides names: its columns mean what they mean in `records`, and `nam
 attribute and its text.
 """
 
+import csv
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -171,9 +172,11 @@ def _read(
         refuse_cut(file.path)
     if file.form == "tstat":
         source, values = _tstat(file.path, rotate_ns)
-        return source, values | (
-            _of_preset(values["name"], folder) if source and folder.preset else {}
-        )
+        if source and folder.preset:
+            values |= _of_preset(values["name"], folder)
+        elif source and folder.setting("anonymity", "exact") and folder.z > 1:
+            values |= _exact(values["name"])
+        return source, values
     if file.form == OBSERVATIONS:
         return _observations(file.path, rotate_ns)
     if file.form == ROWS:
@@ -293,6 +296,13 @@ def _observations(path: Path, rotate_ns: int) -> tuple[str, dict[str, str]]:
     return source, _exposures("t_ns // 1000", "client", "name", dns, rotate_ns)
 
 
+def _exact(name: str) -> dict[str, str]:
+    """Returns the state of Tstat's lines with exact measurements. A line without a name may be of
+    a suppressed name, because Tstat has no column that says so."""
+    status = f"CASE WHEN {name} IS NULL THEN {SUPPRESSED} ELSE {RELEASED} END"
+    return {"status": status, "coarse": "false"}
+
+
 def _of_preset(name: str, folder: Folder) -> dict[str, str]:
     """Returns the state of rows of `filter --preset`: without a name they are coarse, unless z = 1
     suppresses nothing."""
@@ -306,25 +316,43 @@ def _of_preset(name: str, folder: Folder) -> dict[str, str]:
 def _rows(
     database: Database, path: Path, columns: Mapping[str, str], rotate_ns: int
 ) -> tuple[str, dict[str, str]]:
-    """Returns the source of rows that `filter` wrote."""
+    """Returns the source of rows that `filter` wrote. Several attributes, which `--levels` releases
+    together, are one name."""
     time, user, attribute = (columns.get(role, role) for role in ("time", "user", "attribute"))
-    unit, kinds = columns.get("unit", ""), dict.fromkeys((time, user, attribute), "VARCHAR")
+    attributes = attribute.split(",") if columns.get("has_levels") else [attribute]
+    unit, kinds = columns.get("unit", ""), dict.fromkeys((time, user, *attributes), "VARCHAR")
     if path.name.endswith(".parquet"):
         source = parquet_source(path)
         names = database.columns_of(source, path)
     elif ".jsonl" in path.suffixes:
-        source, names = json_source(path, kinds), [time, user, attribute]
+        source, names = json_source(path, kinds), list(kinds)
     else:
-        delimiter = columns.get("delimiter", ",")
-        names = first_line(path).decode("utf-8", "replace").split(delimiter)
-        types = dict.fromkeys(names, "VARCHAR")
-        options = f"header = true, delim = {quoted(delimiter)}, quote = '\"', escape = '\"'"
-        source = csv_source(path, types, options)
-    if time not in names or attribute not in names:
+        source, names = _delimited(path, columns)
+    if not {time, *attributes} <= set(names):
         raise FormatError(f"{path}: it has no columns of a time and an attribute")
     at = f"epoch_us({column(time)}::TIMESTAMP)"
-    if unit:
+    if unit in _UNITS:
         at = f"({column(time)}::DOUBLE * {_UNITS[unit]})::BIGINT"
     client = f"nullif({column(user)}::VARCHAR, '')" if user in names else "NULL::VARCHAR"
-    name = f"nullif({column(attribute)}::VARCHAR, '')"
+    cells = [f"nullif({column(one)}::VARCHAR, '')" for one in attributes]
+    name = cells[0]
+    if len(cells) > 1:
+        shown = ", ".join(f"coalesce({cell}, '')" for cell in cells)
+        name = f"CASE WHEN coalesce({', '.join(cells)}) IS NOT NULL THEN hash({shown})::VARCHAR END"
     return source, _exposures(at, client, name, "false", rotate_ns)
+
+
+def _delimited(path: Path, columns: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Returns the source of a file of CSV, and its columns. Without a header line, the manifest of
+    `filter` states them."""
+    delimiter, quote = columns.get("delimiter", ","), columns.get("quote", '"')
+    names = columns.get("header", "").split("\n")
+    if not names[0]:
+        line = first_line(path).decode("utf-8", "replace")
+        names = line.split(delimiter)
+        if quote:
+            names = next(csv.reader([line], delimiter=delimiter), [])
+    has_header = str(not columns.get("header")).lower()
+    options = f"header = {has_header}, delim = {quoted(delimiter)}, quote = {quoted(quote)}"
+    types = dict.fromkeys(names, "VARCHAR")
+    return csv_source(path, types, f"{options}, escape = {quoted(quote)}"), names

@@ -18,7 +18,8 @@ from zanon_net.report.folder import RunFolder, read_manifest
 
 ROWS = "rows"
 """Format of files of `filter`: a time, a user and an attribute in each row."""
-RUN_PROGRAM, FILTER_PROGRAM = "zanon-net", "zanon-net filter"
+FILTER_PROGRAM = "zanon-net filter"
+PUBLISH_PROGRAM = "zanon-net publish"
 _ROW_SUFFIXES = (".csv", ".jsonl", ".parquet", ".gz", ".zst")
 
 
@@ -178,6 +179,8 @@ def _with_manifest(path: Path) -> Folder:
         raise FormatError(f"{path / MANIFEST} is no manifest of zanon-net")
     if manifest.get("name") == FILTER_PROGRAM:
         return _of_filter(path, manifest)
+    if manifest.get("name") == PUBLISH_PROGRAM:
+        raise FormatError(f"{path}: a release of publish is a table; give its file, and --quasi")
     folder = RunFolder.open(path)
     form, paths = folder.files()
     inside = path.resolve()
@@ -199,8 +202,22 @@ def _of_filter(path: Path, manifest: Mapping[str, Any]) -> Folder:
         return _of_preset(path, manifest, preset)
     columns = {role: str(settings.get(role, role)) for role in ("time", "user", "attribute")}
     columns["unit"] = str(settings.get("time_unit") or "")
-    columns["delimiter"] = "\t" if settings.get("delimiter") == "tab" else ","
+    delimiter = settings.get("delimiter")
+    columns["delimiter"] = "\t" if delimiter == "tab" else str(delimiter or ",")
+    columns["quote"] = "" if settings.get("quote") == "none" else '"'
+    columns["has_levels"] = str(settings.get("levels") or "")
+    if settings.get("header"):  # then the file has no header line
+        users = [] if settings.get("no_user") else [columns["user"]]
+        attribute = columns["attribute"]
+        attributes = attribute.split(",") if columns["has_levels"] else [attribute]
+        columns["header"] = "\n".join([columns["time"], *users, *attributes, *_passed(settings)])
     return Folder(path=path, manifest=manifest, files=_files_in(path), columns=columns)
+
+
+def _passed(settings: Mapping[str, Any]) -> list[str]:
+    """Returns the columns that `filter` wrote as they were."""
+    found = settings.get("pass")
+    return list(map(str, found)) if isinstance(found, list) else []
 
 
 def _of_preset(path: Path, manifest: Mapping[str, Any], preset: Any) -> Folder:
@@ -270,7 +287,14 @@ def _notes(folders: Sequence[Folder]) -> list[str]:
         (sum(condition(folder.manifest) for folder in folders), text)
         for condition, text in conditions
     ]
-    return [f"{count} of {len(folders)} folders {text}." for count, text in counts if count]
+    notes = [f"{count} of {len(folders)} folders {text}." for count, text in counts if count]
+    passed = sum(len(_passed(folder.manifest.get("configuration") or {})) for folder in folders)
+    if passed:
+        notes.append(
+            f"{passed} columns were written as they were (--pass), and the audit does not check"
+            " what they disclose."
+        )
+    return notes
 
 
 __all__ = ["OBSERVATIONS", "ROWS", "Folder", "Given", "LogFile", "Release", "open_release"]

@@ -13,6 +13,7 @@ from zanon_net.errors import FormatError, UnopenedError
 from zanon_net.output.log_files import chosen, log_paths
 from zanon_net.output.state_file import MANIFEST
 
+WARNING = "zanon-net: warning: "
 MANIFEST_MAX = 1 << 27  # characters; the manifest of a year of minutes takes less
 
 
@@ -58,7 +59,10 @@ def read_manifest(path: Path) -> Any:
     Raises UnopenedError if there is no manifest, and FormatError if it is damaged.
     """
     try:
-        return json.loads(read_text(path / MANIFEST, MANIFEST_MAX))
+        text = read_text(path / MANIFEST, MANIFEST_MAX)
+        while text.startswith(WARNING):  # of `filter --json`, which prints both to stderr
+            text = text.partition("\n")[2]
+        return json.loads(text)
     except FileNotFoundError:
         partial = path / f"{MANIFEST}.partial"
         reason = "the run has not ended" if partial.exists() else "no run has written it"
