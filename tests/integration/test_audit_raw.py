@@ -451,6 +451,7 @@ def test_a_kept_promise_leaves_the_exit_code_to_the_risks(
         (["--raw", "{folder}/key"], 1, "key"),
         (["--raw", "{folder}/text"], 1, "text"),
         (["--raw", "{folder}/late.pcap"], 2, "of the log's time"),
+        (["--raw", "{folder}/log.csv"], 1, "no packet can be read"),
         (["--raw", "{folder}/capture.pcap", "--details", "{folder}/key"], 2, "exists"),
     ],
 )
@@ -468,6 +469,7 @@ def test_bad_input_is_one_line(
     (folder / "text").write_text(
         "fcTbKtemP7ohy4s7o/NmfsBEEdT4bkNS/MZXlR7iSSk=\n"
     )  # JSON, to tshark
+    (folder / "log.csv").write_bytes((folder / "out" / "flows.csv").read_bytes())
     filled = [option.format(folder=folder) for option in options]
     assert run_main("audit", checked.folder, *filled) == code
     said = capsys.readouterr()

@@ -192,6 +192,8 @@ def read_captures(
     if name == "plain":
         seen.attributes = frozenset()
     refuse_other_time(manifest, seen)
+    if not seen.packets and any(one.get("records") for one in manifest["outputs"]):
+        raise FormatError("raw: no packet can be read in the captures")
     return seen
 
 
