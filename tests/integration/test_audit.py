@@ -159,6 +159,44 @@ def test_link_is_never_low_for_the_public(tmp_path: Path) -> None:
         assert "lower bound" in link.note
 
 
+def test_an_exact_log_of_tstat_discloses_ends(tmp_path: Path) -> None:
+    own: dict[str, Any] = {"z": 5, "internal": "10.0.0.0/8", "exact": True}
+    found = {}
+    for form in ("tstat", "csv"):
+        zanon_net.run(DEMO, **own, format=form, out=tmp_path / form)
+        report = audit(tmp_path / form, check=["order"])
+        found[form] = [(metric.figure, metric.verdict) for metric in report.metrics]
+        assert report.facts["coarse_records"] == 0
+    assert found["tstat"] == found["csv"] == [(0.0, "above")]
+
+
+def test_without_thresholds_the_worst_figure_is_shown(logs: Path) -> None:
+    report = audit(logs, purpose="internal")
+    worst = report.of_risk("singling out")[0]
+    figures = {metric.name: metric.figure for metric in report.metrics}
+    assert worst.name == "reid"
+    assert (figures["reid"] or 0) > (figures["k"] or 0)
+
+
+def test_a_small_sample_is_the_reason_of_unknown(tmp_path: Path) -> None:
+    folder = write_log(tmp_path / "logs", sets_log(["a"] * 60))
+    (operator,) = audit(folder, purpose="public", check=["operator"]).metrics
+    assert operator.verdict == "unknown"
+    assert "sample is too small" in operator.note
+    assert "lonely" in operator.note
+
+
+def test_advice_that_does_not_suffice_says_so(logs: Path) -> None:
+    report = audit(logs, purpose="public")
+    assert report.advice is not None
+    threshold = {metric.name: metric.threshold for metric in report.metrics}[report.advice.metric]
+    assert report.advice.measured is not None
+    assert threshold is not None
+    assert report.advice.measured > threshold
+    assert "still above its threshold" in " ".join(report.text().split())
+    assert "still above its threshold" in audit_page(report).decode()
+
+
 def test_advice_is_measured(tmp_path: Path) -> None:
     popular = [Row(f"10.0.0.{i}", "a.example", 0) for i in range(60)]
     rare = [Row(f"10.0.0.{i}", f"{i // 3}.example", 0) for i in range(60)]
@@ -259,6 +297,10 @@ def _bad_categories(folder: Path) -> list[object]:
     return [write_log(folder / "logs", sets_log(["a"] * 60)), "--sensitive", folder / "file"]
 
 
+def _little_memory(folder: Path) -> list[object]:
+    return [write_log(folder / "logs", sets_log(["a"] * 60)), "--memory", "1M"]
+
+
 ERRORS: dict[Callable[[Path], list[object]], tuple[int, str]] = {
     _of_two_lengths: (2, "epochs of two lengths"),
     _without_manifest: (2, "--z: "),
@@ -274,6 +316,7 @@ ERRORS: dict[Callable[[Path], list[object]], tuple[int, str]] = {
     _damaged_manifest: (1, "is no manifest, or damaged"),
     _empty: (1, "there is no log in it"),
     _absent: (1, "no such file or folder"),
+    _little_memory: (2, "--memory: must be at least 192M"),
     _bad_categories: (2, "line 2: must be a suffix, a comma and a category"),
 }
 

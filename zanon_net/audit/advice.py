@@ -34,8 +34,8 @@ class Remedy:
 def advice_of(subject: Subject, metrics: Sequence[Metric]) -> Advice | None:
     """Returns the setting for the metric that is most above its threshold.
 
-    Of several settings the one with the smallest measured figure is chosen. None: no metric is
-    above, or no setting is known.
+    Of several settings the one with the smallest measured figure is chosen, if the setting lowers
+    the figure. None: no metric is above, or no setting is known.
     """
     above = sorted((metric for metric in metrics if metric.verdict == ABOVE), key=excess)
     for worst in reversed(above):
@@ -43,6 +43,8 @@ def advice_of(subject: Subject, metrics: Sequence[Metric]) -> Advice | None:
             (None if remedy.measure is None else remedy.measure(), remedy.setting)
             for remedy in _remedies(subject, worst.name)
         ]
+        before = worst.figure or 0.0
+        found = [pair for pair in found if pair[0] is None or pair[0] < before]
         found.sort(key=lambda pair: 2.0 if pair[0] is None else pair[0])
         if found:
             measured, setting = found[0]

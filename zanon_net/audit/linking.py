@@ -35,7 +35,7 @@ NS_PER_DAY = 86_400_000_000_000
 DAY_US = 24 * HOUR_US
 KNOWN = (1, 16, 256)
 """Numbers of known hosts for `bits`."""
-TREE = "lower bound, because pseudonyms may keep prefixes, whose tree joins epochs, too"
+TREE = "lower bound, because pseudonyms may keep prefixes, by which a tree joins epochs, too"
 LOWER_BOUND = "lower bound, because half an epoch shows little; the truth needs the key file"
 
 
@@ -61,7 +61,7 @@ def link(subject: Subject) -> list[Metric]:
         reason = "no pseudonym has records in both halves of an epoch, or in two epochs"
         return [unknown(name, subject.purpose, reason) for name in ("link", "k_windows")]
     keeps = _keeps_prefixes(subject)
-    note = "" if is_exact and not keeps else TREE if is_exact else LOWER_BOUND
+    note = "; ".join([LOWER_BOUND] * (not is_exact) + [TREE] * keeps)
     found = share_of(
         "link",
         subject.purpose,

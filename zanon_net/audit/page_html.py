@@ -17,6 +17,8 @@ from zanon_net.audit.page_text import (
     number,
     packet_words,
     promise_words,
+    rest_words,
+    sample,
     table_words,
     words,
 )
@@ -43,6 +45,11 @@ RECIPIENTS = {
     "partner": "a partner who is bound by a contract and may have other logs",
     "public": "anybody, with any other data and for any time",
 }
+THRESHOLDS = {
+    "internal": " Only compose has a threshold: all other figures are for the reader to judge.",
+    "partner": " A figure that is unknown counts as above its threshold.",
+    "public": " A figure that is unknown counts as above its threshold.",
+}
 MEANING = {
     SINGLING: "Can a reader isolate the records of one person?",
     LINKING: "Can a reader join records of one person, or records and an address?",
@@ -60,13 +67,25 @@ MARKS = (
     (VERDICTS[UNKNOWN], "bad"),
 )
 KEYS = {
-    "ephemeral": "Keys are random, exist in the memory of the run only, and are replaced every {}."
-    " Nobody can undo the pseudonyms of a finished run.",
-    "derived": "Keys are derived from a key file and replaced every {}. Whoever has the file can"
-    " undo the pseudonyms: keep it apart from the release, and destroy it when it is not needed.",
+    "ephemeral": "The manifest states that keys were random, were in the memory of the run only,"
+    " and were replaced every {}. No key of a finished run is left that could undo its pseudonyms.",
+    "derived": "The manifest states that keys were derived from a key file, and replaced every {}."
+    " Whoever has the file can undo the pseudonyms: keep it apart from the release, and destroy it"
+    " when it is not needed.",
 }
-UNKNOWN_KEYS = "The manifest does not state how keys were made. They are replaced every {}."
+UNKNOWN_KEYS = "No manifest states how keys were made. They were replaced every {}."
+PARAMETERS = {
+    "evidence": "Evidence that a user is real",
+    "pseudonym_kind": "Pseudonyms",
+    "key_mode": "Keys",
+    "made_for": "Recipient that the run was made for",
+}
 FIGURES = ("figure", "95 % interval", "without the release", "threshold", "verdict")
+STATES = {
+    "kept": "The audit compared the release with the captures, and found the promise kept.",
+    "broken": "The audit compared the release with the captures. The promise is broken.",
+}
+UNCHECKED = "This is the statement of the operator. State: {}."
 MANY = 10
 
 
@@ -105,17 +124,20 @@ def _period(facts: Mapping[str, Any]) -> str:
 def _state(report: Report) -> str:
     if report.exit_code == EXIT_PROMISE:
         return "Not passed: the release breaks its promise."
-    above = [metric for metric in report.metrics if metric.verdict == ABOVE]
-    open_ones = [metric for metric in report.metrics if metric.verdict == UNKNOWN]
+    above = sum(metric.verdict == ABOVE for metric in report.metrics)
+    unknown = sum(metric.verdict == UNKNOWN for metric in report.metrics)
     checked = {"kept": "The promise is kept.", "not checked": "The promise was not checked."}
     if _kind(report) == "table":
         checked = {"not checked": ""}
     if report.exit_code == 0:
         return f"Passed: no figure is above its threshold. {checked[report.promise]}".strip()
-    return (
-        f"Not passed: {len(above)} figures are above their thresholds, and {len(open_ones)} are"
-        f" unknown, which counts as above. {checked[report.promise]}"
-    ).strip()
+    figures = (
+        "1 figure is above its threshold"
+        if above == 1
+        else (f"{above} figures are above their thresholds")
+    )
+    more = f"{unknown} {'is' if unknown == 1 else 'are'} unknown, which counts as above"
+    return f"Not passed: {figures}, and {more}. {checked[report.promise]}".strip()
 
 
 def _tile(report: Report, risk: str) -> tuple[str, str, str]:
@@ -123,13 +145,14 @@ def _tile(report: Report, risk: str) -> tuple[str, str, str]:
     if not metrics:
         return (risk.capitalize(), "-", "left out")
     worst = metrics[0]
-    limit = (
-        "no threshold" if worst.threshold is None else f"at most {number(worst, worst.threshold)}"
-    )
-    if worst.unit == "s" and worst.threshold is not None:
-        limit = f"at least {number(worst, worst.threshold)}"
+    if worst.threshold is None:
+        about = f"{worst.name}: {VERDICTS[worst.verdict]}"
+        figure = "unknown" if worst.figure is None else number(worst, worst.figure)
+        return (risk.capitalize(), figure, about)
+    most = "at least" if worst.unit == "s" else "at most"
+    limit = f"{most} {number(worst, worst.threshold)}"
     figure = number(worst, worst.figure) if worst.figure is not None else "unknown"
-    return (risk.capitalize(), figure, f"{worst.name}, {limit}")
+    return (risk.capitalize(), figure, f"{worst.name}: {VERDICTS[worst.verdict]}; {limit}")
 
 
 def _sections(report: Report) -> Iterator[Section | None]:
@@ -140,7 +163,9 @@ def _sections(report: Report) -> Iterator[Section | None]:
         yield Section("What is in the release", [f"{packet_words(report.facts)}.".capitalize()])
     else:
         yield _release(report)
-    yield None if is_table else _promise(report)
+    if not is_table:
+        yield _promise(report)
+        yield _places(report)
     yield Section("Three risks", ["The worst figure of each risk decides."], table=_risks(report))
     yield Section("Who receives it", _recipient(report))
     yield None if is_table else Section("How keys are handled", _keys(report.facts))
@@ -174,24 +199,44 @@ def _promise(report: Report) -> Section:
     facts = report.facts
     z, window = facts["z"], format_duration(facts["window_ns"])
     what = "name and each attribute" if facts.get("attributes") else "name"
-    text = [
-        (
-            f"Each {what} in the release was exposed by at least {z} users within {window} before"
-            " its record. Names of fewer users are withheld, together with all values that would"
-            " disclose them. The promise is about single names, not about combinations of names."
-        ),
-        f"State: {promise_words(report)}.",
+    promise = (
+        f"The promise: each {what} in the release was exposed by at least {z} users within"
+        f" {window} before its record. Names of fewer users are withheld. The promise is about"
+        " single names, not about combinations of names."
+    )
+    if z == 1:
+        promise = "There is no promise about names: with z = 1, a name of a single user is shown."
+    text = [promise, STATES.get(report.promise, UNCHECKED.format(promise_words(report)))]
+    if facts.get("exact") not in (None, False):
+        text.append(
+            "Records of withheld names state exact times and sizes (--exact), which can disclose"
+            " the names."
+        )
+    rows = [
+        ("Users that share a name (z)", f"{z:,}"),
+        ("Window", window),
+        ("Change of pseudonyms", f"every {format_duration(facts['rotate_ns'])}"),
     ]
+    for name, title in PARAMETERS.items():
+        if name in facts:
+            rows.append((title, words(facts[name])))
     if facts.get("weaker_than_preset"):
-        text.append(f"Weaker than the preset: {words(facts['weaker_than_preset'])}.")
+        rows.append(("Weaker than the preset", words(facts["weaker_than_preset"])))
+    table = Table(("", ""), rows, is_words=True)
+    return Section("The promise and its parameters", text, table=table)
+
+
+def _places(report: Report) -> Section | None:
+    """Returns the first places that break the promise."""
     if not report.violations:
-        return Section("The promise and its parameters", text)
+        return None
     rows = [
         (one.check, one.file, words(one.row), one.column, words(one.measured), words(one.needed))
         for one in report.violations[:MANY]
     ]
     columns = ("check", "file", "row", "column", "measured", "needed")
-    return Section("The promise and its parameters", text, table=Table(columns, rows))
+    text = f"The first {len(rows)} of {len(report.violations):,} places."
+    return Section("Places that break the promise", [text], table=Table(columns, rows))
 
 
 def _risks(report: Report) -> Table:
@@ -204,8 +249,8 @@ def _risks(report: Report) -> Table:
 
 
 def _figures(report: Report) -> Table:
-    rows = [(f"{one.name}: {one.attacker}", *_numbers(one)) for one in report.metrics]
-    return Table(("figure and attacker", *FIGURES), rows, marks=MARKS)
+    rows = [(f"{one.name}: {one.attacker}", sample(one), *_numbers(one)) for one in report.metrics]
+    return Table(("figure and attacker", "sample", *FIGURES), rows, marks=MARKS)
 
 
 def _numbers(metric: Metric) -> tuple[str, ...]:
@@ -220,7 +265,7 @@ def _numbers(metric: Metric) -> tuple[str, ...]:
 
 def _recipient(report: Report) -> list[str]:
     return [
-        f"The thresholds are those for {RECIPIENTS[report.purpose]}.",
+        f"The thresholds are those for {RECIPIENTS[report.purpose]}.{THRESHOLDS[report.purpose]}",
         (
             "Data can be personal for one holder and not for another. This depends on the means"
             " that a holder is reasonably likely to use to identify a person (EDPS v SRB,"
@@ -233,8 +278,10 @@ def _recipient(report: Report) -> list[str]:
 
 def _keys(facts: Mapping[str, Any]) -> list[str]:
     rotate = format_duration(facts["rotate_ns"])
+    modes = facts.get("key_mode")
+    modes = list(dict.fromkeys(modes)) if isinstance(modes, list) else [modes]
     return [
-        KEYS.get(str(facts.get("key_mode")), UNKNOWN_KEYS).format(rotate),
+        *(KEYS.get(str(mode), UNKNOWN_KEYS).format(rotate) for mode in modes),
         (
             "Under guidelines 01/2025 of the EDPB, keys and raw traffic are the additional"
             " information that must be kept apart from pseudonymised data."
@@ -250,7 +297,8 @@ def _advice(report: Report) -> str:
         return f"{advice.setting}, because {advice.why}. The release alone cannot show the effect."
     return (
         f"{advice.setting}, because {advice.why}. With this setting, {advice.metric} changes from"
-        f" {advice.before:.1%} to {advice.measured:.1%}, measured on this release."
+        f" {advice.before:.1%} to {advice.measured:.1%}, measured on this"
+        f" release{rest_words(report)}."
     )
 
 

@@ -10,7 +10,7 @@ from zanon_net.audit.result import RISKS, Metric, Report
 from zanon_net.config.parse import format_duration
 
 NONE = "-"
-HEAD = ("metric", "verdict", "figure", "95 %", "baseline", "threshold")
+HEAD = ("verdict", "figure", "95 %", "baseline", "threshold")
 RIGHT = (1, 2, 3, 4)  # the columns of numbers, after the verdict
 
 
@@ -22,10 +22,10 @@ def page_text(report: Report, width: int) -> str:
 def _parts(report: Report, width: int) -> Iterator[str]:
     yield table(_head(report), width)
     yield f"\nThree risks, for the recipient {report.purpose}\n"
-    yield table([(*HEAD[1:], HEAD[0]), *(_row(report, risk) for risk in RISKS)], width, right=RIGHT)
+    yield table([(*HEAD, "metric"), *(_row(report, risk) for risk in RISKS)], width, right=RIGHT)
     yield "\nAll metrics\n"
-    rows = [(*_cells(metric), metric.name) for metric in report.metrics]
-    yield table([(*HEAD[1:], HEAD[0]), *rows], width, right=RIGHT)
+    rows = [(*_cells(metric), sample(metric), metric.name) for metric in report.metrics]
+    yield table([(*HEAD, "sample", "metric"), *rows], width, right=(*RIGHT, 5))
     yield "\nWhat would help most\n"
     yield table([(_advice(report),)], width)
     yield "\nNot checked, and limits of the figures\n"
@@ -34,7 +34,7 @@ def _parts(report: Report, width: int) -> Iterator[str]:
 
 
 def _head(report: Report) -> list[tuple[str, str]]:
-    facts = report.facts
+    facts, notes = report.facts, [("note", note) for note in report.notes]
     if "classes" in facts:
         return [("recipient", report.purpose), ("table", table_words(facts))]
     if "packets" in facts:
@@ -42,6 +42,7 @@ def _head(report: Report) -> list[tuple[str, str]]:
             ("recipient", report.purpose),
             ("promise", promise_words(report)),
             ("packets", packet_words(facts)),
+            *notes,
         ]
     time = facts["time_range"]
     span = "no records" if time is None else f"{time['first'][:19]}Z to {time['last'][:19]}Z"
@@ -55,7 +56,7 @@ def _head(report: Report) -> list[tuple[str, str]]:
         f" every {format_duration(facts['rotate_ns'])}, keys {words(facts['key_mode'])}"
     )
     rows = [
-        ("recipient", report.purpose),
+        ("recipient", recipient_words(report)),
         ("promise", promise_words(report)),
         ("release", release),
         ("settings", settings),
@@ -63,7 +64,15 @@ def _head(report: Report) -> list[tuple[str, str]]:
     ]
     if facts["weaker_than_preset"]:
         rows.append(("weaker", f"than its preset: {words(facts['weaker_than_preset'])}"))
-    return [*rows, *(("note", note) for note in report.notes)]
+    return [*rows, *notes]
+
+
+def recipient_words(report: Report) -> str:
+    """Returns the recipient, and the recipient that the run had, if they differ."""
+    made_for = report.facts["made_for"]
+    if made_for in (None, report.purpose):
+        return report.purpose
+    return f"{report.purpose}, but the run was made for: {words(made_for)}"
 
 
 def attribute_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -128,6 +137,11 @@ def number(metric: Metric, value: float | None) -> str:
     return f"{value:.1%}" if metric.unit == "share" else f"{value:.3g} {metric.unit}"
 
 
+def sample(metric: Metric) -> str:
+    """Returns the number of trials."""
+    return f"{metric.sample:,}" if metric.sample else NONE
+
+
 def interval(metric: Metric) -> str:
     """Returns the 95 % interval of a figure."""
     if metric.low is None or metric.high is None:
@@ -142,4 +156,14 @@ def _advice(report: Report) -> str:
     effect = "the log alone cannot show the effect"
     if advice.measured is not None and advice.before is not None:
         effect = f"{advice.metric} falls from {advice.before:.1%} to {advice.measured:.1%}"
+        effect += rest_words(report)
     return f"{advice.setting}: {advice.why}; {effect}."
+
+
+def rest_words(report: Report) -> str:
+    """Returns words for a figure that stays above its threshold with the advised setting."""
+    advice = report.advice
+    limits = [one.threshold for one in report.metrics if advice and one.name == advice.metric]
+    if advice is None or advice.measured is None or not limits or limits[0] is None:
+        return ""
+    return ", still above its threshold" if advice.measured > limits[0] else ""

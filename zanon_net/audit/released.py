@@ -24,6 +24,7 @@ from zanon_net.audit.subject import FEWEST, Measure, Subject
 from zanon_net.audit.tables import audit_table
 from zanon_net.audit.thresholds import ROWS, absent, unknown
 from zanon_net.config.audit_rows import CHECKS
+from zanon_net.config.parse import format_size
 from zanon_net.config.schema import rows_of
 from zanon_net.config.setting import read_settings
 from zanon_net.errors import ConfigError, FormatError
@@ -45,6 +46,8 @@ MEASURES: dict[Measure, tuple[str, ...]] = {
 """The functions that measure, each with the names of its metrics."""
 WITHOUT_PSEUDONYMS = ("compose", "suppressed", "order")
 """Metrics that need no pseudonym."""
+LEAST_MEMORY = 192 << 20
+"""Memory of the audit's modules and of an empty database."""
 WORD = re.compile(r"[a-z][a-z0-9_:,-]{0,31}")
 """Texts of a manifest that may be in a report."""
 
@@ -70,6 +73,8 @@ def audit(logs: Logs, *, purpose: str | None = None, **settings: Any) -> Report:
     rows = rows_of("audit")
     written = {row.name: row.default for row in rows} | settings | {"purpose": purpose}
     chosen = read_settings(rows, written)
+    if chosen["memory"] < LEAST_MEMORY:
+        raise ConfigError(f"memory: must be at least {format_size(LEAST_MEMORY)}")
     given = Given(
         z=chosen["z"],
         window_ns=chosen["window"],
@@ -221,6 +226,7 @@ def _facts(subject: Subject) -> dict[str, Any]:
         ),
         "pseudonym_kind": lambda folder: folder.pseudonyms,
         "made_for": lambda folder: folder.setting("output", "for"),
+        "exact": lambda folder: bool(folder.setting("anonymity", "exact")),
         "weaker_than_preset": lambda folder: (folder.manifest.get("weaker_than") or {}).get(
             "options"
         ),
@@ -258,7 +264,8 @@ def _word(value: Any) -> Any:
     """Returns a word of a manifest, or a list of words; None for other texts, which may be data."""
     if isinstance(value, list):
         return [_word(one) for one in value]
-    return value if isinstance(value, str) and WORD.fullmatch(value) else None
+    is_safe = isinstance(value, bool) or (isinstance(value, str) and WORD.fullmatch(value))
+    return value if is_safe else None
 
 
 def _one(values: Sequence[Any]) -> Any:

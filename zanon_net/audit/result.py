@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of an audit: metrics, violations, and the report that has both."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, Literal
@@ -30,6 +31,7 @@ class Metric:
     low, high: 95 % interval of the figure (Wilson); None if the figure has no sample.
     baseline: success of a guess without the log. threshold: the largest figure (`order`: the
     smallest) for the recipient; None: the figure is only reported.
+    yardstick: threshold of another recipient, which orders figures that are only reported.
     sample: number of trials. note: the reason of an unknown figure, or a limit of the figure.
     parts: further figures by their names, such as a figure for each number of windows.
     """
@@ -43,6 +45,7 @@ class Metric:
     high: float | None = None
     baseline: float | None = None
     threshold: float | None = None
+    yardstick: float | None = None
     sample: int = 0
     unit: str = "share"
     note: str = ""
@@ -180,13 +183,18 @@ class Report:
 
 
 def excess(metric: Metric) -> float:
-    """Returns how far a figure is above its threshold, as a share of the threshold's rest."""
-    if metric.figure is None or metric.threshold is None:
-        return 0.0
+    """Returns how far a figure is above its threshold, as a share of the threshold's rest.
+
+    A figure that is only reported is compared with the threshold of another recipient. A figure
+    without any threshold comes last.
+    """
+    threshold = metric.yardstick if metric.threshold is None else metric.threshold
+    if metric.figure is None or threshold is None:
+        return -math.inf
     if metric.unit == "s":  # the larger, the better
-        return (metric.threshold - metric.figure) / max(metric.threshold, 1e-9)
+        return (threshold - metric.figure) / max(threshold, 1e-9)
     scale = 1.0 if metric.unit == "share" else 32.0
-    return (metric.figure - metric.threshold) / max(scale - metric.threshold, 1e-9)
+    return (metric.figure - threshold) / max(scale - threshold, 1e-9)
 
 
 def rounded(value: Any, digits: int = 6) -> Any:

@@ -163,7 +163,10 @@ def reid(subject: Subject) -> list[Metric]:
         subject.drop("found", "known")
     subject.drop("visits")
     figures["1/z"] = {"@1": 1 / subject.release.z}
-    return [share_of("reid", subject.purpose, hits, sample, _chance(subject), parts=figures)]
+    note = f"1/z, with which z-anonymity hides a user of one name, is {1 / subject.release.z:.1%}"
+    return [
+        share_of("reid", subject.purpose, hits, sample, _chance(subject), parts=figures, note=note)
+    ]
 
 
 def pick_visits(subject: Subject, allowed: str, floor_us: int = 1) -> None:

@@ -22,6 +22,7 @@ from zanon_net.audit.result import (
 
 NORMAL_95 = 1.959963984540054
 DIGITS = 9  # of a figure
+SMALL = "the sample is too small to show that the figure is below the threshold"
 
 
 def wilson(hits: float, trials: int) -> tuple[float, float]:
@@ -67,6 +68,11 @@ class Row:
         if chosen is None or purpose not in self.over_baseline:
             return chosen
         return chosen + (baseline or 0.0)
+
+    def yardstick(self, baseline: float | None) -> float | None:
+        """Returns the threshold for partners, or else for the public."""
+        found = self.threshold("partner", baseline)
+        return self.threshold("public", baseline) if found is None else found
 
 
 ROWS = {
@@ -235,7 +241,7 @@ def judged(
         is_open = is_lower_bound or (not row.is_census and high is not None and high > threshold)
         verdict = ABOVE if is_above else UNKNOWN if is_open else LOW
         if verdict == UNKNOWN and not is_lower_bound:
-            note = note or "the sample is too small to show that the figure is below the threshold"
+            note = "; ".join([SMALL, note] if note else [SMALL])
     return Metric(
         name=name,
         risk=row.risk,
@@ -246,6 +252,7 @@ def judged(
         high=high,
         baseline=baseline,
         threshold=threshold,
+        yardstick=row.yardstick(baseline),
         sample=sample,
         unit=row.unit,
         note=note,
