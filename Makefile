@@ -245,8 +245,8 @@ attacks-quick: .venv/.built ## the same on 300 users, for its controls
 	@touch $@
 
 .PHONY: clients
-clients: system-test .venv/.clients ## captures of real clients in network namespaces, and what zanon-net reads of them (root only)
-	.venv/bin/python bench/clients.py --out $(BUILD)/clients
+clients: system-test .venv/.clients ## captures of real clients in network namespaces, and what zanon-net reads of them (root only; OPENSSL4=PREFIX)
+	.venv/bin/python bench/clients.py --out $(BUILD)/clients $(OPENSSL4:%=--openssl4 %)
 
 SOAK_MINUTES ?= 15
 .PHONY: soak-live

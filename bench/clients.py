@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captures of real clients in network namespaces, and what zanon-net reads of them.
 
-Usage: clients.py [--out DIR] [--only TEXT]   (as root)
+Usage: clients.py [--out DIR] [--only TEXT] [--openssl4 DIR]   (as root)
 
 Each client connects to a server in a second namespace, under a name of its own, and its packets are
 recorded. zanon-net reads each capture with every name released and evidence asked for. The table
 says client by client whether it read the name and nothing else. Exit code 1: a name is missing, or
 another one was read. Clients that are not installed are left out, and said so.
+
+No distribution has OpenSSL 4 yet. --openssl4 is the prefix of an installation: bin/openssl of
+version 4, and bin/curl built with it and with ECH (curl --version names both).
 """
 
 import argparse
@@ -44,6 +47,8 @@ DOMAIN = "clients.example"
 CLIENT, SERVER = "10.9.0.1", "192.0.2.1"
 CLONE_NEWNET, CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x40000000, 0x20000, 4096, 16384, 1 << 18
 ETH_P_ALL = 3
+ECH_PORT = 4434
+PUBLIC = "public." + DOMAIN
 CURL_PROFILES = ("chrome", "firefox", "safari", "safari_ios", "edge101", "chrome_android")
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -54,8 +59,8 @@ class Client:
 
     title: of the table. command: gets the name, and returns the command. source: the protocol in
     which zanon-net should read the name. package: Python's, for its version; otherwise the
-    program's own `version` command. also: another name that the packets
-    show.
+    program's own `version` command. also: another name that the packets show. is_hidden: true if a
+    server decrypts the client's own name, so that no packet shows it.
     """
 
     title: str
@@ -64,6 +69,7 @@ class Client:
     package: str = ""
     version: tuple[str, ...] = ()
     also: str = ""
+    is_hidden: bool = False
 
     @property
     def name(self) -> str:
@@ -77,26 +83,21 @@ def python(action: str, *more: str) -> Callable[[str], list[str]]:
     return lambda name: [sys.executable, str(HERE / "clients_actions.py"), action, name, *more]
 
 
-def curl(*options: str) -> Callable[[str], list[str]]:
+def curl(*options: str, program: str = "curl", port: int = 443) -> Callable[[str], list[str]]:
     """Returns curl's command for a page of HTTPS, or of HTTP with the option --http-page."""
-    scheme = "http" if "--http-page" in options else "https"
     chosen = [option for option in options if option != "--http-page"]
-    return lambda name: [
-        "curl",
-        "-sk",
-        "-m",
-        "5",
-        "-o",
-        "/dev/null",
-        *chosen,
-        f"{scheme}://{name}/",
-    ]
+    start = "http://" if "--http-page" in options else "https://"
+    end = "/" if port == 443 else f":{port}/"
+    fixed = [program, "-qsk", "-m", "5", "-o", "/dev/null", *chosen]
+    return lambda name: [*fixed, start + name + end]
 
 
-def s_client(*options: str, port: int = 443) -> Callable[[str], list[str]]:
+def s_client(
+    *options: str, program: str = "openssl", port: int = 443
+) -> Callable[[str], list[str]]:
     """Returns the command of openssl's client."""
     where = ["-connect", f"{SERVER}:{port}", "-servername"]
-    return lambda name: ["openssl", "s_client", *where, name, *options]
+    return lambda name: [program, "s_client", *where, name, *options]
 
 
 def chromium(*options: str) -> Callable[[str], list[str]]:
@@ -167,7 +168,7 @@ CLIENTS = [
         python("curl_cffi", "chrome", "ech"),
         "tls",
         "curl_cffi",
-        also="public." + DOMAIN,
+        also=PUBLIC,
     ),
     Client("aioquic, HTTP/3", python("h3", "4431"), "quic", "aioquic"),
     Client("aioquic, HTTP/3, version 2", python("h3", "4431", "v2"), "quic", "aioquic"),
@@ -180,6 +181,48 @@ CLIENTS = [
     Client("dnspython, UDP", python("udp"), "dns", "dnspython"),
     Client("dnspython, TCP", python("tcp"), "dns", "dnspython"),
 ]
+
+
+def clients_of_openssl4(prefix: Path, accepted: str) -> list[Client]:
+    """Returns the clients of an installation of OpenSSL 4.
+
+    accepted: ECHConfigList of the server on ECH_PORT, in base64. Other servers ignore ECH.
+    """
+    program, page = str(prefix / "bin" / "openssl"), str(prefix / "bin" / "curl")
+    made_by, with_curl = {"version": (program, "version")}, {"version": (page, "--version")}
+    hidden: dict[str, Any] = {"also": PUBLIC, "is_hidden": True}
+    configs = ("-ech_config_list", accepted)
+
+    def openssl(title: str, *options: str, port: int = 443, **more: Any) -> Client:
+        command = s_client(*options, program=program, port=port)
+        return Client(f"openssl s_client 4, {title}", command, "tls", **made_by, **more)
+
+    def fetch(title: str, ech: str, port: int = 443, **more: Any) -> Client:
+        command = curl("--ech", ech, program=page, port=port)
+        return Client(f"curl with OpenSSL 4, {title}", command, "tls", **with_curl, **more)
+
+    quic = s_client("-quic", "-alpn", "h3", program=program, port=4431)
+    return [
+        openssl("X25519MLKEM768"),
+        openssl("ECH", *configs, port=ECH_PORT, **hidden),
+        openssl("ECH without SNI", "-ech_no_outer_sni", *configs, port=ECH_PORT, is_hidden=True),
+        openssl("ECH that the server ignores", *configs, **hidden),
+        openssl("GREASE of ECH", "-ech_grease"),
+        Client("openssl s_client 4, QUIC", quic, "quic", **made_by),
+        fetch("ECH", "ecl:" + accepted, port=ECH_PORT, **hidden),
+        fetch("ECH that the server ignores", "ecl:" + accepted, **hidden),
+        fetch("GREASE of ECH", "grease"),
+    ]
+
+
+def write_ech_key(prefix: Path, path: Path) -> str:
+    """Writes the key of a server that decrypts hellos, as OpenSSL reads it. Returns the
+    configuration for its clients."""
+    program = str(prefix / "bin" / "openssl")
+    command = [program, "ech", "-public_name", PUBLIC, "-out", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    lines = path.read_text("ascii").split("-----BEGIN ECHCONFIG-----\n")[1].splitlines()
+    return "".join(line for line in lines if not line.startswith("-----"))
 
 
 # ---- namespaces ---------------------------------------------------------------------------------
@@ -342,8 +385,9 @@ def record(client: Client, network: int, path: Path) -> None:
 
 
 def read(path: Path) -> tuple[set[tuple[str, str]], set[str], bool]:
-    """Returns the (source, name) pairs that zanon-net reads of a capture, the states of all flows
-    without a name, and true if a flow offered ECH."""
+    """Returns the (source, name) pairs that zanon-net reads of a capture, states of the client's
+    flows without a name, and true if a flow offered ECH. A server may repeat datagrams that the
+    client before has not acknowledged."""
     command = [str(Path(sys.executable).with_name("zanon-net")), "run", str(path), "--z", "1"]
     command += ["--internal", f"{CLIENT}/32", "--dns-votes", "all", "--format", "jsonl"]
     command += ["--format", "observations", "--out", str(path.with_suffix(""))]
@@ -352,7 +396,7 @@ def read(path: Path) -> tuple[set[tuple[str, str]], set[str], bool]:
     folder = path.with_suffix("")
     flows, seen = lines_of(folder / "flows.jsonl"), lines_of(folder / "observations.jsonl")
     found = {(entry["name_source"], entry["name"]) for entry in seen}
-    states = {flow["name_status"] for flow in flows} - {"released", "none"}
+    states = {flow["name_status"] for flow in flows if flow["c_pkts"]} - {"released", "none"}
     return found, states, any(flow["ech"] == "offered" for flow in flows)
 
 
@@ -374,7 +418,7 @@ def kinds_of_quic(path: Path) -> set[str]:
 
 def expected(client: Client) -> set[tuple[str, str]]:
     """Returns the pairs that a client's packets show."""
-    names = {client.name, client.also} - {""}
+    names = {client.also, "" if client.is_hidden else client.name} - {""}
     return {(client.source, name) for name in names}
 
 
@@ -389,19 +433,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Captures of real clients, read by zanon-net.")
     parser.add_argument("--out", type=Path, help="folder for the captures")
     parser.add_argument("--only", default="", help="clients whose title contains this text")
+    parser.add_argument("--openssl4", type=Path, help="prefix of OpenSSL 4, and of curl with it")
     options = parser.parse_args()
-    chosen = [client for client in CLIENTS if options.only in client.title]
-    installed = [client for client in chosen if is_installed(client)]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
+        clients = list(CLIENTS)
+        if options.openssl4 is not None:
+            accepted = write_ech_key(options.openssl4, folder / "ech.pem")
+            clients += clients_of_openssl4(options.openssl4, accepted)
+        chosen = [client for client in clients if options.only in client.title]
+        installed = [client for client in chosen if is_installed(client)]
         out = options.out or folder / "captures"
         out.mkdir(parents=True, exist_ok=True)
         names = [client.name for client in installed]
-        write_certificate(folder, [*names, "public." + DOMAIN])
-        (folder / "ech").write_bytes(ech_configs("public." + DOMAIN))
+        write_certificate(folder, [*names, PUBLIC])
+        (folder / "ech").write_bytes(ech_configs(PUBLIC))
         os.environ["CLIENTS_FOLDER"] = made
         network = make_network(names, folder)
-        servers = subprocess.Popen([sys.executable, str(HERE / "clients_servers.py"), SERVER, made])
+        command = [sys.executable, str(HERE / "clients_servers.py"), SERVER, made]
+        if options.openssl4 is not None:
+            command.append(str(options.openssl4 / "bin" / "openssl"))
+        servers = subprocess.Popen(command)
         try:
             wait_for(folder / "ready", servers)
             rows, wrong = [], 0
@@ -413,9 +465,10 @@ def main() -> int:
                 wrong += not good
                 sources = ", ".join(sorted({source for source, _ in found})) or "none"
                 special = sorted(kinds_of_quic(path) & {"retry", "0-rtt", "negotiation"})
-                result = ", ".join(sorted(name for _, name in found)) if good else "wrong: "
-                result = result.replace(client.name, "its name")
-                result += "" if good else f"{sorted(found)} {sorted(states)}"
+                result = f"wrong: {sorted(found)} {sorted(states)}"
+                if good:
+                    result = ", ".join(sorted(name for _, name in found)) or "no name"
+                    result = result.replace(client.name, "its name")
                 offered = "offered" if ech else ""
                 facts = (version_of(client), sources, offered, ", ".join(special), result)
                 rows.append((client.title, *facts))
@@ -427,6 +480,8 @@ def main() -> int:
     for client in chosen:
         if client not in installed:
             print(f"not installed: {client.title}")
+    if options.openssl4 is None:
+        print("left out: clients of OpenSSL 4; give their prefix with --openssl4")
     return 1 if wrong else 0
 
 

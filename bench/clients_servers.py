@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The servers that the clients of clients.py connect to: clients_servers.py ADDRESS FOLDER.
+"""Servers for the clients of clients.py: clients_servers.py ADDRESS FOLDER [OPENSSL].
 
 They answer enough for a client to end its connection. FOLDER has cert.pem and key.pem; a file
-`ready` appears in it when all servers listen.
+`ready` appears in it when all servers listen. OPENSSL is the program of OpenSSL 4, which decrypts
+hellos with the key in ech.pem.
 """
 
 import asyncio
@@ -143,15 +144,23 @@ async def serve_quic(address: str, folder: Path) -> None:
         )
 
 
-async def main(address: str, folder: Path) -> None:
+def start_s_server(program: str, address: str, folder: Path, *options: str) -> Any:
+    """Starts a server of OpenSSL at an address and port."""
+    files = ["-cert", str(folder / "cert.pem"), "-key", str(folder / "key.pem")]
+    command = [program, "s_server", "-accept", address, "-quiet", *files, *options]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+async def main(address: str, folder: Path, openssl4: str = "") -> None:
     """Serve until the process is ended."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    files = ["-cert", str(folder / "cert.pem"), "-key", str(folder / "key.pem")]
-    command = ["openssl", "s_server", "-dtls1_2", "-accept", f"{address}:4433", "-quiet", *files]
-    datagrams = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    started = [start_s_server("openssl", f"{address}:4433", folder, "-dtls1_2")]
+    if openssl4:
+        key = ["-www", "-ech_key", str(folder / "ech.pem")]
+        started.append(start_s_server(openssl4, f"{address}:4434", folder, *key))
     try:
         await asyncio.start_server(web, address, 443, ssl=tls)
         await asyncio.start_server(web, address, 80)
@@ -164,8 +173,9 @@ async def main(address: str, folder: Path) -> None:
         (folder / "ready").touch()
         await asyncio.Event().wait()
     finally:
-        datagrams.kill()
+        for process in started:
+            process.kill()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], Path(sys.argv[2])))
+    asyncio.run(main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]))
