@@ -28,7 +28,7 @@ static int check_config(const zn_engine_config *config, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "probes that share a counter need a key file");
     if (config->z < 2)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "with a z of 1 there is nothing to count");
-    if (config->z_max > config->z || config->popularity)
+    if (config->z_max > config->z || config->popularity != ZN_COUNTED_NONE)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a counter of all probes tells no probe its counts");
     if (zn_packet_config_is_wanted(config))
         return zn_fail(err, ZN_ERR_CONFIG, 0, "packets cannot wait for a counter of all probes");

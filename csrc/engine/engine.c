@@ -5,7 +5,6 @@
 #include "release/gate_levels.h"
 #include "util/arena.h"
 
-#define COUNT_ALL 1                     /* of config.popularity */
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* most client addresses that are kept in an epoch */
 #define MAX_FLOWS (UINT32_C(1) << 31)   /* limit of the settings */
 
@@ -201,7 +200,7 @@ static int open_attributes(zn_engine *e, const zn_engine_config *config,
     e->gate.attributes = e->names.attributes;
     e->names.common_names = (output_sets(config) & ZN_SET_LAYER7) != 0;
     for (unsigned i = 0; i < ZN_ATTRIBUTE_COUNT && rc == 0; i++)
-        if (config->popularity == COUNT_ALL && (config->attributes & 1u << i) != 0)
+        if (config->popularity == ZN_COUNTED_ALL && (config->attributes & 1u << i) != 0)
             rc = zn_popularity_add(&e->popularity, (zn_attribute)i, counted, err);
     return rc;
 }
@@ -253,9 +252,9 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
         rc = zn_gate_init(&e->gate, &limits, err);
     if (rc == 0)
         rc = open_levels(e, config, err);
-    if (rc == 0 && config->popularity != 0)
+    if (rc == 0 && config->popularity != ZN_COUNTED_NONE)
         rc = zn_popularity_init(&e->popularity, &counted, err);
-    e->popularity.with_levels = config->popularity == COUNT_ALL && e->gate.levels != NULL &&
+    e->popularity.with_levels = config->popularity == ZN_COUNTED_ALL && e->gate.levels != NULL &&
                                 (config->levels & (ZN_LEVEL_DOMAIN | ZN_LEVEL_CATEGORY)) != 0;
     if (rc == 0)
         rc = open_attributes(e, config, &counted, err);

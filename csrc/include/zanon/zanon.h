@@ -128,6 +128,13 @@ typedef enum zn_dns_votes {
     ZN_DNS_VOTES_NO   /* no record: a name is shown if z users of other protocols share it */
 } zn_dns_votes;
 
+/* Users that are counted in each window, for zanon-net's own binding. */
+typedef enum zn_counted_users {
+    ZN_COUNTED_NONE, /* the default */
+    ZN_COUNTED_ALL,  /* of names, also by level, and of attributes */
+    ZN_COUNTED_NAMES /* of names only */
+} zn_counted_users;
+
 /* Times of a coarse record (a record whose flow has a suppressed name): start and end of the flow,
  * rounded down to the minute; or only the minute in which the flow closed. */
 typedef enum zn_coarse_end { ZN_COARSE_END_FLOORED, ZN_COARSE_END_NONE } zn_coarse_end;
@@ -286,9 +293,7 @@ typedef struct zn_engine_config {
     uint32_t max_flows;
     uint32_t max_tuples, max_attributes; /* caps of the z-table, as in zn_ztable_config */
     uint32_t z_max;                      /* largest z that zn_engine_set_z takes, if above z */
-    /* users that are counted in each window, for zanon-net's own binding. 0: none. 1: users of
-     * names, also by level, and of attributes. 2: users of names only */
-    uint8_t popularity;
+    zn_counted_users popularity;
     unsigned workers; /* threads that share the work, including the caller's: 1 .. 64 */
     zn_dns_votes dns_votes;
     zn_pseudonyms pseudonyms;

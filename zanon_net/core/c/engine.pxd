@@ -78,6 +78,8 @@ cdef extern from "output/outputs.h" nogil:
 cdef extern from "engine/engine.h" nogil:
     ctypedef struct zn_engine:
         pass
+    ctypedef enum zn_counted_users:
+        pass
     ctypedef enum zn_dns_votes:
         pass
     ctypedef enum zn_coarse_end:
@@ -126,7 +128,7 @@ cdef extern from "engine/engine.h" nogil:
         const char *key_file
         uint32_t max_flows, max_tuples, max_attributes
         uint32_t z_max
-        uint8_t popularity
+        zn_counted_users popularity
         unsigned workers
         zn_pseudonyms pseudonyms
         uint8_t block_v4_bits, block_v6_bits
