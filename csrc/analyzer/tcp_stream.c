@@ -23,6 +23,7 @@
 #include "proto/ascii.h"
 #include "proto/proxy_starttls_prefix.h"
 #include "proto/resemblance.h"
+#include "proto/stun.h"
 
 #define STORED_SEGMENTS_MAX 256
 _Static_assert(ZN_SEARCH_TRIES == 15,
@@ -180,6 +181,7 @@ static zn_parse pass_unknown(const zn_packet_context *s, zn_tcp_segment *rest, u
     int32_t before = zn_seq_ahead(last, rest->seq);
     zn_unread_segment(s, rest->bytes, rest->missing != 0);
     zn_attributes_see(s, ZN_EXPOSES_CLIENT_TEXT, rest->bytes);
+    zn_attributes_see(s, ZN_EXPOSES_STUN_REQUEST, zn_stun_first(rest->bytes));
     if (!s->f->midstream && ZN_STATE(s->f)->protocol == 0 &&
         zn_resembles_other_request(rest->bytes)) {
         ZN_STATE(s->f)->parse = ZN_PARSE_OFF; /* a body may look like a request of HTTP */

@@ -6,6 +6,7 @@
 
 #define MAGIC_COOKIE UINT32_C(0x2112a442)
 #define TRANSACTION_BYTES 12u
+#define HEADER_BYTES 20u
 #define TYPE_BITS 0x3fffu
 
 enum { MESSAGE_INTEGRITY = 0x0008, MESSAGE_INTEGRITY_SHA256 = 0x001c, SOFTWARE = 0x8022 };
@@ -27,9 +28,18 @@ static zn_parse read_attributes(zn_cursor *c, zn_stun_message *out)
     return zn_cursor_ok(c) ? ZN_DONE : ZN_MALFORMED;
 }
 
-zn_parse zn_stun_read(zn_span datagram, zn_stun_message *out)
+zn_span zn_stun_first(zn_span bytes)
 {
-    zn_cursor c = zn_cursor_over_span(datagram, true);
+    zn_cursor c = zn_cursor_over_span(bytes, true);
+    size_t n;
+    zn_cursor_skip(&c, sizeof(uint16_t)); /* type */
+    n = HEADER_BYTES + zn_cursor_be16(&c);
+    return zn_span_first(bytes, n < bytes.n ? n : bytes.n);
+}
+
+zn_parse zn_stun_read(zn_span bytes, zn_stun_message *out)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, true);
     uint16_t type = zn_cursor_be16(&c), length = zn_cursor_be16(&c);
     uint32_t cookie = zn_cursor_be32(&c);
     memset(out, 0, sizeof *out);

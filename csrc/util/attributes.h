@@ -41,7 +41,7 @@
 typedef enum zn_exposing_message {
     ZN_EXPOSES_CLIENT_HELLO, /* body of a ClientHello of TLS or DTLS, from its version on */
     ZN_EXPOSES_CLIENT_TEXT,  /* client's bytes that no analyzer of names recognised */
-    ZN_EXPOSES_STUN_REQUEST, /* a datagram */
+    ZN_EXPOSES_STUN_REQUEST, /* a datagram, or the first message of a TCP client */
     ZN_EXPOSES_USER_AGENT,   /* value of the User-Agent field of a request of HTTP */
     ZN_EXPOSES_CERTIFICATE   /* first certificate of a TLS server, up to TLS 1.2 */
 } zn_exposing_message;

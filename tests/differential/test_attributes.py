@@ -44,7 +44,8 @@ def messages() -> list[tuple[str, bytes, int, int]]:
         before = [requests.stun_attribute(0x8029, bytes(8))] * dice.randrange(3)
         software = bytes(dice.choice(b"abz 019.-/") for _ in range(size))
         named = requests.stun_attribute(requests.SOFTWARE, software)
-        made.append(("stun", requests.stun(*before, named), 3478, wire.UDP))
+        protocol = dice.choice([wire.TCP, wire.UDP])
+        made.append(("stun", requests.stun(*before, named), 3478, protocol))
     return made
 
 

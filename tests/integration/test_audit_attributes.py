@@ -16,7 +16,7 @@ from support import wire
 from support.audit_logs import SETTINGS, sets_log, write_log
 from support.handshake import flight, named
 from support.packet_run import write_pcap
-from support.packets import CLIENT, SECOND, SERVER, START, Frame, Tcp, Udp, hello, user
+from support.packets import SECOND, SERVER, START, Frame, Tcp, Udp, hello, user
 
 import zanon_net
 from zanon_net import Config
@@ -62,13 +62,16 @@ def certified(number: int, at: int) -> list[Frame]:
 
 
 def calling(number: int, at: int) -> list[Frame]:
-    """A question of STUN with a program in it, and its answer."""
-    talk = Udp(user(number), t_ns=START + at * SECOND + 1, ports=(40000 + at, 3478))
-    software = b"\x80\x22\0\4call"
-    transaction = bytes([at]) * 12
-    for side, kind in ((CLIENT, b"\0\1"), (SERVER, b"\1\1")):
-        talk.send(kind + b"\0\x08\x21\x12\xa4\x42" + transaction + software, side)
-    return talk.frames
+    """A question of STUN with a program in it, and its answer, over UDP or TCP."""
+    where: dict[str, Any] = {"t_ns": START + at * SECOND + 1, "ports": (40000 + at, 3478)}
+    software, transaction = b"\x80\x22\0\4call", bytes([at]) * 12
+    asked, answered = (
+        kind + b"\0\x08\x21\x12\xa4\x42" + transaction + software for kind in (b"\0\1", b"\1\1")
+    )
+    if number % 2:
+        return Udp(user(number), **where).send(asked).send(answered, SERVER).frames
+    talk = Tcp(user(number), **where).handshake().say(asked * 2)
+    return talk.say(answered * 2, SERVER).close().frames
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def attribute(word: str, message: bytes) -> Attribute:
 
     - the body of a ClientHello, from its version on, for alpn and ja4
     - the client's first bytes for ehlo and sip
-    - a datagram for stun
+    - a message of STUN for stun
     - the value of the field for user-agent
     - a certificate in DER for cert-san and cert-issuer
 
