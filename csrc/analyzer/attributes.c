@@ -225,8 +225,14 @@ void zn_attributes_read(const zn_packet_context *s, zn_exposing_message message,
     for (unsigned i = 0; i < ZN_ATTRIBUTE_COUNT; i++) {
         zn_attribute_text text = {.n = 0};
         bool may_vote = zn_roles_may_vote(s->names->roles, s->f);
+        zn_parse result;
         if ((a->wanted & 1u << i) == 0 || zn_attribute_row_of(i)->message != message ||
-            is_known(s, i) || zn_attribute_row_of(i)->read(bytes, &text) != ZN_DONE)
+            is_known(s, i))
+            continue;
+        result = zn_attribute_row_of(i)->read(bytes, &text);
+        if (result == ZN_MALFORMED)
+            zn_attributes_malformed(s, (zn_attribute)i);
+        if (result != ZN_DONE)
             continue;
         may_vote = may_vote && !text.is_cut;
         if (text.is_host && !text.is_cut && !normalize_host(s->names->roles, &text, &may_vote))
@@ -235,6 +241,13 @@ void zn_attributes_read(const zn_packet_context *s, zn_exposing_message message,
                    !has_private_address(s, (zn_span){text.text, text.n}, true);
         add(s, i, may_vote ? &text : NULL);
     }
+}
+
+void zn_attributes_malformed(const zn_packet_context *s, zn_attribute attribute)
+{
+    zn_attributes *a = s->names->attributes;
+    if ((a->wanted & 1u << attribute) != 0)
+        a->counts[attribute].malformed++;
 }
 
 void zn_attributes_confirm_entry(const zn_packet_context *s, uint32_t entry)

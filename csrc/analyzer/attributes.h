@@ -15,6 +15,7 @@
 typedef struct zn_attribute_counts {
     uint64_t observations; /* flows that exposed it */
     uint64_t released, suppressed;
+    uint64_t malformed; /* messages in which it is damaged, so that it was not read */
 } zn_attribute_counts;
 
 /* State of the attributes of an engine. */
@@ -36,6 +37,8 @@ size_t zn_attributes_memory(const zn_attributes *a);
 
 /* Reads the wanted attributes of a whole message. They vote, or wait for evidence. */
 void zn_attributes_read(const zn_packet_context *s, zn_exposing_message message, zn_span bytes);
+/* Counts a message in which a wanted attribute is damaged. */
+void zn_attributes_malformed(const zn_packet_context *s, zn_attribute attribute);
 /* Votes for the attributes of a flow that wait, if the flow's evidence is complete. */
 void zn_attributes_confirm(const zn_packet_context *s);
 

@@ -13,34 +13,37 @@ typedef struct exchange {
     zn_span id, kind; /* equal in the request and the response */
 } exchange;
 
-static bool read_stun(zn_span datagram, exchange *out)
+static zn_parse read_stun(zn_span datagram, exchange *out)
 {
     zn_stun_message stun;
-    if (zn_stun_read(datagram, &stun) != ZN_DONE || stun.type == ZN_STUN_INDICATION)
-        return false;
+    zn_parse result = zn_stun_read(datagram, &stun);
     *out = (exchange){ZN_ATTRIBUTE_STUN,
                       ZN_EXPOSES_STUN_REQUEST,
                       stun.type != ZN_STUN_REQUEST,
                       stun.transaction,
                       {NULL, 0}};
-    return true;
+    return result == ZN_DONE && stun.type == ZN_STUN_INDICATION ? ZN_OTHER : result;
 }
 
-static bool read_sip(zn_span datagram, exchange *out)
+static zn_parse read_sip(zn_span datagram, exchange *out)
 {
     zn_sip_message sip;
-    if (zn_sip_read(datagram, &sip) != ZN_DONE)
-        return false;
+    zn_parse result = zn_sip_read(datagram, &sip);
     *out = (exchange){ZN_ATTRIBUTE_SIP, ZN_EXPOSES_CLIENT_TEXT, sip.is_response, sip.call_id,
                       sip.sequence};
-    return true;
+    return result;
 }
 
-/* Reads a whole datagram. Returns false if it is of no exchange. */
-static bool read_exchange(const zn_packet_context *s, exchange *out)
+/* Reads a whole datagram. Returns ZN_DONE; ZN_OTHER if it is of no exchange; or ZN_MALFORMED with
+ * the attribute in *out. */
+static zn_parse read_exchange(const zn_packet_context *s, exchange *out)
 {
-    zn_span datagram = s->p->payload;
-    return zn_packet_payload_whole(s->p) && (read_stun(datagram, out) || read_sip(datagram, out));
+    zn_parse result = ZN_OTHER;
+    if (zn_packet_payload_whole(s->p))
+        result = read_stun(s->p->payload, out);
+    if (zn_packet_payload_whole(s->p) && result == ZN_OTHER)
+        result = read_sip(s->p->payload, out);
+    return result;
 }
 
 /* Returns a number by which a request and its response are compared: 16 bits of keyed hashes, and
@@ -80,8 +83,11 @@ void zn_exchange_attributes_read(const zn_packet_context *s)
     zn_packet_context with = *s;
     bool from_client = s->p->sender == s->f->client;
     exchange x;
+    zn_parse result = read_exchange(s, &x);
     with.analyzer = NULL;
-    if (!read_exchange(s, &x))
+    if (result == ZN_MALFORMED && from_client)
+        zn_attributes_malformed(s, x.attribute);
+    if (result != ZN_DONE)
         return;
     if (from_client && !x.is_response)
         see_request(&with, &x);
@@ -92,6 +98,6 @@ void zn_exchange_attributes_read(const zn_packet_context *s)
 void zn_exchange_attributes_note(const zn_packet_context *s)
 {
     exchange x;
-    if (read_exchange(s, &x) && x.is_response)
+    if (read_exchange(s, &x) == ZN_DONE && x.is_response)
         zn_flow_note_server(s->f, s->f->client);
 }

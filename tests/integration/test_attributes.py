@@ -295,7 +295,8 @@ def test_the_observations_have_their_namespace(folder: Path) -> None:
 
 def test_the_manifest_counts_each_attribute(folder: Path) -> None:
     manifest = json.loads((folder / "logs" / "manifest.json").read_text())
-    assert manifest["attributes"] == {"alpn": {"observations": 6, "released": 3, "suppressed": 3}}
+    counts = {"observations": 6, "released": 3, "suppressed": 3, "malformed": 0}
+    assert manifest["attributes"] == {"alpn": counts}
     assert manifest["decisions"]["observations"] == 6  # of names alone
     assert manifest["configuration"]["anonymity"]["attributes"] == ["alpn"]
     assert "http/1.1" not in json.dumps(manifest)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support import requests_wire as requests
 from support import wire
-from support.engine import run
+from support.engine import feed, make_engine, run
 from support.packets import CLIENT, SECOND, SERVER, START, Frame, Tcp, Udp, hello, merged, user
 
 from zanon_net import _core
@@ -48,6 +48,13 @@ def register(i: int) -> list[Frame]:
     return exchange(i, 5060, (CLIENT, requests.sip()), (SERVER, answer))
 
 
+def allocate(i: int) -> list[Frame]:
+    """STUN over TCP; the client's second message is in the same segment."""
+    talk = Tcp(user(i), ports=(40000, 3478), t_ns=START + i * SECOND).handshake()
+    talk.say(requests.binding(b"libre v1.2") + requests.binding(b"other", b"another one!"))
+    return talk.say(requests.bound(), SERVER).close().frames
+
+
 def bind(i: int) -> list[Frame]:
     request = requests.binding(b"libre v1.2")
     return exchange(i, 3478, (CLIENT, request), (SERVER, requests.bound()))
@@ -69,6 +76,7 @@ def texts(frames: Iterable[Frame], word: str, **settings: Any) -> list[str | Non
         (call, "sip", "example.org"),
         (register, "sip", "example.org"),
         (bind, "stun", "libre%20v1.2"),
+        (allocate, "stun", "libre%20v1.2"),
     ],
 )
 def test_three_users_release_a_text(talk: Talk, word: str, text: str) -> None:
@@ -200,6 +208,27 @@ def test_each_vote_is_counted_once() -> None:
     outcome = run(merged([frames]), z=7, attributes=ALL)
     assert [o["namespace"] for o in outcome.observations] == expected
     assert len(expected) > 20
+
+
+DAMAGED = [
+    ("ehlo", mail(0, b"EHLO \r\n"), 1),
+    ("ehlo", mail(0, b"EHLO a b\r\n"), 0),  # no host, and whole
+    ("sip", call(0, b"sip:alice@a@b.example"), 1),
+    ("sip", exchange(0, 5060, (CLIENT, requests.sip(sequence=b""))), 1),
+    ("sip", exchange(0, 5060, (SERVER, requests.sip(sequence=b""))), 0),
+    ("stun", exchange(0, 3478, (CLIENT, requests.binding(b"libre")[:-4])), 1),
+    ("stun", exchange(0, 3478, (CLIENT, b"\xff" * 40)), 0),
+    ("stun", Tcp(user(0)).handshake().say(requests.binding(b"libre")[:-4]).close().frames, 1),
+]
+
+
+@pytest.mark.parametrize(("word", "frames", "count"), DAMAGED)
+def test_a_damaged_attribute_is_counted(word: str, frames: list[Frame], count: int) -> None:
+    engine = make_engine(z=1, attributes=(word,))
+    feed(engine, frames)
+    engine.finish()
+    counts = engine.attribute_stats[word]
+    assert (counts["malformed"], counts["released"]) == (count, 0)
 
 
 # ---- the readers ---------------------------------------------------------------------------------

@@ -382,7 +382,7 @@ cdef class PacketEngine:
         for word, bit in ATTRIBUTES.items():
             if zn_engine_attributes(self.engine, bit.bit_length() - 1, &counts):
                 found[word] = {"observations": counts.observations, "released": counts.released,
-                               "suppressed": counts.suppressed}
+                               "suppressed": counts.suppressed, "malformed": counts.malformed}
         return found or None
 
     @property

@@ -188,7 +188,7 @@ cdef extern from "engine/engine.h" nogil:
         uint64_t ignored_categories
     bint zn_engine_levels(const zn_engine *e, zn_level_report *out)
     ctypedef struct zn_attribute_counts:
-        uint64_t observations, released, suppressed
+        uint64_t observations, released, suppressed, malformed
     bint zn_engine_attributes(const zn_engine *e, unsigned attribute, zn_attribute_counts *out)
     bint zn_engine_attribute_window(const zn_engine *e, unsigned attribute,
                                     zn_popularity_window *window)
