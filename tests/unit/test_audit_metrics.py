@@ -280,3 +280,71 @@ def test_order_does_not_reach_into_another_file() -> None:
     is_coarse = np.array([False, True, False, False])
     end_us = np.array([10, 60, 30, 61]) * 1_000_000
     assert order_error(file, is_coarse, end_us, np.array([1])) == (15.0, 1, 1)
+
+
+def pairs_log(client: bool, names: int = 12, users: int = 240) -> list[Row]:
+    """Visits in pairs of names, all of the same sizes: only the name next to a record, and nothing
+    in the record, tells the name. client: coarse records have pseudonyms."""
+    rows = []
+    for user in range(users):
+        who, own, at = f"10.0.0.{user}", user % names, (user % 50) * 60 * S
+        rows.append(Row(who, f"page{own}.example", at))
+        rows.append(Row(who, f"image{own}.example", at + S))
+        end = at // (60 * S) * 60 * S
+        sizes = (1, 1, 256, 1024)
+        named = who if client else None
+        rows.append(Row(named, None, end, end=end, sizes=sizes, hidden=True, coarse=True))
+    return rows
+
+
+@pytest.mark.parametrize("client", [True, False])
+def test_the_names_next_to_a_record_disclose_its_name(tmp_path: Path, client: bool) -> None:
+    found = audited(tmp_path / "logs", pairs_log(client), check=["suppressed"])["suppressed"]
+    assert found.baseline is not None
+    assert found.figure is not None
+    assert (found.figure == 1.0) == client
+    assert found.verdict == ("above" if client else "low")
+    assert ("with context" in found.note) == client
+    assert found.parts["guesses"]["name"] < 0.2
+
+
+def test_the_category_of_a_suppressed_name_is_guessed(tmp_path: Path) -> None:
+    """The sizes tell the category of a name, and not the name."""
+    rows = []
+    for user in range(300):
+        own = user % 12
+        sizes = (1, 1, 4 ** (4 + own % 2), 1000)
+        rows.append(Row(f"10.0.0.{user}", f"n{own}.kind{own % 2}.example", user * S, sizes=sizes))
+    rows.append(Row(None, None, 0, end=0, sizes=sizes, hidden=True, coarse=True))
+    (tmp_path / "kinds").write_text("kind0.example, health\nkind1.example, faith\n")
+    settings = {"sensitive": tmp_path / "kinds", "check": ["suppressed"]}
+    found = audited(tmp_path / "logs", rows, **settings)["suppressed"]
+    assert found.figure == found.parts["guesses"]["category"] == 1.0
+    assert found.parts["guesses"]["name"] < 0.5
+    assert found.baseline == pytest.approx(0.5, abs=0.1)
+    assert "guessed: the category" in found.note
+    assert found.verdict == "above"
+
+
+def test_advice_takes_pseudonyms_out_of_coarse_records(tmp_path: Path) -> None:
+    report = audit(write_log(tmp_path / "logs", pairs_log(True)), check=["suppressed"])
+    assert report.advice is not None
+    assert report.advice.setting == "--coarse-client none"
+    assert report.advice.before == 1.0
+    assert (report.advice.measured or 1.0) < 0.2
+
+
+def test_the_finest_steps_of_all_outputs_count(tmp_path: Path) -> None:
+    rows = random_log(3, users=200)
+    hidden = Row(None, None, 0, end=0, hidden=True, coarse=True)
+    found = []
+    for order in (("16", "sqrt2"), ("sqrt2", "16")):
+        folders = [
+            write_log(
+                tmp_path / f"{order[0]}{base}", [*rows, hidden], {"output": {"coarse_steps": base}}
+            )
+            for base in order
+        ]
+        (metric,) = audit(folders, purpose="partner", check=["suppressed"]).metrics
+        found.append(metric.figure)
+    assert found[0] == found[1]

@@ -5,7 +5,7 @@
 from collections.abc import Callable, Sequence
 
 from zanon_net._record import dataclass
-from zanon_net.audit.inference import guess_names
+from zanon_net.audit.guessing import CONTEXT, finest_steps, guess_names, has_context
 from zanon_net.audit.result import ABOVE, UNKNOWN, Advice, Metric, excess
 from zanon_net.audit.singling import (
     expected_hits,
@@ -17,6 +17,7 @@ from zanon_net.audit.singling import (
 from zanon_net.audit.subject import MINUTE_US, Subject
 
 LARGEST_STEPS = "16"
+WITHOUT_CLIENT = "--coarse-client none"
 RANDOM = "random"
 
 
@@ -41,7 +42,7 @@ def advice_of(subject: Subject, metrics: Sequence[Metric]) -> Advice | None:
     for worst in reversed(above):
         found = [
             (None if remedy.measure is None else remedy.measure(), remedy.setting)
-            for remedy in _remedies(subject, worst.name)
+            for remedy in _remedies(subject, worst)
         ]
         before = worst.figure or 0.0
         found = [pair for pair in found if pair[0] is None or pair[0] < before]
@@ -66,7 +67,7 @@ def advice_of(subject: Subject, metrics: Sequence[Metric]) -> Advice | None:
     return None
 
 
-def _remedies(subject: Subject, name: str) -> list[Remedy]:
+def _remedies(subject: Subject, metric: Metric) -> list[Remedy]:
     """Returns the settings that lower a metric, except for settings that the release has."""
     z = f"--z {2 * subject.release.z}"
     minutes = "--times 60s"
@@ -86,16 +87,22 @@ def _remedies(subject: Subject, name: str) -> list[Remedy]:
         "bits": [Remedy(f"--pseudonyms {RANDOM}")],
         "compose": [Remedy("one output, with the largest z of all outputs")],
         "suppressed": [
-            Remedy(f"--coarse-steps {LARGEST_STEPS}", lambda: _suppressed(subject, LARGEST_STEPS))
+            Remedy(
+                f"--coarse-steps {LARGEST_STEPS}",
+                lambda: _suppressed(subject, metric, base=LARGEST_STEPS),
+            ),
+            Remedy(WITHOUT_CLIENT, lambda: _suppressed(subject, metric, with_context=False)),
         ],
         "disclosure": [Remedy("--never FILE, with the sensitive suffixes")],
         "sensitive": [Remedy("--never FILE, with the sensitive suffixes")],
         "order": [Remedy("--order minute, without --exact")],
     }
     settings = [] if subject.slot_us < MINUTE_US else [minutes]
-    if subject.release.folders[0].coarse_steps == LARGEST_STEPS:
+    if finest_steps(subject) == LARGEST_STEPS:
         settings.append(f"--coarse-steps {LARGEST_STEPS}")
-    return [remedy for remedy in rows.get(name, []) if remedy.setting not in settings]
+    if not has_context(subject):
+        settings.append(WITHOUT_CLIENT)
+    return [remedy for remedy in rows.get(metric.name, []) if remedy.setting not in settings]
 
 
 def _popular(subject: Subject) -> str:
@@ -132,7 +139,13 @@ def _reid(subject: Subject, floor_us: int, allowed: str) -> float:
     return first / max(1, trials)
 
 
-def _suppressed(subject: Subject, base: str) -> float:
-    """Returns `suppressed` with another base of coarse numbers."""
-    found = guess_names(subject, base)
-    return 0.0 if found is None else float(found[0].mean())
+def _suppressed(
+    subject: Subject, metric: Metric, *, base: str | None = None, with_context: bool = True
+) -> float:
+    """Returns `suppressed` with another base of coarse numbers, or without pseudonyms in records of
+    suppressed names."""
+    found = guess_names(subject, base or finest_steps(subject), with_context=with_context)
+    kind = str(metric.parts["kind"])
+    return (
+        0.0 if found is None else found.share(kind if with_context else kind.removesuffix(CONTEXT))
+    )

@@ -2,26 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of inference: what do records disclose that they do not state?"""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from zanon_net.audit.attack_math import Floats, Ints, likelihood
-from zanon_net.audit.coarse import coarse
-from zanon_net.audit.database import Arrays
-from zanon_net.audit.records import MINUTE_US, RELEASED, SUPPRESSED
+from zanon_net.audit.attack_math import Ints
+from zanon_net.audit.guessing import DECILES, NAME, finest_steps, guess_names
+from zanon_net.audit.records import MINUTE_US, SUPPRESSED
 from zanon_net.audit.result import Metric
 from zanon_net.audit.singling import match_visits, pick_visits
-from zanon_net.audit.subject import FEWEST, Subject
+from zanon_net.audit.subject import Subject
 from zanon_net.audit.thresholds import absent, judged, share_of, unknown
 
-KNOWN_RECORDS = 400_000
-"""Most records of which the attacker of `suppressed` knows the names."""
-ASKED_RECORDS = 4000
-"""Most records whose names are guessed."""
-NAMES = 8000
-"""Most names that are guessed: those with most records."""
-FOLDS, DECILES = 5, 10
-BLOCK = 1 << 24  # scores that are in memory at a time
 NO_CATEGORY = "(none)"
 
 Bools = npt.NDArray[np.bool_]
@@ -31,106 +24,41 @@ Bools = npt.NDArray[np.bool_]
 
 
 def suppressed(subject: Subject) -> list[Metric]:
-    """Measures how often the name of a coarse record is guessed from its numbers.
+    """Measures how often the name of a coarse record, or its category, is guessed.
 
-    The truth is known of records with a name. They are rounded as if their names were suppressed,
-    and a fifth of the pseudonyms is guessed from the records of the others.
+    The figure is that of the guess that is most above its baseline.
     """
     hidden = subject.database.value(
         f"SELECT count(*) FROM records WHERE status >= {SUPPRESSED} AND c_pkts IS NOT NULL"
     )
     if not hidden:
         return [absent("suppressed", "the log has no records of suppressed names")]
-    found = guess_names(subject, subject.release.folders[0].coarse_steps)
+    found = guess_names(subject, finest_steps(subject))
     if found is None:
         reason = "too few records with a name to learn from"
         return [unknown("suppressed", subject.purpose, reason)]
-    right, decile, most = found
-    shares = {
+    right, decile = found.right[found.worst], found.decile
+    shares: dict[str, Any] = {
         f"decile {i + 1}": float(right[decile == i].mean())
         for i in range(DECILES)
         if (decile == i).any()
     }
+    shares["kind"] = found.worst
+    shares["guesses"] = {kind: found.share(kind) for kind in found.right}
+    note = "estimate from records with a name: popular names are easier to guess"
+    if found.worst != NAME:
+        note = f"guessed: the {found.worst}; {note}"
     return [
         share_of(
             "suppressed",
             subject.purpose,
             int(right.sum()),
             len(right),
-            most,
-            note="estimate from records with a name: popular names are easier to guess",
+            found.chance[found.worst],
+            note=note,
             parts=shares,
         )
     ]
-
-
-def guess_names(subject: Subject, base: str) -> tuple[Bools, Ints, float] | None:
-    """Guesses the names of records as if they were suppressed; None if there are too few.
-
-    base: of coarse numbers. Returns for each guess true if it is right, and the decile of its name
-    by popularity, the most popular first; and the share of the most frequent name.
-    """
-    found = _labelled(subject)
-    is_asked = found["fold"] == 0
-    asked = np.flatnonzero(is_asked)[:ASKED_RECORDS]
-    if len(asked) < FEWEST or is_asked.all():
-        return None
-    known = np.flatnonzero(~is_asked)
-    names, place = np.unique(found["name"], return_inverse=True)
-    often = np.bincount(place[known], minlength=len(names))
-    order = np.argsort(-often, kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    known = known[rank[place[known]] < NAMES]
-    values = _values(subject, found, base)
-    guesses = _guesses(values, rank[place], known, asked, min(NAMES, len(names)))
-    right = rank[place[asked]]
-    most = float(np.bincount(right).max()) / len(asked)
-    return guesses == right, right * DECILES // len(names), most
-
-
-def _labelled(subject: Subject) -> Arrays:
-    """Returns records with a name, in the order of the sample, and their folds."""
-    seed = subject.seed
-    return subject.database.arrays(
-        "SELECT name, tcp::BIGINT AS tcp, port::BIGINT AS port, c_pkts, s_pkts, c_bytes, s_bytes,"
-        f" (end_us // {MINUTE_US} - start_us // {MINUTE_US})::BIGINT AS minutes,"
-        f" (hash(coalesce(who, hash(start_us)), {seed}) % {FOLDS})::BIGINT AS fold FROM records"
-        f" WHERE status = {RELEASED} AND NOT coarse AND c_pkts IS NOT NULL AND name IS NOT NULL"
-        f" ORDER BY hash(name, who, start_us, c_bytes, s_bytes, {seed}) LIMIT {KNOWN_RECORDS}"
-    )
-
-
-def _values(subject: Subject, found: Arrays, base: str) -> list[Ints]:
-    """Returns the features of records, as coarse records would state them."""
-    folder = subject.release.folders[0]
-    numbers = {name: found[name] for name in ("c_pkts", "s_pkts", "c_bytes", "s_bytes")}
-    if not subject.is_exact:
-        numbers = {name: coarse(values, base) for name, values in numbers.items()}
-    values = [
-        numbers["c_bytes"],
-        numbers["s_bytes"] * 4096 + numbers["s_pkts"],
-        found["tcp"] * 65536 + found["port"],
-    ]
-    if subject.is_exact or folder.coarse_end == "floored":
-        values.append(found["minutes"])
-    return values
-
-
-def _guesses(
-    values: list[Ints], number: Ints, known: Ints, asked: Ints, names: int
-) -> npt.NDArray[np.int64]:
-    """Returns the most probable name of each asked record by naive Bayes."""
-    often = np.log(np.bincount(number[known], minlength=names) + 0.01).astype(np.float32)
-    guesses = []
-    step = max(1, BLOCK // max(1, names))
-    for begin in range(0, len(asked), step):
-        part = asked[begin : begin + step]
-        worth: Floats = np.repeat(often[None, :], len(part), axis=0)
-        for feature in values:
-            worth += likelihood(feature[known], number[known], feature[part], names)
-        guesses.append(worth.argmax(axis=1))
-    return np.concatenate(guesses)
 
 
 # ---- sensitive categories -----------------------------------------------------------------------

@@ -69,10 +69,10 @@ def _head(report: Report) -> list[tuple[str, str]]:
 
 def recipient_words(report: Report) -> str:
     """Returns the recipient, and the recipient that the run had, if they differ."""
-    made_for = report.facts["made_for"]
-    if made_for in (None, report.purpose):
+    recipient = report.facts["made_for"]
+    if recipient in (None, report.purpose):
         return report.purpose
-    return f"{report.purpose}, but the run was made for: {words(made_for)}"
+    return f"{report.purpose}, but the run was made for: {words(recipient)}"
 
 
 def attribute_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
