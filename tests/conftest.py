@@ -124,6 +124,15 @@ def key_file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
+def needs_tshark() -> None:
+    """Skips the test if the audit finds no tshark."""
+    from zanon_net.audit.raw import tshark
+
+    if tshark.find() is None:
+        pytest.skip("tshark is not installed: `make test` installs it from Debian")
+
+
+@pytest.fixture(scope="session")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture of 20,000 lookups, 50 ms apart."""
     from support.parts import many_lookups  # with pyarrow, which few tests wait for

@@ -33,13 +33,10 @@ from support.packets import (
 
 import zanon_net
 from zanon_net import Config
-from zanon_net.audit.raw import tshark
 from zanon_net.audit.raw.check import RawResult, check_files, read_captures
 from zanon_net.audit.raw.lists import Lists, flat, network_rows, rules_in
 
-needs_tshark = pytest.mark.skipif(
-    tshark.find() is None, reason="tshark is not installed: `make test` installs it from Debian"
-)
+needs_tshark = pytest.mark.usefixtures("needs_tshark")
 Z = 3
 LEVELS = ("domain", "category", "as", "country")
 SUFFIXES = "// a comment\ntest\norg\n*.ck\n!www.ck\ngithub.io\nio\n"

@@ -15,15 +15,12 @@ from support.core_copy import CFLAGS, compile_objects, link_core, python
 from support.paths import ROOT
 from support.shared import made_once
 
-from zanon_net.audit.raw import tshark
 from zanon_net.audit.raw.check import check_files, read_captures
 
 pytestmark = [
     pytest.mark.source,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        tshark.find() is None, reason="tshark is not installed: `make test` installs it from Debian"
-    ),
+    pytest.mark.usefixtures("needs_tshark"),
 ]
 HEAD = 24  # bytes of a pcap's header
 LATE_S = 40 * 60

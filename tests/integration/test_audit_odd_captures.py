@@ -15,7 +15,7 @@ from support.demo import first_frames
 
 import zanon_net
 from zanon_net import Config
-from zanon_net.audit.raw import reader, tshark
+from zanon_net.audit.raw import reader
 from zanon_net.audit.raw.check import RawResult, check_files, read_captures
 from zanon_net.audit.raw.flows import FlowTable, Rules
 from zanon_net.audit.raw.messages import asked_by
@@ -23,12 +23,10 @@ from zanon_net.audit.raw.networks import Networks
 from zanon_net.audit.raw.packets import ACK, SYN, TCP, Frame, Packet
 
 LATE_S = 40 * 60
-FRAMES = 8000
+FRAMES = 6000
 HEAD = 24  # bytes of a pcap's header
 
-needs_tshark = pytest.mark.skipif(
-    tshark.find() is None, reason="tshark is not installed: `make test` installs it from Debian"
-)
+needs_tshark = pytest.mark.usefixtures("needs_tshark")
 
 
 def frames_of(capture: Path) -> list[bytes]:

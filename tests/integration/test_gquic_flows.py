@@ -19,7 +19,6 @@ from support.packets import CLIENT, SECOND, SERVER, START, Frame, Udp, merged, u
 
 import zanon_net
 from zanon_net import Config
-from zanon_net.audit.raw import tshark
 from zanon_net.audit.raw.check import check_files, read_captures
 
 HOST = b"a.example"
@@ -245,7 +244,7 @@ def test_equal_names_of_all_versions_count_together() -> None:
     assert outcome([(CLIENT, again)], 3, z=3).observations == []
 
 
-@pytest.mark.skipif(tshark.find() is None, reason="tshark is not installed")
+@pytest.mark.usefixtures("needs_tshark")
 def test_the_raw_audit_finds_each_name(tmp_path: Path) -> None:
     made = [connection(version) for version in gquic.VERSIONS]
     frames = merged(talk(i, *made[i % 3]) for i in range(9))

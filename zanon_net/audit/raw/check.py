@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,8 @@ def read_sources(
     for path in sources:
         packets = iter(read(path))
         first = next(packets, None)
+        if first is not None and len(sources) == 1:
+            return name, chain([first], packets)
         if first is not None:
             firsts.append((first.t_ns, path))
         close = getattr(packets, "close", None)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -144,12 +144,16 @@ class Line(NamedTuple):
 def find() -> str | None:
     """Returns the path of a tshark that is new enough, or None."""
     program = shutil.which("tshark")
-    if program is None:
-        return None
+    return program if program is not None and is_new_enough(program) else None
+
+
+@cache
+def is_new_enough(program: str) -> bool:
+    """Returns whether a tshark has at least the version OLDEST. The answer is kept, because a
+    start of tshark takes a third of a second."""
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     found = re.match(r"TShark \(Wireshark\) (\d+)\.(\d+)", done.stdout)
-    version = tuple(map(int, found.groups())) if found else (0, 0)
-    return program if version >= OLDEST else None
+    return found is not None and tuple(map(int, found.groups())) >= OLDEST
 
 
 def read(program: str, path: Path, attributes: Sequence[str] = ()) -> Iterator[Read]:
