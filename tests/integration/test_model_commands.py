@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zanon_net.cli import main
+from zanon_net.cli import main, model_command
 from zanon_net.model import exposure_probs, zipf_rates
 from zanon_net.popularity import Popularity, PopularityWindow
 
@@ -108,7 +108,10 @@ def test_tables(command: str, capsys: Captured) -> None:
     assert "±" in out
 
 
-def test_levels_are_lines_of_the_plot(popularity_file: str) -> None:
+def test_levels_are_lines_of_the_plot(
+    popularity_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_command, "PLOT_POINTS", 3)  # each takes 0.1 s
     assert main(["model", "--popularity", popularity_file, "--z", "5", "--plot", "a.svg"]) == 0
     data = json.loads(Path(popularity_file).read_text())
     for window in data["windows"]:

@@ -175,8 +175,17 @@ follow_unit() {
     holds "$1"; end; }
 """
 
+# Computing the sixty points of a plot takes several seconds.
+PLOT_FEW_POINTS = """
+from zanon_net.__main__ import start
+from zanon_net.cli import model_command
+model_command.PLOT_POINTS = 6
+start()
+"""
 PROGRAMS = {
-    "zanon-net": 'echo $$ >> "$PIDS"; exec "$PYTHON" -m zanon_net "$@"',
+    "zanon-net": 'echo $$ >> "$PIDS"\n'
+    'test "$1" != model || exec "$PYTHON" -c "$PLOT_FEW_POINTS" "$@"\n'
+    'exec "$PYTHON" -m zanon_net "$@"',
     "sudo": 'exec "$@"',
     "systemctl": 'echo "$@" >> "$FOLDER"/systemctl.said',
     "zeek": 'test "$1" = -i && arrives "$2"',
@@ -253,6 +262,7 @@ def test_commands_do_what_the_page_says(page: str, net: Namespace, tmp_path: Pat
         **ENVIRONMENT,
         "PATH": f"{programs}:{os.environ['PATH']}",
         "PYTHON": sys.executable,
+        "PLOT_FEW_POINTS": PLOT_FEW_POINTS,
         "FOLDER": str(tmp_path),
         "PIDS": str(tmp_path / "pids"),
         "UNIT": unit_of(page),

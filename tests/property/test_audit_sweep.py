@@ -41,7 +41,7 @@ def brute_force(rows: list[tuple[int, int, int]]) -> list[int]:
     return [oracle.users(t_ns, name) for t_ns, _user, name in rows]
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150, 8))
 @given(rows=ROWS, asked=st.lists(st.tuples(TIMES, st.just(NOBODY), st.integers(0, 3)), max_size=9))
 def test_counts_are_those_of_all_pairs(
     rows: list[tuple[int, int, int]], asked: list[tuple[int, int, int]]

@@ -100,7 +100,7 @@ def check_consistent(given: Iterable[Frame], left: Iterable[Frame]) -> None:
         )
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, 8))
 @given(seed=st.integers(0, 1 << 32))
 def test_connections_beside_the_oracle(key_file: str, seed: int) -> None:
     dice = random.Random(seed)

@@ -163,7 +163,7 @@ PART = one_visit(
 )
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(50, 8))
 @given(scenarios, st.integers(1, 4))
 @example(HALF, 1)
 @example(OTHER_HALF, 1)
@@ -207,7 +207,7 @@ def check_fed(scenario: Scenario, key_file: str, batch: int) -> None:
     check_records(outcome.flows, expected.records)
 
 
-@settings(max_examples=examples(250))
+@settings(max_examples=examples(250, 8))
 @given(edges)
 @example(a_window_apart(0))
 @example(a_window_apart(1))
@@ -216,7 +216,7 @@ def test_few_users_are_told_from_enough(key_file: str, scenario: Scenario) -> No
 
 
 @pytest.mark.parametrize("aim", AIMS)
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(20, 8))
 @given(st.data())
 def test_what_seldom_comes_is_as_the_contract_says(
     key_file: str, aim: str, data: st.DataObject
@@ -224,7 +224,7 @@ def test_what_seldom_comes_is_as_the_contract_says(
     check_fed(data.draw(AIMS[aim]), key_file, WHOLE)
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100, 8))
 @given(capped, st.sampled_from([1, 7, WHOLE]))
 def test_caps_on_invented_users(key_file: str, scenario: Scenario, batch: int) -> None:
     check_fed(scenario, key_file, batch)
@@ -246,7 +246,7 @@ def asked_again() -> Scenario:
     return Scenario(chosen, [*asks, visit])
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(40, 8))
 @given(scenarios, st.integers(1, 50))
 @example(asked_again(), 1)
 @example(asked_again(), WHOLE)
@@ -274,7 +274,7 @@ def check_bounds(frames: list[Frame], chosen: Rules, key_file: str, batch: int) 
     assert told <= {(seen["name"], seen["name_source"]) for seen in outcome.observations}
 
 
-@settings(max_examples=examples(35))
+@settings(max_examples=examples(35, 8))
 @given(scenarios, delays, st.one_of(st.integers(1, 50), st.just(WHOLE)))
 def test_late_packets_release_nothing_more(
     key_file: str, scenario: Scenario, late: list[tuple[int, int]], batch: int
@@ -304,7 +304,7 @@ PARTED = one_visit(
 )
 
 
-@settings(max_examples=examples(35))
+@settings(max_examples=examples(35, 8))
 @given(scenarios, jumps, st.integers(1, 50))
 @example(talks_of_two(), [(SECOND_TALK, -5 * SECOND, True)], 1)  # late: before the first user's
 @example(talks_of_two(), [(SECOND_TALK, -12 * SECOND, True)], 1)  # too late

@@ -234,7 +234,7 @@ NO_ANSWER = exchange(
 )
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(300, 8))
 @given(packets=traffic(), isns=st.sampled_from(ISNS), batch=st.sampled_from([1, 7, 1000]))
 @example(packets=EARLY_FIN, isns=ISNS[0], batch=1)
 @example(packets=OVERLAPS, isns=ISNS[0], batch=7)
@@ -256,7 +256,7 @@ def test_flows_are_the_oracles(packets: list[Unit], isns: tuple[int, int], batch
     same_rows(outcome.flows, records)
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150, 8))
 @given(packets=traffic(), batches=st.lists(st.integers(1, 30), min_size=1, max_size=3))
 def test_batches_of_any_size_give_the_same_output(
     packets: list[Unit], batches: list[int], key_file: str

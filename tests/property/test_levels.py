@@ -182,7 +182,7 @@ SIZES = [1, 7, 1 << 20]
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("ordered", [True, False])
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200, 8))
 @given(data=st.data(), window=st.sampled_from([7, 10, 21]), world=worlds())
 def test_the_core_decides_as_the_rule(
     size: int, ordered: bool, data: st.DataObject, window: int, world: World

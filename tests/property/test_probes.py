@@ -68,7 +68,7 @@ def shown(outcome: Outcome) -> Counter[str]:
     return Counter(str(flow["server"]) for flow in outcome.flows if flow["server"] is not None)
 
 
-@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=examples(60))
+@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=examples(60, 8))
 @given(scenarios, st.integers(0, 999), st.sampled_from([1, 1, 2, 4]), st.sampled_from([1, 7, 64]))
 def test_probes_and_a_counter_say_what_one_run_says(
     key_file: str, scenario: Scenario, seed: int, shards: int, batch: int
@@ -84,7 +84,7 @@ def test_probes_and_a_counter_say_what_one_run_says(
     assert sum(records, Counter()) == without_server(one)
 
 
-@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=examples(40))
+@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=examples(40, 8))
 @given(
     scenarios,
     st.sampled_from([0, 1, 30, 3600]),
@@ -112,7 +112,7 @@ def test_a_probe_that_comes_late_and_lags_has_nothing_shown_that_one_run_withhol
     assert sum(names, Counter()) <= Counter(one.text["observations"].splitlines())
 
 
-@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=examples(40))
+@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=examples(40, 8))
 @given(scenarios, st.integers(0, 999), st.sampled_from([1, 4]), st.integers(0, 100), st.booleans())
 def test_generations_of_hashes_change_nothing(
     key_file: str, scenario: Scenario, seed: int, count: int, more: int, leases: bool

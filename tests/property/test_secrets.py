@@ -98,7 +98,7 @@ splits = st.sampled_from([None, "1m"])
 orders = st.sampled_from(["closing", None])
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, 8))
 @given(secretive, splits, orders)
 def test_what_is_withheld_may_be_anything(
     key_file: str, scenario: Scenario, split: str | None, order: str | None
@@ -150,7 +150,7 @@ def known_as(rules: Rules, epochs: set[int]) -> dict[str, str]:
     return names
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(25, 8))
 @given(several)
 def test_a_neighbour_differs_by_the_pseudonym(key_file: str, crowd: Scenario) -> None:
     rules, frames = crowd.rules, crowd.frames
@@ -194,7 +194,7 @@ def ended(*captures: list[Frame]) -> list[list[Frame]]:
 steady = several.filter(lambda one: one.rules.target_p is None and one.rules.z > 1)
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(25, 8))
 @given(steady, hermits)
 def test_who_is_alone_may_be_away(key_file: str, crowd: Scenario, hermit: list[Visit]) -> None:
     """When others' flows close may tell what DNS said, and whose servers became clients."""

@@ -123,7 +123,7 @@ def test_a_class_may_be_written_when_the_definitions_hold(
     assert decide(gate, rows, users=users) == expected(rule, own)
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(50, 8))
 @given(RULES, st.lists(tables(), min_size=1, max_size=4))
 def test_a_gate_forgets_what_it_decided(rule: dict[str, Any], batches: list[list[Row]]) -> None:
     rows = [[(quasi, sensitive[:1], user) for quasi, sensitive, user in b] for b in batches]

@@ -68,7 +68,7 @@ def most_names(counted: Sequence[CappedVote], window_ns: int) -> int:
 
 
 @given(streams(), CAPS)
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(400, 8))
 def test_caps_are_the_oracles(stream: tuple[int, list[CappedVote]], caps: dict[str, int]) -> None:
     window_ns, votes = stream
     real, oracle = UserCaps(window_ns, **caps), CapsOracle(window_ns, **caps)

@@ -19,11 +19,12 @@ SANITIZED = "ZANON_SANITIZE" in os.environ
 SANITIZED_SETS = 3 if os.environ.get("ZANON_TESTS") == "few" else 6
 
 
-def examples(number: int) -> int:
+def examples(number: int, part: int = 4) -> int:
     """Returns the number of examples that Hypothesis tries: `number` if every case is tried, else
-    a quarter of it. This also holds under sanitizers, where C is several times slower: few examples
-    reach all code of a test, and sanitizers look for other faults than wrong answers."""
-    return number if EVERY_CASE and not SANITIZED else -(-number // 4)
+    `number / part`; tests whose examples take longest have a part of 8. This also holds under
+    sanitizers, where C is several times slower: few examples reach all code of a test, and
+    sanitizers look for other faults than wrong answers."""
+    return number if EVERY_CASE and not SANITIZED else -(-number // part)
 
 
 def spread(items: Sequence[Item], number: int) -> list[Item]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 from support.audit_logs import (
     HOUR,
     Row,
@@ -258,6 +257,8 @@ def test_coarse_in_sql_equals_numpy(base: str) -> None:
 
 
 def test_wilson_equals_scipy() -> None:
+    from scipy import stats  # takes a second, which collection would spend in each process
+
     for hits, trials in ((0, 10), (3, 10), (10, 10), (77, 1000)):
         expected = stats.binomtest(hits, trials).proportion_ci(method="wilson")
         assert wilson(hits, trials) == pytest.approx((expected.low, expected.high))
