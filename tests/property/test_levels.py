@@ -192,7 +192,7 @@ def test_the_core_decides_as_the_rule(
 
 
 @pytest.mark.parametrize("size", SIZES)
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200, 8))
 @given(
     data=st.data(),
     window=st.sampled_from([7, 10, 21]),
@@ -208,7 +208,7 @@ def test_the_core_decides_as_the_rule_at_its_caps(
 
 
 @pytest.mark.parametrize("size", SIZES)
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200, 8))
 @given(
     data=st.data(),
     window=st.sampled_from([7, 10, 21]),

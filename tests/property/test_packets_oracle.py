@@ -238,7 +238,7 @@ def rules_of(dice: random.Random) -> Rules:
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 @pytest.mark.parametrize("hold_ns", HOLDS)
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(50, 8))
 @given(seed=st.integers(0, 1 << 32), number=st.integers(1, 12))
 def test_fates_and_bytes(key_file: str, hold_ns: int, payload: str, seed: int, number: int) -> None:
     """300 crowds of conversations."""
@@ -265,7 +265,7 @@ def view_of(
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, 8))
 @given(seed=st.integers(0, 1 << 32), number=st.integers(1, 16))
 def test_views(key_file: str, payload: str, seed: int, number: int) -> None:
     """A view has the fates and bytes of its z over the same votes, but for what the main output

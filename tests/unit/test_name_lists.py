@@ -184,7 +184,7 @@ def brute(rows: list[tuple[bytes, int, int]], skipped: list[bool], name: bytes) 
     return domain, named, any(bit & ONLY for bit in listed), skip
 
 
-@settings(max_examples=examples(2000))
+@settings(max_examples=examples(2000, 8))
 @given(ROWS, st.lists(st.booleans(), min_size=2, max_size=2), st.lists(NAMES, min_size=1))
 def test_look_up_is_brute_force(
     rows: list[tuple[bytes, int, int]], skipped: list[bool], names: list[bytes]
