@@ -144,6 +144,7 @@ def edges(window_ns: int) -> list[int]:
 
 
 @both
+@pytest.mark.family(11)
 @pytest.mark.parametrize("keep", [None, 2])
 @pytest.mark.parametrize("window_ns", [1, 2, SECOND, DAY, 10 * YEAR, 3660 * DAY])
 def test_every_edge_of_time_against_every_other(

@@ -26,7 +26,8 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return address_closure
 
 
-@pytest.mark.parametrize("z", [1, 3])
+@pytest.mark.family(1)
+@pytest.mark.parametrize("z", [3, 1])
 def test_the_same_addresses(fast: ModuleType, tmp_path: Path, demo_pcap: Path, z: int) -> None:
     canary = write_pcap(tmp_path / "canary.pcap", packet_canary.frames(), unit_ns=1000)
     out = tmp_path / "out.pcap"

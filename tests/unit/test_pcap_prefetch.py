@@ -326,6 +326,7 @@ def read(
     return frames, alone, calls
 
 
+@pytest.mark.family(8)
 @pytest.mark.parametrize("most", [1, 7, 512])
 @pytest.mark.parametrize("length", [600, 1500, 9000])
 @KINDS
