@@ -1143,7 +1143,8 @@ def read_common_name(data: bytes) -> tuple[Any, ...]:
     """Returns (state, common name as sent, its offset) of a certificate in DER."""
 
 def read_attribute(word: str, message: bytes) -> tuple[Any, ...]:
-    """Returns (state, text) of an attribute in a message; text is None if it is too long."""
+    """Returns (state, text, bytes as sent, their offset) of an attribute in a message; text is None
+    if it is too long."""
 
 def read_dtls(data: bytes, *, whole: bool = True) -> tuple[Any, ...]:
     """Returns (state, fragments in clear) of a datagram."""

@@ -15,7 +15,8 @@ static bool is_invented(zn_span protocol)
 
 static zn_parse read_list(zn_cursor *data, zn_attribute_text *out)
 {
-    zn_cursor list = zn_cursor_sub(data, zn_cursor_be16(data));
+    zn_cursor list = zn_cursor_sub(data, zn_cursor_be16(data)), all = list;
+    out->place = zn_cursor_rest(&all);
     while (zn_cursor_left(&list) > 0) {
         zn_span protocol = zn_cursor_take(&list, zn_cursor_u8(&list));
         if (protocol.n == 0)

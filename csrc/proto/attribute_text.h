@@ -12,6 +12,8 @@
 typedef struct zn_attribute_text {
     uint8_t text[ZN_ATTRIBUTE_TEXT_MAX];
     uint8_t n;
+    /* Bytes of the message that the text was made of; empty if they have no one place. Borrows. */
+    zn_span place;
     bool is_cut;  /* the text has more bytes than it may have; its bytes mean nothing */
     bool is_host; /* set by the reader: the text is a host, which is normalised like a name */
 } zn_attribute_text;

@@ -62,6 +62,7 @@ static zn_parse read_names(zn_cursor value, zn_attribute_text *out)
         if (text.n == 0)
             return ZN_MALFORMED;
         out->is_host = true;
+        out->place = text;
         zn_attribute_text_put(out, text);
         found = ZN_DONE;
     }
@@ -242,10 +243,12 @@ static bool put_relative_name(zn_attribute_text *out, zn_cursor set)
 zn_parse zn_read_cert_issuer(zn_span message, zn_attribute_text *out)
 {
     certificate c;
-    zn_cursor names[NAMES_MAX];
+    zn_cursor names[NAMES_MAX], issuer;
     size_t n = 0;
     if (!read_certificate(message, &c))
         return ZN_MALFORMED;
+    issuer = c.issuer;
+    out->place = zn_cursor_rest(&issuer);
     while (zn_cursor_left(&c.issuer) > 0) {
         if (n == NAMES_MAX)
             return ZN_MALFORMED;

@@ -95,6 +95,7 @@ zn_parse zn_read_sip(zn_span message, zn_attribute_text *out)
     if (result != ZN_DONE)
         return result;
     out->is_host = true;
+    out->place = host;
     zn_attribute_text_put(out, host);
     return ZN_DONE;
 }

@@ -26,6 +26,7 @@ zn_parse zn_read_ehlo(zn_span message, zn_attribute_text *out)
     if (host.n == 0)
         return ZN_MALFORMED;
     out->is_host = true;
+    out->place = host;
     zn_attribute_text_put(out, host);
     return ZN_DONE;
 }

@@ -60,6 +60,7 @@ zn_parse zn_read_stun(zn_span message, zn_attribute_text *out)
         return result;
     if (stun.type != ZN_STUN_REQUEST || stun.software.n == 0)
         return ZN_OTHER;
+    out->place = stun.software;
     zn_attribute_text_put(out, stun.software);
     return ZN_DONE;
 }

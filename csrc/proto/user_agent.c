@@ -15,6 +15,7 @@ zn_parse zn_read_user_agent(zn_span message, zn_attribute_text *out)
     while (zn_cursor_left(&c) > 0)
         if (is_forbidden(zn_cursor_u8(&c)))
             return ZN_MALFORMED;
+    out->place = message;
     zn_attribute_text_put(out, message);
     return message.n != 0 ? ZN_DONE : ZN_OTHER;
 }

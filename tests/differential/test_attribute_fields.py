@@ -84,7 +84,7 @@ def ja4(row: dict[str, str]) -> str:
 
 def read(word: str, message: bytes) -> str:
     """Our text of an attribute, without the percent-encoding."""
-    state, text = _core.read_attribute(word, message)
+    state, text = _core.read_attribute(word, message)[:2]
     assert state in ("done", "other")
     return unquote(text or "")
 

@@ -30,6 +30,9 @@ def check(parsed: object, data: bytes) -> None:
         assert state == "done" or (parsed.raw, parsed.name, parsed.offset) == (b"", None, None)
         if parsed.offset is not None and not isinstance(parsed, ENCODED):
             assert data[parsed.offset :].startswith(parsed.raw)
+    if isinstance(parsed, parse.Attribute):
+        assert (parsed.offset is None) == (parsed.raw == b"")
+        assert data[parsed.offset or 0 :].startswith(parsed.raw)
     for field in dataclasses.fields(parsed):
         check(getattr(parsed, field.name), data)
     longer = (parse.HttpChunk, parse.StreamPrefix)  # may end behind the data

@@ -47,7 +47,7 @@ def certificate(issuer: x509.Name, *names: x509.GeneralName) -> bytes:
 
 
 def read(attribute: str, message: bytes) -> tuple[str, str | None]:
-    return _core.read_attribute(attribute, message)
+    return _core.read_attribute(attribute, message)[:2]
 
 
 def escaped(text: str, *, plus: bool = True) -> str:

@@ -53,7 +53,7 @@ def versions(*values: int) -> bytes:
 
 
 def read(message: bytes) -> tuple[str, str | None]:
-    return _core.read_attribute("ja4", message)
+    return _core.read_attribute("ja4", message)[:2]
 
 
 # ---- the specification ---------------------------------------------------------------------------

@@ -5,11 +5,14 @@
 import dataclasses
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
 from support import gquic_wire as gquic
 from support import h2, wire
 from support import quic_wire as quic
+from support import requests_wire as requests
 from support.examples import each
-from support.handshake import flight, message, named, server_hello
+from support.handshake import certificate_for, flight, message, named, server_hello
 from support.packets import dns, hello, request
 from support.parse_samples import SAMPLES, TARGET, Parser
 from support.quic_wire import DCID, SCID, V1, Initial, crypto
@@ -311,9 +314,27 @@ def test_first_bytes() -> None:
 
 
 def test_an_attribute() -> None:
-    assert parse.attribute("user-agent", b"a b") == parse.Attribute("done", "a%20b")
-    assert parse.attribute("user-agent", b"x" * 254) == parse.Attribute("done", None)
+    assert parse.attribute("user-agent", b"a b") == parse.Attribute("done", "a%20b", b"a b", 0)
+    long = b"x" * 254
+    assert parse.attribute("user-agent", long) == parse.Attribute("done", None, long, 0)
     assert parse.attribute("user-agent", b"a\0") == parse.Attribute("malformed", None)
     assert parse.attribute("alpn", wire.client_hello()[4:]) == parse.Attribute("other", None)
     with pytest.raises(ValueError, match=r"'ja5' is not one of alpn, ja4"):
         parse.attribute("ja5", b"")
+
+
+def test_the_place_of_an_attribute() -> None:
+    body = wire.client_hello(wire.extension(16, wire.vector(2, b"\2h2")))[4:]
+    assert parse.attribute("alpn", body) == parse.Attribute("done", "h2", b"\2h2", len(body) - 3)
+    assert parse.attribute("ja4", body).offset is None
+    call = requests.sip(b"sip:alice@Example.org;lr")
+    assert parse.attribute("sip", call).offset == call.index(b"Example.org")
+    assert parse.attribute("ehlo", b"EHLO  a.example \r\n").offset == 6
+    assert parse.attribute("stun", requests.binding(b"a b")).raw == b"a b"
+    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")])
+    der = certificate_for(issuer, "a.example", "b.example")
+    assert parse.attribute("cert-san", der).offset == der.index(b"a.example")
+    found = parse.attribute("cert-issuer", der)
+    assert found.offset == der.index(found.raw)
+    assert issuer.public_bytes().endswith(found.raw)
+    assert found.raw.endswith(b"authority")

@@ -14,11 +14,15 @@ class Attribute:
 
     state: see State. The state is other if the message has no such attribute. text: the text with
     percent-encoding, and None if the state is not done. A text of more than 253 bytes is None, too,
-    because a run suppresses it. Hosts are as sent.
+    because a run suppresses it. Hosts are as sent. raw: the bytes of the message that the text was
+    made of, such as the list of protocols for alpn. It is empty for ja4, and if the state is not
+    done. offset: offset in bytes of raw in the message, None if raw is empty.
     """
 
     state: State
     text: str | None
+    raw: bytes = b""
+    offset: int | None = None
 
 
 def attribute(word: str, message: bytes) -> Attribute:
@@ -36,5 +40,5 @@ def attribute(word: str, message: bytes) -> Attribute:
     """
     if word not in _core.ATTRIBUTES:
         raise ValueError(f"{word!r} is not one of {', '.join(_core.ATTRIBUTES)}")
-    state, text = _core.read_attribute(word, message)
-    return Attribute(state, text if state == "done" else None)
+    state, text, raw, offset = _core.read_attribute(word, message)
+    return Attribute(state, text if state == "done" else None, raw, offset)

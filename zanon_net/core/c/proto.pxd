@@ -307,6 +307,7 @@ cdef extern from "proto/attribute_readers.h" nogil:
     ctypedef struct zn_attribute_text:
         uint8_t text[253]
         uint8_t n
+        zn_span place
         c_bool is_cut
     ctypedef struct zn_attribute_row:
         zn_parse (*read)(zn_span message, zn_attribute_text *out)
