@@ -297,6 +297,20 @@ def _bad_categories(folder: Path) -> list[object]:
     return [write_log(folder / "logs", sets_log(["a"] * 60)), "--sensitive", folder / "file"]
 
 
+def _nothing_left(folder: Path) -> list[object]:
+    logs = write_log(folder / "logs", sets_log(["a"] * 60))
+    return [logs, "--check", "k", "--skip", "k"]
+
+
+def _twice(folder: Path) -> list[object]:
+    logs = write_log(folder / "logs", sets_log(["a"] * 60))
+    return [logs, folder / "." / "logs"]
+
+
+def _list_without_raw(folder: Path) -> list[object]:
+    return [write_log(folder / "logs", sets_log(["a"] * 60)), "--list", folder]
+
+
 def _little_memory(folder: Path) -> list[object]:
     return [write_log(folder / "logs", sets_log(["a"] * 60)), "--memory", "1M"]
 
@@ -316,6 +330,9 @@ ERRORS: dict[Callable[[Path], list[object]], tuple[int, str]] = {
     _damaged_manifest: (1, "is no manifest, or damaged"),
     _empty: (1, "there is no log in it"),
     _absent: (1, "no such file or folder"),
+    _nothing_left: (2, "--check and --skip leave nothing to audit"),
+    _twice: (2, "a folder is given twice"),
+    _list_without_raw: (2, "--list: it needs raw"),
     _little_memory: (2, "--memory: must be at least 192M"),
     _bad_categories: (2, "line 2: must be a suffix, a comma and a category"),
 }

@@ -7,6 +7,7 @@ ZANON_PICTURES names a folder that gets the pictures.
 
 import os
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -17,14 +18,14 @@ from support.cli import DEMO, run_main
 import zanon_net
 from zanon_net.audit import Metric, Report, Violation, audit
 from zanon_net.audit.page_html import audit_page
-from zanon_net.audit.result import RISKS
+from zanon_net.audit.result import RISKS, UNWANTED
 
 FACTS = {
     **{"folders": 1, "files": 2, "formats": ["csv"], "records": 10, "records_with_a_name": 6},
     **{"coarse_records": 4, "unread_records": 1, "names": 3, "pseudonyms": 5, "epochs": 1},
     **{"attributes": ["alpn"]},
     **{"z": 5, "window_ns": 3600 * 10**9, "rotate_ns": 3600 * 10**9, "key_mode": "derived"},
-    **{"time_range": None, "weaker_than_preset": ["exact"]},
+    **{"made_for": "partner", "time_range": None, "weaker_than_preset": ["exact"]},
 }
 
 
@@ -93,7 +94,7 @@ def test_the_state_is_that_of_the_exit_code(
     ("promise", "facts", "words"),
     [
         ("kept", {}, "found the promise kept"),
-        ("broken", {}, "The promise is broken"),
+        ("broken", {}, "The promise counts as broken"),
         ("not checked", {}, "This is the statement of the operator. State: not checked"),
         ("kept", {"z": 1}, "There is no promise about names"),
         ("kept", {"exact": True}, "state exact times and sizes (--exact)"),
@@ -110,6 +111,29 @@ def test_the_page_states_no_more_than_the_audit_knows(
     text = text_of(audit_page(page))
     assert words in text
     assert ("Each name" in text) is False
+
+
+def test_the_page_names_what_was_left_out() -> None:
+    report = report_of("low")
+    left_out = [
+        ("k", UNWANTED),
+        ("reasons", "names never to release: give the run's file (--never)"),
+    ]
+    text = text_of(audit_page(replace(report, left_out=left_out)))
+    assert "Of the figures and checks, 1 was left out" in text
+    assert "Some parts of the promise were not checked" in text
+    sums = Violation(check="sums", file="manifest.json", row=None, column="", measured=1, needed=2)
+    broken = replace(report, promise="broken", violations=[sums])
+    assert "None" not in text_of(audit_page(broken)) + broken.text()
+
+
+def test_a_table_has_no_keys_and_says_that_linking_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("age,disease\n" + "30,flu\n40,cold\n" * 60)
+    report = audit(tmp_path / "rows.csv", quasi=["age"], purpose="public")
+    text = text_of(audit_page(report))
+    assert "as long as the original table exists" in text
+    assert "rows of one person can be joined" in text
+    assert "keys" not in text
 
 
 def test_a_tile_has_the_verdict() -> None:

@@ -451,7 +451,9 @@ def test_a_kept_promise_leaves_the_exit_code_to_the_risks(
         (["--raw", "{folder}/key"], 1, "key"),
         (["--raw", "{folder}/text"], 1, "text"),
         (["--raw", "{folder}/late.pcap"], 2, "of the log's time"),
-        (["--raw", "{folder}/log.csv"], 1, "no packet can be read"),
+        (["--raw", "{folder}/other.pcap"], 1, "no packet can be read"),
+        (["--raw", "{folder}/capture.pcap"] * 2, 2, "a capture is given twice"),
+        (["--raw", "{folder}/capture.pcap", "--list", "{folder}/none"], 1, "cannot be read"),
         (["--raw", "{folder}/capture.pcap", "--details", "{folder}/key"], 2, "exists"),
     ],
 )
@@ -469,7 +471,10 @@ def test_bad_input_is_one_line(
     (folder / "text").write_text(
         "fcTbKtemP7ohy4s7o/NmfsBEEdT4bkNS/MZXlR7iSSk=\n"
     )  # JSON, to tshark
-    (folder / "log.csv").write_bytes((folder / "out" / "flows.csv").read_bytes())
+    first, frame = int.from_bytes(data[24:28], "little"), bytes(12) + b"\x88\xb5" + bytes(46)
+    heads = (first.to_bytes(4, "little"), (first + 3500).to_bytes(4, "little"))
+    rest = bytes(4) + len(frame).to_bytes(4, "little") * 2 + frame
+    (folder / "other.pcap").write_bytes(data[:24] + b"".join(head + rest for head in heads))
     filled = [option.format(folder=folder) for option in options]
     assert run_main("audit", checked.folder, *filled) == code
     said = capsys.readouterr()

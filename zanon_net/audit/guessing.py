@@ -29,7 +29,7 @@ BEHIND = 2  # minutes before the end of a record in which the names next to it w
 CONTEXT_SMOOTH, CONTEXT_WEIGHT = 0.5, 0.7
 NAME, CATEGORY, CONTEXT = "name", "category", ", with context"
 STEPS = ("sqrt2", "4", "16")
-"""Bases of coarse numbers, from the one that discloses most."""
+"""Bases of coarse numbers; a later base discloses less."""
 
 Bools = npt.NDArray[np.bool_]
 

@@ -32,9 +32,11 @@ from zanon_net.audit.result import (
     RISKS,
     SINGLING,
     UNKNOWN,
+    UNWANTED,
     Metric,
     Report,
 )
+from zanon_net.config.audit_rows import CHECKS
 from zanon_net.config.parse import format_duration
 from zanon_net.report.page import page
 from zanon_net.report.parts import Bars, Cells, Contents, Section, Table
@@ -83,7 +85,8 @@ PARAMETERS = {
 FIGURES = ("figure", "95 % interval", "without the release", "threshold", "verdict")
 STATES = {
     "kept": "The audit compared the release with the captures, and found the promise kept.",
-    "broken": "The audit compared the release with the captures. The promise is broken.",
+    "broken": "The audit compared the release with the captures. The promise counts as broken,"
+    " because of the places below.",
 }
 UNCHECKED = "This is the statement of the operator. State: {}."
 MANY = 10
@@ -129,15 +132,21 @@ def _state(report: Report) -> str:
     checked = {"kept": "The promise is kept.", "not checked": "The promise was not checked."}
     if _kind(report) == "table":
         checked = {"not checked": ""}
+    left_out = sum(reason == UNWANTED for _name, reason in report.left_out)
+    rest = checked[report.promise]
+    if left_out:
+        rest += (
+            f" Of the figures and checks, {left_out} {'was' if left_out == 1 else 'were'} left out."
+        )
     if report.exit_code == 0:
-        return f"Passed: no figure is above its threshold. {checked[report.promise]}".strip()
+        return f"Passed: no figure is above its threshold. {rest}".strip()
     figures = (
         "1 figure is above its threshold"
         if above == 1
         else (f"{above} figures are above their thresholds")
     )
     more = f"{unknown} {'is' if unknown == 1 else 'are'} unknown, which counts as above"
-    return f"Not passed: {figures}, and {more}. {checked[report.promise]}".strip()
+    return f"Not passed: {figures}, and {more}. {rest}".strip()
 
 
 def _tile(report: Report, risk: str) -> tuple[str, str, str]:
@@ -201,12 +210,14 @@ def _promise(report: Report) -> Section:
     what = "name and each attribute" if facts.get("attributes") else "name"
     promise = (
         f"The promise: each {what} in the release was exposed by at least {z} users within"
-        f" {window} before its record. Names of fewer users are withheld. The promise is about"
+        f" {window} before it was shown. Names of fewer users are withheld. The promise is about"
         " single names, not about combinations of names."
     )
     if z == 1:
         promise = "There is no promise about names: with z = 1, a name of a single user is shown."
     text = [promise, STATES.get(report.promise, UNCHECKED.format(promise_words(report)))]
+    if report.promise == "kept" and any(name in CHECKS for name, _reason in report.left_out):
+        text.append("Some parts of the promise were not checked; the end of this page lists them.")
     if facts.get("exact") not in (None, False):
         text.append(
             "Records of withheld names state exact times and sizes (--exact), which can disclose"
@@ -231,7 +242,14 @@ def _places(report: Report) -> Section | None:
     if not report.violations:
         return None
     rows = [
-        (one.check, one.file, words(one.row), one.column, words(one.measured), words(one.needed))
+        (
+            one.check,
+            one.file,
+            str(one.row or "-"),
+            one.column,
+            words(one.measured),
+            words(one.needed),
+        )
         for one in report.violations[:MANY]
     ]
     columns = ("check", "file", "row", "column", "measured", "needed")
@@ -264,14 +282,17 @@ def _numbers(metric: Metric) -> tuple[str, ...]:
 
 
 def _recipient(report: Report) -> list[str]:
+    sources = "the raw traffic or the keys exist"
+    if _kind(report) == "table":
+        sources = "the original table exists"
     return [
         f"The thresholds are those for {RECIPIENTS[report.purpose]}.{THRESHOLDS[report.purpose]}",
         (
             "Data can be personal for one holder and not for another. This depends on the means"
             " that a holder is reasonably likely to use to identify a person (EDPS v SRB,"
             " C-413/23 P). So a release can be anonymous for one recipient and pseudonymous for"
-            " another. For the operator who made the release, it stays personal data as long as the"
-            " raw traffic or the keys exist."
+            " another. For the operator who made the release, it stays personal data as long as"
+            f" {sources}."
         ),
     ]
 

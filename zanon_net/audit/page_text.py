@@ -101,7 +101,10 @@ def promise_words(report: Report) -> str:
     """Returns the state of the promise, with the first places that break it."""
     if report.promise == "not checked":
         return "not checked, because this needs the raw traffic"
-    places = [f"{one.check} in {one.file}, row {one.row}" for one in report.violations[:10]]
+    places = [
+        f"{one.check} in {one.file}" + ("" if one.row is None else f", row {one.row}")
+        for one in report.violations[:10]
+    ]
     return "; ".join([report.promise, *places])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net.audit.release import Release
-from zanon_net.audit.result import Violation
+from zanon_net.audit.result import UNWANTED, Violation
 from zanon_net.config.audit_rows import CHECKS
 from zanon_net.errors import ConfigError
 
@@ -21,9 +21,9 @@ NOT_CHECKED = "these checks need the raw traffic"
 def checked_promise(release: Release, chosen: Mapping[str, Any]) -> "Promise | None":
     """Checks the promise against the captures; None: no captures are given."""
     if not chosen["raw"]:
-        for name in ("details", "never", "lists"):
+        for name, label in (("details", "details"), ("never", "never"), ("lists", "list")):
             if chosen[name]:
-                raise ConfigError(f"{name}: it needs raw, the captures that the run read")
+                raise ConfigError(f"{label}: it needs raw, the captures that the run read")
         return None
     from zanon_net.audit.raw.promise import check_promise, refuse_details, write_details
 
@@ -61,7 +61,10 @@ def promise_parts(
     return {
         "promise": promise.state,
         "violations": violations_of(promise),
-        "left_out": promise.left_out,
+        "left_out": [
+            *promise.left_out,
+            *((name, UNWANTED) for name in CHECKS if name not in checks),
+        ],
         "notes": [*release.notes, *promise.notes, *doubts_of(promise)],
     }
 

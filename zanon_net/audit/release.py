@@ -130,6 +130,8 @@ def open_release(logs: Sequence[str | Path], given: Given) -> Release:
     if not logs:
         raise ConfigError("logs: give one or more output folders of run or filter")
     folders = [folder for path in logs for folder in _folders(Path(path))]
+    if len({folder.path.resolve() for folder in folders}) < len(folders):
+        raise ConfigError("logs: a folder is given twice")
     if not any(folder.files for folder in folders):
         raise FormatError(f"{folders[0].path}: there is no log in it")
     run, rows = ("anonymity",), ()

@@ -19,7 +19,7 @@ from zanon_net.audit.packet_release import are_captures, audit_packets
 from zanon_net.audit.promised import checked_promise, promise_parts, wanted_names
 from zanon_net.audit.records import UNREAD, load
 from zanon_net.audit.release import Given, Release, open_release
-from zanon_net.audit.result import Metric, Report
+from zanon_net.audit.result import UNWANTED, Metric, Report
 from zanon_net.audit.subject import FEWEST, Measure, Subject
 from zanon_net.audit.tables import audit_table
 from zanon_net.audit.thresholds import ROWS, absent, unknown
@@ -87,6 +87,8 @@ def audit(logs: Logs, *, purpose: str | None = None, **settings: Any) -> Report:
         return _audit_table(listed(logs), chosen)
     if chosen["sensitive_columns"]:
         raise ConfigError("sensitive_columns: is for a table; give quasi, too")
+    if not wanted_names([*ROWS, *CHECKS], chosen):
+        raise ConfigError("check: --check and --skip leave nothing to audit")
     path = chosen["sensitive"]
     categories = None if path is None else read_categories(Path(path))
     release = open_release(listed(logs), given)
@@ -112,7 +114,7 @@ def _report(
     wanted = wanted_names(list(ROWS), chosen)
     addresses = _addresses(release, chosen) if "link" in wanted else None
     recipient = chosen["purpose"] or release.purpose
-    unwanted = [(name, "left out by --check or --skip") for name in ROWS if name not in wanted]
+    unwanted = [(name, UNWANTED) for name in ROWS if name not in wanted]
     with _opened(chosen["memory"], chosen["workers"]) as database:
         kinds = {folder.pseudonyms for folder in release.folders}
         load(

@@ -15,6 +15,7 @@ Verdict = Literal["low", "above", "unknown", "reported"]
 LOW: Final = "low"
 ABOVE: Final = "above"
 UNKNOWN: Final = "unknown"
+UNWANTED = "left out by --check or --skip"
 REPORTED: Final = "reported"
 SINGLING, LINKING, INFERENCE = "singling out", "linking", "inference"
 RISKS = (SINGLING, LINKING, INFERENCE)

@@ -35,6 +35,7 @@ NAMES = ("rows_k", "rows_reid", "rows_l", "rows_disclosure")
 FIVE = 5
 NO_SENSITIVE = "no sensitive column is named (--sensitive-columns)"
 LEFT_OUT = (
+    ("linking", "whether rows of one person can be joined, in the table or with another table"),
     ("less knowledge", "attackers who know a part of the quasi-identifiers; see table risk"),
     ("membership", "whether a person is in the table; see table risk --population"),
 )

@@ -124,6 +124,8 @@ def read_sources(
     sources: Sequence[Path], attributes: Sequence[str] = ()
 ) -> tuple[str, Iterator[Read]]:
     """Returns the name of the reader, and the packets of all captures by their first packet."""
+    if len({path.resolve() for path in sources}) < len(sources):
+        raise ConfigError("raw: a capture is given twice")
     program = tshark.find()
     name = "tshark" if program else "plain"
     read = (lambda path: tshark.read(program, path, attributes)) if program else reader.read

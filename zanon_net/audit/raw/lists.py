@@ -144,9 +144,9 @@ def lists_of(
     """
     own = manifest["configuration"]["anonymity"]
     stated = {role: entries_of(own.get(role)) for role in ROLES}
+    texts = texts_of(files)
     if not any(stated.values()) and not own.get("skip"):
         return Lists(never=tuple(never))
-    texts = texts_of(files)
     wanted = {entry["sha256"] for entries in stated.values() for entry in entries}
     texts |= {} if wanted <= texts.keys() else texts_of(installed())
     found = {
