@@ -171,13 +171,15 @@ bool zn_analyzers_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_pa
         zn_names_mark_client(&s);
     if (!zn_flow_has_user(f))
         return true;
-    zn_unread_see(&s);
+    if (ZN_FACTS(f)->client_bytes == ZN_CLIENT_SILENT)
+        zn_unread_see(&s);
     if (ZN_UNLIKELY(p->tunnel_count != 0 || f->user_outside) &&
         !zn_roles_is_user(names->roles, names->flows, f, p)) {
         disregard(&s);
         return false;
     }
-    zn_names_check_evidence(&s);
+    if (ZN_STATE(f)->addr_vote == ZN_ADDR_PENDING)
+        zn_names_check_evidence(&s);
     if (p->payload_len == 0)
         return true;
     if (p->tuple.proto == ZN_PROTO_TCP)

@@ -349,11 +349,15 @@ void zn_names_mark_client(const zn_packet_context *s)
             zn_votes_cast(s->names->votes, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
 }
 
+bool zn_names_client_is_final(const zn_flow *f)
+{
+    return ZN_FACTS(f)->names != 0 || f->names_dropped || ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING;
+}
+
 bool zn_names_swap_client(const zn_packet_context *s)
 {
     zn_addr known_as[2];
-    if (ZN_FACTS(s->f)->names != 0 || s->f->names_dropped ||
-        ZN_STATE(s->f)->addr_vote != ZN_ADDR_PENDING || zn_attributes_first(s->names, s->flow) != 0)
+    if (zn_names_client_is_final(s->f) || zn_attributes_first(s->names, s->flow) != 0)
         return false; /* its votes would be the other side's */
     zn_flow_swap_client(s->f);
     if (s->p->tuple.proto != ZN_PROTO_TCP) /* the other side sent first: the opening was not seen */
@@ -382,7 +386,7 @@ static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_pa
 void zn_names_check_evidence(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
-    if (ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING || !client_is_known(s->names, f, s->p))
+    if (!client_is_known(s->names, f, s->p))
         return;
     zn_names_addr(s);
     for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;

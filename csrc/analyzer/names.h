@@ -97,8 +97,11 @@ void zn_names_addr(const zn_packet_context *s);
  * because they may be forged. */
 void zn_names_client_proven(const zn_packet_context *s, uint32_t entry);
 /* Votes for the server's address and for all waiting names of the flow, if the packet proves which
- * side is the client and, if the policy requires it, that the client is real. */
+ * side is the client and, if the policy requires it, that the client is real. Called while the vote
+ * for the address is pending. */
 void zn_names_check_evidence(const zn_packet_context *s);
+/* Returns true if the client proved itself by a name or by evidence. It then remains the client. */
+bool zn_names_client_is_final(const zn_flow *f);
 /* Makes the packet's sender the client, for which the other side was taken. Returns false when that
  * side proved itself the client by a name or by evidence, and stays it; or when the flow has no
  * user now. */

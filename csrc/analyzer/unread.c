@@ -34,7 +34,8 @@ void zn_unread_see(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
     const zn_packet *p = s->p;
-    if (ZN_LIKELY(ZN_FACTS(f)->client_bytes != ZN_CLIENT_SILENT) || f->midstream)
+    ZN_ASSERT(ZN_FACTS(f)->client_bytes == ZN_CLIENT_SILENT);
+    if (f->midstream)
         return;
     if (p->tuple.proto == ZN_PROTO_TCP) {
         if (shows_client_bytes(f, p))

@@ -40,7 +40,8 @@
     X(UDP, 4433) /* QUIC and DTLS */                                                               \
     X(UDP, 8443) /* QUIC */
 
-/* Notes what a packet shows of bytes that the client sent, before analyzers look at the packet. */
+/* Notes what a packet shows of bytes that the client sent, before analyzers look at the packet.
+ * Called while the client is ZN_CLIENT_SILENT. */
 void zn_unread_see(const zn_packet_context *s);
 /* Notes that the packet's bytes are not read at all: anybody may have sent them. */
 void zn_unread_disregard(const zn_packet_context *s);

@@ -97,13 +97,30 @@ int zn_engine_open_keys(zn_engine *e, const zn_engine_config *config, zn_error *
     return rc;
 }
 
+/* Removes the ends that cannot become the user of their flow. Returns the number of ends left. */
+static size_t drop_servers(zn_engine *e)
+{
+    zn_pseudonym_batch *asked = &e->unmapped;
+    size_t kept = 0;
+    for (size_t i = 0; i < asked->n; i++) {
+        const zn_flow *f = zn_flow_entry(e->flows, asked->flow[i]);
+        uint8_t end = asked->end[i];
+        if (end != f->client && !f->internal[end] && zn_names_client_is_final(f))
+            continue;
+        asked->real[kept] = asked->real[i];
+        asked->flow[kept] = asked->flow[i];
+        asked->end[kept++] = end;
+    }
+    return kept;
+}
+
 int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err)
 {
     zn_pseudonym_batch *asked = &e->unmapped;
-    size_t n = asked->n;
+    size_t n = asked->n != 0 ? drop_servers(e) : 0;
+    asked->n = 0;
     if (n == 0)
         return 0;
-    asked->n = 0;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_CRYPTO);
     if (zn_keys_pseudonyms(e->keys, asked->epoch, asked->real, asked->pseudonym, n) != 0)
         return zn_fail(err, ZN_ERR_CRYPTO, 0, "the crypto library could not encrypt an address");
@@ -113,28 +130,30 @@ int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err)
     return 0;
 }
 
-int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
+int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned ends, const zn_addr real[2],
                         zn_error *err)
 {
     zn_pseudonym_batch *asked = &e->unmapped;
     zn_flow *f = zn_flow_entry(e->flows, flow);
     int64_t epoch = zn_keys_epoch(e->keys, f->first_ns);
-    size_t i;
     int rc = 0;
-    if (asked->n == ZN_ENGINE_BATCH_ENDS || (asked->n != 0 && asked->epoch != epoch))
+    if (asked->n + 2 > ZN_ENGINE_BATCH_ENDS || (asked->n != 0 && asked->epoch != epoch))
         rc = zn_engine_make_pseudonyms(e, err);
     if (rc == 0 && !zn_keys_enter(e->keys, epoch))
         rc = zn_fail(err, ZN_ERR_CRYPTO, 0, "the crypto library could not derive a key");
     if (rc != 0)
         return rc;
     zn_flow_set_epoch(e->flows, f, epoch, e->roles.rotate_ns);
-    if (zn_addr_is_special(real))
-        return 0;
-    i = asked->n++;
     asked->epoch = epoch;
-    asked->real[i] = *real;
-    asked->flow[i] = flow;
-    asked->end[i] = (uint8_t)end;
+    for (unsigned end = 0; end < 2; end++) {
+        size_t i = asked->n;
+        if ((ends >> end & 1) == 0 || zn_addr_is_special(&real[end]))
+            continue;
+        asked->real[i] = real[end];
+        asked->flow[i] = flow;
+        asked->end[i] = (uint8_t)end;
+        asked->n++;
+    }
     /* DN-Hunter reads pseudonyms of resolvers from packet to packet. */
     return e->roles.dn_hunter ? zn_engine_make_pseudonyms(e, err) : 0;
 }

@@ -110,9 +110,10 @@ struct zn_engine {
  * filled. */
 int zn_engine_open_keys(zn_engine *e, const zn_engine_config *config, zn_error *err);
 
-/* Queues `real`, an end of a flow that has just opened, to be mapped to its pseudonym. Sets the
- * epoch of the flow. Returns 0 or a negative zn_err with *err filled. */
-int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
+/* Queues ends of a flow that has just opened, to be mapped to their pseudonyms. `ends`: a bit for
+ * each queued end. `real`: the addresses of both ends. Sets the epoch of the flow. Returns 0 or a
+ * negative zn_err with *err filled. */
+int zn_engine_map_later(zn_engine *e, uint32_t flow, unsigned ends, const zn_addr real[2],
                         zn_error *err);
 /* Maps the queued addresses and sets the pseudonyms in their flows, before a record of the flows is
  * written. Returns 0 or a negative zn_err with *err filled. */

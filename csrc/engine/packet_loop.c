@@ -78,23 +78,17 @@ static int see_boundary(zn_engine *e, int64_t t_ns, zn_error *err)
 static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error *err)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
-    int rc;
     bool either = f->midstream || zn_analyzers_may_be_answer(p);
+    unsigned ends = 3; /* either may turn out to be the client */
     zn_addr known_as[2];
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_CRYPTO);
     if (f->midstream || p->tuple.proto == ZN_PROTO_UDP)
         zn_roles_guess_client(&e->roles, f, p);
     zn_roles_place(&e->roles, e->flows, f, p, known_as);
     e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
-    for (unsigned i = 0; i < 2; i++) {
-        if (i != f->client && !f->internal[i] && !either)
-            continue;
-        /* of both ends, because each may turn out to be the client */
-        rc = zn_engine_map_later(e, flow, i, &known_as[i], err);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
+    if (!either)
+        ends = 1u << f->client | (unsigned)f->internal[1] << 1 | f->internal[0];
+    return zn_engine_map_later(e, flow, ends, known_as, err);
 }
 
 /* Moves packet time. */

@@ -104,8 +104,9 @@ bool zn_gate_addr_is_public(const zn_gate *g, const zn_flow *f)
         return !f->internal[1 - f->client] && !zn_addr_is_known_group(server) &&
                !zn_addr_is_derived_group(server);
     return !f->internal[1 - f->client] && !zn_addr_is_special(server) &&
-           !zn_addr_is_special(&carried) &&
-           !zn_nets_contain(roles->internal, roles->internal_count, &carried);
+           (zn_addr_equal(&carried, server) ||
+            (!zn_addr_is_special(&carried) &&
+             !zn_nets_contain(roles->internal, roles->internal_count, &carried)));
 }
 
 /* Reports the decision on a server's address to packet output. */
