@@ -7,6 +7,7 @@
  */
 #include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
+#include "analyzer/service.h"
 #include "proto/ascii.h"
 #include "proto/dns.h"
 
@@ -180,6 +181,7 @@ static bool datagram(const zn_packet_context *s)
     switch (zn_dns_question_parse(s->p->payload, whole, &question)) {
     case ZN_DONE:
         ZN_STATE(s->f)->protocol = s->analyzer->id & 0x1fu;
+        zn_service_question(&s->f->side[s->p->sender], &question);
         if (question.opcode != 0)
             break;
         if (!question.response && (from_client || asks_as_client(s)))

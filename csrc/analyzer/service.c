@@ -20,7 +20,7 @@ enum {
     SAID_IMAP_GREETING,
     SAID_IMAP_COMMAND,
     SAID_SSH_SERVER,
-    SAID_TLS_CLIENT_HELLO,
+    SAID_TLS_CLIENT_HELLO = ZN_SERVICE_TLS_HELLO,
     IS_SILENT, /* no word in SILENT_PACKETS: the next payload is the last that may have one */
     IS_HTTP = ZN_SERVICE_KNOWN,
     IS_SMTP,
@@ -160,12 +160,20 @@ static bool is_common_type(uint16_t type)
            type == 65 || (type >= 252 && type <= 255);
 }
 
-static bool looks_like_dns(const zn_flow *f, const zn_packet *p)
+void zn_service_question(zn_flow_side *side, const zn_dns_question *q)
+{
+    if (side->udp_type == ZN_UDP_OTHER && is_common_type(q->type) && q->name_bytes != 0 &&
+        q->name[0] != '_')
+        side->udp_type = ZN_UDP_DNS;
+}
+
+/* Reads the question of a datagram that no analyzer has read. */
+static void see_question(const zn_flow *f, zn_flow_side *side, const zn_packet *p)
 {
     zn_dns_question q;
-    return zn_service_has_dns_port(&f->tuple) &&
-           zn_dns_question_parse(p->payload, zn_packet_payload_whole(p), &q) == ZN_DONE &&
-           is_common_type(q.type) && q.name_bytes != 0 && q.name[0] != '_';
+    if (zn_service_has_dns_port(&f->tuple) &&
+        zn_dns_question_parse(p->payload, zn_packet_payload_whole(p), &q) == ZN_DONE)
+        zn_service_question(side, &q);
 }
 
 static void see_datagram(zn_flow *f, const zn_packet *p)
@@ -175,10 +183,10 @@ static void see_datagram(zn_flow *f, const zn_packet *p)
     zn_datagram_signature signature;
     if (side->udp_type != ZN_UDP_OTHER && !media)
         return;
-    if (!media && looks_like_dns(f, p)) {
-        side->udp_type = ZN_UDP_DNS;
+    if (!media)
+        see_question(f, side, p);
+    if (side->udp_type == ZN_UDP_DNS)
         return;
-    }
     signature = zn_datagram_signature_of(p->payload, p->payload_len);
     switch (signature.kind) {
     case ZN_DATAGRAM_RTP:
@@ -215,12 +223,6 @@ void zn_service_packet(zn_flow *f, const zn_packet *p)
         see_segment(f, p);
     else
         see_datagram(f, p);
-}
-
-bool zn_service_is_tls(const zn_flow *f, bool both)
-{
-    return ZN_STATE(f)->service == IS_TLS ||
-           (!both && ZN_STATE(f)->service == SAID_TLS_CLIENT_HELLO);
 }
 
 uint32_t zn_service_connection(const zn_flow *f)

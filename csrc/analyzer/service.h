@@ -14,9 +14,11 @@
 #include "analyzer/flow_state.h"
 #include "analyzer/watch_need.h"
 #include "packet/packet.h"
+#include "proto/dns.h"
 
-/* Values of zn_flow_state.service: at least KNOWN when there is nothing more to find, and that of
- * TLS. */
+/* Values of zn_flow_state.service: after a client's TLS hello; at least KNOWN when there is nothing
+ * more to find, and that of TLS. */
+#define ZN_SERVICE_TLS_HELLO 7
 #define ZN_SERVICE_KNOWN 9
 #define ZN_SERVICE_TLS 14
 
@@ -42,8 +44,15 @@ void zn_service_need(const struct zn_names *names, const zn_flow *f, zn_watch_ne
 void zn_service_wait(zn_flow *f);
 /* Looks at one packet with payload, after the flow table counted it. */
 void zn_service_packet(zn_flow *f, const zn_packet *p);
+/* Takes the question of a datagram of one side, before zn_service_packet looks at the datagram. */
+void zn_service_question(zn_flow_side *side, const zn_dns_question *q);
 /* Returns whether the client sent a TLS hello; with `both`, the server too. */
-bool zn_service_is_tls(const zn_flow *f, bool both);
+static inline bool zn_service_is_tls(const zn_flow *f, bool both)
+{
+    return ZN_STATE(f)->service == ZN_SERVICE_TLS ||
+           (!both && ZN_STATE(f)->service == ZN_SERVICE_TLS_HELLO);
+}
+
 /* Tstat's con_t of a TCP flow: one of ZN_CONNECTION_*, 0 when no service was recognised. */
 uint32_t zn_service_connection(const zn_flow *f);
 /* Tstat's type (ZN_UDP_*) of the datagrams from one side of a UDP flow; `side`: its tuple index. */
