@@ -80,17 +80,17 @@ static bool is_label(zn_span text, size_t from, size_t to)
 /* Copies `text` in lower case; false unless it is dot-separated LDH labels of legal length. */
 static bool copy_labels(zn_span text, zn_hostname *out)
 {
+    const size_t n = text.n;
     size_t label = 0; /* where it starts */
-    for (size_t i = 0; i < text.n; i++) {
-        uint8_t c = text.p[i], lower = lower_of[c];
-        if (c == '.') {
-            if (!is_label(text, label, i))
-                return false;
-            label = i + 1;
-        } else if (lower == 0) {
-            return false;
-        }
+    for (size_t i = 0; i < n; i++) {
+        uint8_t lower = lower_of[text.p[i]];
         out->text[i] = lower;
+        if (ZN_LIKELY(lower > '.')) /* a letter, a digit or an underscore */
+            continue;
+        if (lower == 0 || (lower == '.' && !is_label(text, label, i)))
+            return false;
+        if (lower == '.')
+            label = i + 1;
     }
     out->n = (uint8_t)text.n;
     return is_label(text, label, text.n);

@@ -213,18 +213,19 @@ static zn_parse read_v2_hello(zn_span head, zn_tls_hello *out)
 }
 
 /* The server_name extension's data (RFC 6066 3), all of which is there. */
-static zn_parse parse_server_name(zn_cursor *c, zn_span *name)
+static zn_parse parse_server_name(zn_span data, zn_span *name)
 {
+    zn_cursor c = zn_cursor_over_span(data, true);
     bool seen = false;
     size_t list_bytes;
-    if (zn_cursor_left(c) == 0)
+    if (data.n == 0)
         return ZN_DONE;
-    list_bytes = zn_cursor_be16(c);
-    if (list_bytes != zn_cursor_left(c))
+    list_bytes = zn_cursor_be16(&c);
+    if (list_bytes != zn_cursor_left(&c))
         return ZN_MALFORMED;
-    while (zn_cursor_left(c) > 0) {
-        uint8_t type = zn_cursor_u8(c);
-        zn_span value = zn_cursor_take(c, zn_cursor_be16(c));
+    while (zn_cursor_left(&c) > 0) {
+        uint8_t type = zn_cursor_u8(&c);
+        zn_span value = zn_cursor_take(&c, zn_cursor_be16(&c));
         if (type != NAME_TYPE_HOST)
             continue;
         if (seen)
@@ -232,7 +233,7 @@ static zn_parse parse_server_name(zn_cursor *c, zn_span *name)
         seen = true;
         *name = value;
     }
-    return zn_cursor_parse(c);
+    return zn_cursor_parse(&c);
 }
 
 /* A name of NPN or ALPN as one of Tstat's bits. */
@@ -269,19 +270,20 @@ static void read_versions(zn_cursor *c, bool client, zn_tls_details *out)
 }
 
 /* Adds the details of an extension, except the name. */
-static void read_extension(uint16_t type, zn_cursor *data, bool client, zn_tls_details *out)
+static void read_extension(uint16_t type, zn_span data, bool client, zn_tls_details *out)
 {
+    zn_cursor c = zn_cursor_over_span(data, true);
     switch (type) {
     case EXTENSION_ALPN:
-        if (zn_cursor_left(data) > 0)
-            zn_cursor_skip(data, 2);
-        out->protocols |= read_protocols(data, false);
+        if (data.n > 0)
+            zn_cursor_skip(&c, 2);
+        out->protocols |= read_protocols(&c, false);
         break;
     case EXTENSION_NPN:
-        out->protocols |= read_protocols(data, true);
+        out->protocols |= read_protocols(&c, true);
         break;
     case EXTENSION_SUPPORTED_VERSIONS:
-        read_versions(data, client, out);
+        read_versions(&c, client, out);
         break;
     case EXTENSION_PRE_SHARED_KEY:
         out->pre_shared_key = true;
@@ -302,29 +304,29 @@ static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
     zn_span header;
     while (zn_cursor_left(c) > 0 && (header = zn_cursor_take(c, EXTENSION_HEADER_BYTES)).n != 0) {
         uint16_t type = zn_header_be16(header, 0);
-        zn_cursor data = zn_cursor_sub(c, zn_header_be16(header, 2));
+        zn_span data = zn_cursor_take(c, zn_header_be16(header, 2));
         if (!zn_cursor_ok(c))
             break;
         switch (type) {
         case EXTENSION_SERVER_NAME:
-            if (named || parse_server_name(&data, &out->name) != ZN_DONE)
+            if (named || parse_server_name(data, &out->name) != ZN_DONE)
                 return ZN_MALFORMED;
             named = true;
             break;
         case EXTENSION_ENCRYPTED_CLIENT_HELLO:
             out->ech_offered = true;
-            out->ech_bytes = (uint16_t)zn_cursor_left(&data);
+            out->ech_bytes = (uint16_t)data.n;
             break;
         case EXTENSION_TRANSPORT_PARAMETERS:
         case EXTENSION_TRANSPORT_PARAMETERS_DRAFT:
-            out->transport_parameters = zn_cursor_rest(&data);
+            out->transport_parameters = data;
             break;
         case EXTENSION_ALPN:
         case EXTENSION_PRE_SHARED_KEY:
         case EXTENSION_EARLY_DATA:
         case EXTENSION_SUPPORTED_VERSIONS:
         case EXTENSION_NPN:
-            read_extension(type, &data, true, &out->details);
+            read_extension(type, data, true, &out->details);
             break;
         default:
             break;
@@ -489,7 +491,7 @@ static void read_extensions(zn_cursor *c, bool client, zn_tls_details *out)
     zn_span header;
     while ((header = zn_cursor_take(c, EXTENSION_HEADER_BYTES)).n != 0) {
         zn_cursor data = zn_cursor_sub(c, zn_header_be16(header, 2));
-        read_extension(zn_header_be16(header, 0), &data, client, out);
+        read_extension(zn_header_be16(header, 0), zn_cursor_rest(&data), client, out);
     }
 }
 
