@@ -5,6 +5,8 @@
 #include "output/format_state.h"
 #include "util/protocol.h"
 
+#include <endian.h>
+
 #define EVERY_SET (ZN_SET_E2E | ZN_SET_LAYER7 | ZN_SET_P2P | ZN_SET_OPTIONS)
 #define ADVANCED_SET 16 /* Tstat counts it among all sets, although it has no columns */
 
@@ -117,9 +119,9 @@ static char *put_cell(zn_text *out, const zn_tstat_step *s, const zn_record *r, 
 static inline char *put_number(char *at, uint64_t number)
 {
     if (ZN_LIKELY(number < 10)) {
-        at[0] = (char)('0' + number);
-        at[1] = ' ';
-        return at + 2;
+        uint16_t two = htole16((uint16_t)(number + ('0' | ' ' << 8)));
+        memcpy(at, &two, sizeof two);
+        return at + sizeof two;
     }
     at = zn_digits_put(at, number);
     *at++ = ' ';
@@ -165,58 +167,62 @@ static char *put_time(char *at, zn_tstat_time *last, int64_t ns)
     return at + last->n;
 }
 
-#define NUMBER(type)                                                                               \
-    do {                                                                                           \
-        type number;                                                                               \
-        memcpy(&number, (const char *)r + s->offset, sizeof number);                               \
-        return put_number(at, number);                                                             \
-    } while (0)
-
-/* Prints the value of a column other than a cell, or the values of a run, and blanks; returns their
- * end. */
-static inline char *put_step(zn_tstat *t, const zn_tstat_step *s, const zn_record *r, char *at)
-{
-    zn_disclosure disclosure;
-    int64_t ns;
-    switch (s->put) {
-    case ZN_TSTAT_PUT_8:
-        return put_run(at, s, r);
-    case ZN_TSTAT_PUT_4:
-        NUMBER(uint32_t);
-    case ZN_TSTAT_PUT_2:
-        NUMBER(uint16_t);
-    case ZN_TSTAT_PUT_1:
-        NUMBER(uint8_t);
-    case ZN_TSTAT_PUT_MS:
-        return put_ms_run(at, s, r);
-    case ZN_TSTAT_PUT_TIME:
-        memcpy(&ns, (const char *)r + s->offset, sizeof ns);
-        return put_time(at, &t->time, ns);
-    case ZN_TSTAT_PUT_DURATION:
-        return put_ms(at, r->last_ns - r->first_ns);
-    case ZN_TSTAT_PUT_PSEUDONYM:
-        memcpy(&disclosure, (const char *)r + s->offset, sizeof disclosure);
-        return put_number(at, disclosure == ZN_DISCLOSURE_PSEUDONYM);
-    case ZN_TSTAT_PUT_ZERO:
-    case ZN_TSTAT_PUT_CELL:
-        break;
-    }
-    return put_number(at, 0);
-}
+#define LOAD(value) memcpy(&(value), (const char *)r + s->offset, sizeof(value))
 
 static void put_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_record *r)
 {
     const zn_tstat_step *s = t->step[log], *end = s + t->columns[log];
     size_t capacity = t->columns[log] * (ZN_FIXED_MAX + 1); /* numbers and blanks */
     char *at = zn_text_reserve(out, capacity);
-    for (; s < end && at != NULL; s += s->run) {
-        if (s->put == ZN_TSTAT_PUT_CELL)
-            at = put_cell(out, s, r, at, capacity);
-        else
-            at = put_step(t, s, r, at);
-    }
+    zn_disclosure disclosure;
+    uint32_t four;
+    uint16_t two;
+    uint8_t one;
+    int64_t ns;
     if (at == NULL)
         return;
+    for (; s < end; s++) {
+        switch (s->put) {
+        case ZN_TSTAT_PUT_8:
+            at = put_run(at, s, r);
+            s += s->run - 1;
+            break;
+        case ZN_TSTAT_PUT_4:
+            LOAD(four);
+            at = put_number(at, four);
+            break;
+        case ZN_TSTAT_PUT_2:
+            LOAD(two);
+            at = put_number(at, two);
+            break;
+        case ZN_TSTAT_PUT_1:
+            LOAD(one);
+            at = put_number(at, one);
+            break;
+        case ZN_TSTAT_PUT_MS:
+            at = put_ms_run(at, s, r);
+            s += s->run - 1;
+            break;
+        case ZN_TSTAT_PUT_TIME:
+            LOAD(ns);
+            at = put_time(at, &t->time, ns);
+            break;
+        case ZN_TSTAT_PUT_ZERO:
+            at = put_number(at, 0);
+            break;
+        case ZN_TSTAT_PUT_DURATION:
+            at = put_ms(at, r->last_ns - r->first_ns);
+            break;
+        case ZN_TSTAT_PUT_PSEUDONYM:
+            LOAD(disclosure);
+            at = put_number(at, disclosure == ZN_DISCLOSURE_PSEUDONYM);
+            break;
+        case ZN_TSTAT_PUT_CELL:
+            at = put_cell(out, s, r, at, capacity);
+            if (at == NULL)
+                return;
+        }
+    }
     at[-1] = '\n';
     out->n = (size_t)(at - out->bytes);
 }
