@@ -44,6 +44,7 @@ WHAT = {
 COLUMNS = WHOSE | WHAT
 END_OF_RECORD = "end of a coarse record"
 BASELINE = "guess without the log"
+KNOWN = "the attacker knows"
 
 
 def print_rows(rows: Iterable[Row]) -> None:
@@ -236,9 +237,11 @@ def population_table(rows: list[Row]) -> list[str]:
             elif any(row["attack"] in columns for row in mine):
                 cells = [cell(mine, attack) for attack in columns]
                 lines.append(line([label, *cells, *(ends(mine) for _ in last)]))
-        lines.append(
-            line([BASELINE, *(baseline(rows, attack) for attack in columns), *[""] * len(last)])
-        )
+        ends_known = [known(rows, "order, by place") for _ in last]
+        lines += [
+            line([BASELINE, *(baseline(rows, attack) for attack in columns), *[""] * len(last)]),
+            line([KNOWN, *(known(rows, attack) for attack in columns), *ends_known]),
+        ]
         lines.append("")
     return lines
 
@@ -247,6 +250,12 @@ def baseline(rows: list[Row], attack: str) -> str:
     """Returns what a guess without the log reaches, for the log with the default settings."""
     row = find(rows, view="default", attack=attack)
     return percent(row["baseline"]) if row else ""
+
+
+def known(rows: list[Row], attack: str) -> str:
+    """Returns what the attacker knows."""
+    row = find(rows, attack=attack)
+    return str(row["knowledge"]) if row else ""
 
 
 def forging_table(rows: list[Row]) -> list[str]:

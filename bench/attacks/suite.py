@@ -79,11 +79,11 @@ LINKS: dict[str, Pairwise] = {
 }
 ALL = ("links", "order", "suppressed", "operator", "known")
 WHICH = {
-    "raw": ("operator", "known"),
+    "raw": ALL,
     "hash": ALL,
-    "crypto-pan": ("links", "operator", "known"),
-    "tstat": ("links", "operator", "known"),
-    "alpha-mon": ("suppressed", "operator", "known"),
+    "crypto-pan": ALL,
+    "tstat": ALL,
+    "alpha-mon": ALL,
     "default": ALL,
     "internal": ALL,
     "client": ("suppressed",),
@@ -91,7 +91,7 @@ WHICH = {
     "pools": ("links",),
     "pan": ("links",),
 }
-DIFFERENCED = ("alpha-mon", "default", "public")
+DIFFERENCED = ("alpha-mon", "default", "internal", "public")
 KNOWLEDGE = {
     "link": "the log",
     "tree": "the log",
