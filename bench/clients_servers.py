@@ -8,6 +8,7 @@ hellos with the key in ech.pem.
 """
 
 import asyncio
+import signal
 import ssl
 import struct
 import subprocess
@@ -154,7 +155,9 @@ def start_s_server(program: str, address: str, folder: Path, *options: str) -> A
 
 
 async def main(address: str, folder: Path, openssl4: str = "") -> None:
-    """Serve until the process is ended."""
+    """Serve until SIGTERM."""
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(folder / "cert.pem", folder / "key.pem")
     started = [start_s_server("openssl", f"{address}:4433", folder, "-dtls1_2")]
@@ -171,7 +174,7 @@ async def main(address: str, folder: Path, openssl4: str = "") -> None:
         await loop.create_datagram_endpoint(Resolver, local_addr=(address, 53))
         await serve_quic(address, folder)
         (folder / "ready").touch()
-        await asyncio.Event().wait()
+        await ended.wait()
     finally:
         for process in started:
             process.kill()
