@@ -70,8 +70,9 @@ def ours(
         if levels not in ("", "off"):
             networks = Path(scratch, "networks.tsv")
             write_networks(networks)
+            categories = ("included",) if "category" in levels else ()
             config = config.replace(
-                levels=levels, categories=("included",), networks=(str(networks),)
+                levels=levels, categories=categories, networks=(str(networks),)
             )
         empty = Path(scratch, "empty.pcap")
         empty.write_bytes(EMPTY)

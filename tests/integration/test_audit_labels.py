@@ -93,7 +93,8 @@ class Case:
 def run(
     folder: Path, visits: list[Visit], more: tuple[list[Frame], ...] = (), **settings: Any
 ) -> Case:
-    """Runs visits, and more frames, with all levels, and reads them for the audit."""
+    """Runs visits, and more frames, with all levels and their lists, and reads them for the
+    audit."""
     frames: list[Frame] = merged(
         [
             *(visit(user(u), n.encode(), START + s * SECOND, server) for s, u, n, server in visits),
@@ -103,6 +104,13 @@ def run(
     records = (pcap_record("<", f.t_ns // SECOND, f.t_ns % SECOND // 1000, f.data) for f in frames)
     (folder / "in.pcap").write_bytes(pcap_header() + b"".join(records))
     texts = {"suffixes": SUFFIXES, "categories": CATEGORIES, "networks": NETWORKS}
+    words = (*settings.get("levels", LEVELS), *settings.get("skip", ()))
+    if "as" not in words:
+        del texts["networks"]
+    if "category" not in words and "category:news" not in words:
+        del texts["categories"]
+    if "domain" not in words:
+        del texts["suffixes"]
     files = {name: folder / name for name in texts}
     for name, text in texts.items():
         files[name].write_text(text)

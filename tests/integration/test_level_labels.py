@@ -393,6 +393,12 @@ def test_what_excludes_levels(tmp_path: Path) -> None:
         (domain | {"count_at": "folder:/x", "probe": "p"}, "levels: a counter of probes"),
         (domain | {"shards": 2}, "levels: the processes of --shards"),
         ({"levels": "name"}, "levels: 'name' is not one of"),
+        ({"levels": "domain,domain"}, "levels: domain is named twice"),
+        ({"categories": [str(kinds)]}, "categories: are not used"),
+        (domain | {"categories": [str(kinds)]}, "categories: are not used"),
+        (domain | {"networks": [str(only_as)]}, "networks: are not used"),
+        ({"suffixes": str(rules)}, "suffixes: are not used"),
+        ({"levels": "as", "networks": [str(only_as)], "suffixes": str(rules)}, "suffixes: are not"),
     ]
     for given, message in cases:
         with pytest.raises(ConfigError, match=message):
@@ -400,6 +406,20 @@ def test_what_excludes_levels(tmp_path: Path) -> None:
     assert Config(levels="category,domain", suffixes=str(rules), categories=[str(kinds)]).to_dict()[
         "anonymity"
     ]["levels"] == ["domain", "category"]
+    Config(categories=[str(kinds)], suffixes=str(rules), skip=["category:news"])
+
+
+def test_a_suffix_list_that_was_found_goes_with_the_level(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from zanon_net.config.settings import Config
+
+    (tmp_path / "rules.dat").write_text("test\n")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setattr("zanon_net.config.name_lists.DEBIAN_SUFFIXES", tmp_path / "rules.dat")
+    config = Config(levels="domain")
+    assert config.to_dict()["anonymity"]["suffixes"]["name"] == "rules.dat"
+    assert config.replace(levels=()).to_dict()["anonymity"]["suffixes"] is None
 
 
 def test_the_demo_under_levels_hides_what_it_hides_without(demo_pcap: Path, tmp_path: Path) -> None:

@@ -586,7 +586,7 @@ def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:
     alone = re.sub(r"^# (\w+ = )", r"\1", alone, flags=re.MULTILINE)
     excluded = r"^attributes = .*\n"
     config = load(tmp_path, re.sub(excluded, "", alone, flags=re.MULTILINE))
-    load(tmp_path, re.sub(r"^levels = .*\n", "", alone, flags=re.MULTILINE))
+    load(tmp_path, re.sub(r"^(levels|networks) = .*\n", "", alone, flags=re.MULTILINE))
     text = "[addresses]\nkey_file = 'zanon.key'\n[count]\n" + probe
     load(tmp_path, re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE))
     assert (config.output.split, config.output.size_limit) == (HOUR_NS, 2 << 30)

@@ -17,14 +17,15 @@ ONLY, SKIP = 8, 16
 
 def check_lists(settings: Settings) -> dict[str, Any]:
     """Checks that no name is in two lists that contradict each other, that the skipped categories
-    exist, and that the levels have their lists. Finds the Public Suffix List if none is given."""
+    exist, that the levels have their lists, and that each list is used. Finds the Public Suffix List
+    if none is given."""
     if any(settings[name] for name in ("only", "skip")):
         only, skip, categories = _lists(settings, "only", "skip", "categories")
         for suffix in only.places:
             if suffix in skip.places:
                 reject("only", f"{only.where(suffix)} is also {skip.where(suffix)} of --skip")
         _check_categories(skip, categories)
-    return _check_level_lists(settings)
+    return _check_uses(settings) | _check_level_lists(settings)
 
 
 def _check_categories(skip: "NameList", categories: "NameList") -> None:
@@ -35,6 +36,22 @@ def _check_categories(skip: "NameList", categories: "NameList") -> None:
         if category not in known:
             hint = did_you_mean(category, known)
             reject("skip", f"no suffix of --categories is in category:{category}{hint}")
+
+
+def _check_uses(settings: Settings) -> dict[str, Any]:
+    """Checks that each list of names or networks is used. Returns what changes: without a domain or
+    category, a list that was not given goes."""
+    levels, skip, suffixes = settings["levels"], settings["skip"], settings["suffixes"]
+    has_categories = "category" in levels or bool(skip and skip.categories)
+    if settings["categories"] and not has_categories:
+        reject("categories", "are not used; add --levels category or --skip category:NAME")
+    if settings["networks"] is not None and not {"as", "country"} & set(levels):
+        reject("networks", "are not used; add --levels as or --levels country")
+    if suffixes is None or has_categories or "domain" in levels:
+        return {}
+    if not suffixes.is_default:
+        reject("suffixes", "are not used; add --levels domain, or use categories")
+    return {"suffixes": None}
 
 
 def _check_level_lists(settings: Settings) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Suffix List."""
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +56,15 @@ class NameList:
 
     files: empty if the suffixes were given as texts. places: for each suffix the number of its
     file, shifted by _PLACE_BITS, and its line. values: the category of each suffix, or its bits in
-    the Public Suffix List. categories: the categories that `--skip` names.
+    the Public Suffix List. categories: the categories that `--skip` names. is_default: true if the
+    files were found and not named.
     """
 
     files: tuple[ListFile, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
     categories: tuple[str, ...] = ()
+    is_default: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.places or self.values or self.categories)
@@ -316,5 +318,5 @@ def default_suffixes() -> NameList:
     folders = [] if found is None else found.submodule_search_locations or []
     for path in (*(Path(folder) / DEBIAN_SUFFIXES.name for folder in folders), DEBIAN_SUFFIXES):
         if path.is_file():
-            return read_suffixes("suffixes", path)
+            return replace(read_suffixes("suffixes", path), is_default=True)
     reject("levels", NO_SUFFIX_LIST)

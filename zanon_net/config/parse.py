@@ -392,8 +392,11 @@ def flag(name: str, value: object) -> bool:
     return value == "yes"
 
 
-def words(name: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
-    """Reads distinct words out of `known` from a comma-separated text or a sequence."""
+def words(
+    name: str, value: object, known: Iterable[str], *, once: bool = False
+) -> tuple[str, ...]:
+    """Reads distinct words out of `known` from a comma-separated text or a sequence. With `once`, a
+    word that is there twice is an error."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, Sequence) or not parts or not all(isinstance(p, str) for p in parts):
         reject(name, f"must be one or more of {', '.join(known)}")
@@ -403,6 +406,8 @@ def words(name: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
             where = "" if is_harmless(word) else f"entry {number}: "
             hint = did_you_mean(word, known)
             reject(name, f"{where}{shown(word)} is not one of {', '.join(known)}{hint}")
+        if once and word in chosen[: number - 1]:
+            reject(name, f"{word} is named twice")
     return tuple(dict.fromkeys(chosen))
 
 

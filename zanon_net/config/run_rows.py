@@ -188,7 +188,7 @@ _ANONYMITY = (
         " or country, if z users are behind this label: any of domain,category,as,country.",
         usual="rare values are suppressed",
         about="labels that replace rare names and addresses if z users are behind them",
-        example=["domain", "category"],
+        example=["domain", "category", "as"],
         check=list_rules.check_lists,
         manifest=list_rules.shown_levels,
         core="levels",

@@ -138,12 +138,12 @@ def some_of(words: Iterable[str], metavar: str | None = None) -> Type:
 
 
 def any_of(words: Iterable[str], metavar: str) -> Type:
-    """Returns the type of any number of `words`, in their order; none by default."""
+    """Returns the type of any number of `words`, each once, in their order; none by default."""
     known = tuple(words)
     kind = some_of(known, metavar)
 
     def read(name: str, value: object) -> object:
-        chosen = () if value == () else kind.read(name, value)
+        chosen = () if value == () else parse.words(name, value, known, once=True)
         return tuple(word for word in known if word in chosen)
 
     return replace(kind, read=read, range=f"any of {', '.join(known)}")
