@@ -89,9 +89,9 @@ def test_run(
 @pytest.mark.benchmark(timer=CLOCK.now)
 @pytest.mark.parametrize("who", [*LEVELS, peer("levels off")])
 def test_levels(who: str, size: Size, measure: Measure) -> None:
-    """Runs with labels of names and server addresses, and runs without labels. Lists are read
-    before."""
-    trace = trace_of("isp", size.of(OCTETS))
+    """Runs with labels of names and server addresses, and runs without labels. Reading lists is
+    taken off."""
+    trace = trace_of("isp", size.of(3 * OCTETS))
     command = own("ours", "core,layer7", "1", LEVELS.get(who, "off"))(trace.path)
     measure("runs: isp, levels", lambda: CLOCK.spend(command, True), trace.packets)
 

@@ -6,7 +6,8 @@ Usage: python bench/turn_tools.py TOOL TRACE [COLUMNS [WORKERS [LEVELS]]]
 
 TOOL: `ours` (zanon_net.run, without the start of Python), `names` (z = 1: the names that it finds,
 in the form of gen_trace.py), `nfstream`, `mercury`. With LEVELS, which may be `off`, the CPU time
-of a run over a capture without packets is taken off, because a run with levels reads lists.
+is that of the fastest of several runs, without that of a run over a capture without packets, because
+a run with levels reads lists.
 """
 
 import hashlib
@@ -18,10 +19,13 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 COUNTRIES = ("IT", "FR", "DE", "US", "GB", "ES", "PL", "CH")
+TURNS = 7  # runs with LEVELS, each after a run over a capture without packets
 EMPTY = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)  # a capture without packets
 
 
@@ -83,9 +87,14 @@ def ours(
             read = manifest["counters"]["read"]
             return {"packets": read["frames"], "octets": read["bytes_captured"]}
 
-        start = timed(lambda: work(empty, "again"))["cpu_s"] if levels else 0.0
-        result = timed(work)
-        result["cpu_s"] -= start
+        if not levels:
+            return timed(work)
+        turns = [
+            (timed(partial(work, empty, f"start-{i}"))["cpu_s"], timed(partial(work, out=f"out-{i}")))
+            for i in range(TURNS)
+        ]
+        result = min((of_trace for _start, of_trace in turns), key=itemgetter("cpu_s"))
+        result["cpu_s"] -= min(start for start, _of_trace in turns)
         return result
 
 
