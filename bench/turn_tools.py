@@ -6,8 +6,8 @@ Usage: python bench/turn_tools.py TOOL TRACE [COLUMNS [WORKERS [LEVELS]]]
 
 TOOL: `ours` (zanon_net.run, without the start of Python), `names` (z = 1: the names that it finds,
 in the form of gen_trace.py), `nfstream`, `mercury`. With LEVELS, which may be `off`, the CPU time
-is that of the fastest of several runs, without that of a run over a capture without packets, because
-a run with levels reads lists.
+is the least of several runs. The time of a run over a capture without packets is taken
+off, because a run with levels reads lists.
 """
 
 import hashlib
@@ -75,9 +75,7 @@ def ours(
             networks = Path(scratch, "networks.tsv")
             write_networks(networks)
             categories = ("included",) if "category" in levels else ()
-            config = config.replace(
-                levels=levels, categories=categories, networks=(str(networks),)
-            )
+            config = config.replace(levels=levels, categories=categories, networks=(str(networks),))
         empty = Path(scratch, "empty.pcap")
         empty.write_bytes(EMPTY)
         run(empty, config, out=f"{scratch}/nothing")
@@ -89,12 +87,12 @@ def ours(
 
         if not levels:
             return timed(work)
-        turns = [
-            (timed(partial(work, empty, f"start-{i}"))["cpu_s"], timed(partial(work, out=f"out-{i}")))
-            for i in range(TURNS)
-        ]
-        result = min((of_trace for _start, of_trace in turns), key=itemgetter("cpu_s"))
-        result["cpu_s"] -= min(start for start, _of_trace in turns)
+        starts, results = [], []
+        for turn in range(TURNS):
+            starts.append(timed(partial(work, empty, f"start-{turn}"))["cpu_s"])
+            results.append(timed(partial(work, out=f"out-{turn}")))
+        result = min(results, key=itemgetter("cpu_s"))
+        result["cpu_s"] -= min(starts)
         return result
 
 

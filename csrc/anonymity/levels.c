@@ -43,6 +43,7 @@ struct zn_levels {
     bool deciding;
     zn_id *chains; /* of a part, levels + 1 labels for each exposure */
     uint8_t answers[PART];
+    uint16_t noted[PART]; /* exposures whose answer is not just ZN_RELEASE */
     climber climbers[PART];
     uint16_t list[PART];  /* exposures that have to do with the current level, */
     uint32_t found[PART]; /* and their labels before any of them was decided there; 0: none */
@@ -225,8 +226,9 @@ static void forget_marks(void *of)
 static uint8_t peek(zn_levels *l, const zn_observation *o, uint32_t z)
 {
     if (zn_ztable_count_at(l->config.table, o->attribute, o->t_ns) < z)
-        return ZN_BELOW_Z;
-    return (uint8_t)ZN_RELEASE | zn_ztable_mark(l->config.table, o->attribute, o->t_ns);
+        return (uint8_t)ZN_BELOW_Z | ZN_ANSWER_LATE;
+    return (uint8_t)ZN_RELEASE | ZN_ANSWER_LATE |
+           zn_ztable_mark(l->config.table, o->attribute, o->t_ns);
 }
 
 /* Returns the number of exposures from the first on that go to the z-table in the same way. */
@@ -238,7 +240,7 @@ static size_t alike(const uint8_t *flags, size_t n)
     return i;
 }
 
-/* Has the z-table answer the exposures of a part. */
+/* Has the z-table answer the exposures of a part. The answer to a peek is late. */
 static void answer_values(zn_levels *l, const zn_exposures *e)
 {
     if (e->flags == NULL) {
@@ -257,77 +259,88 @@ static void answer_values(zn_levels *l, const zn_exposures *e)
     }
 }
 
-/* Takes the z-table's answer to an exposure. Returns what the exposure does at the levels above. */
-static climber take_answer(zn_levels *l, int64_t t_ns, uint8_t flags, uint8_t answer)
+static bool is_peek(const zn_exposures *e, size_t i)
 {
-    uint8_t decision = answer & ZN_ANSWER_DECISION;
-    bool peeks = (flags & ZN_EXPOSURE_PEEK) != 0;
-    bool early = (flags & ZN_EXPOSURE_EARLY) != 0 && l->early_z > l->z;
-    bool late = t_ns < l->clock_ns || early || peeks;
+    return e->flags != NULL && (e->flags[i] & ZN_EXPOSURE_PEEK) != 0;
+}
+
+/* Takes the decisions of level 0 on a part. Notes the exposures whose answer is not just
+ * ZN_RELEASE, without a branch that could be mispredicted. Returns their number. */
+static size_t note_answers(zn_levels *l, const zn_exposures *e, zn_level_decision *out)
+{
+    size_t noted = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        uint8_t answer = l->answers[i];
+        out[i] = (zn_level_decision){answer & ZN_ANSWER_DECISION, 0, 0};
+        l->noted[noted] = (uint16_t)i;
+        noted += answer != ZN_RELEASE;
+    }
+    l->stats[0].published += e->n - noted;
+    return noted;
+}
+
+/* Moves the clock to the largest time among exposures `first` to end - 1. An exposure on time is
+ * later than all before it. */
+static void follow_clock(zn_levels *l, const zn_exposures *e, size_t first, size_t end)
+{
+    bool on_time = false;
+    while (end > first && !on_time) {
+        int64_t t_ns = e->observations[--end].t_ns;
+        uint8_t answer = l->answers[end];
+        if ((answer & ZN_ANSWER_DECISION) > ZN_BELOW_Z || is_peek(e, end))
+            continue;
+        if (t_ns > l->clock_ns)
+            l->clock_ns = t_ns;
+        on_time = (answer & ZN_ANSWER_LATE) == 0;
+    }
+}
+
+/* Takes the z-table's answer to exposure i of the part. Returns what the exposure does at the
+ * levels above. */
+static climber take_answer(zn_levels *l, const zn_exposures *e, size_t i)
+{
+    uint8_t answer = l->answers[i], decision = answer & ZN_ANSWER_DECISION;
     climber c = {.first = (answer & ZN_ANSWER_FIRST) != 0 ? 0 : NO_LEVEL};
-    if (!peeks && decision <= ZN_BELOW_Z && t_ns > l->clock_ns)
-        l->clock_ns = t_ns;
-    if (ZN_UNLIKELY((answer & ZN_ANSWER_LOST) != 0))
-        pause(l, t_ns > l->clock_ns ? t_ns : l->clock_ns);
-    c.climbs = decision == ZN_BELOW_Z && !late;
+    c.climbs = decision == ZN_BELOW_Z && (answer & ZN_ANSWER_LATE) == 0;
     c.voting = (answer & ZN_ANSWER_MARKED) == 0;
-    if (c.climbs && l->clock_ns <= l->paused_to_ns) {
+    if (c.climbs && e->observations[i].t_ns <= l->paused_to_ns) {
         l->all.paused++;
         c.climbs = false;
     }
-    l->stats[0].peeks += decision == ZN_RELEASE && peeks;
+    if (decision == ZN_RELEASE) {
+        l->stats[0].published++;
+        l->stats[0].peeks += is_peek(e, i);
+    }
     return c;
 }
 
-/* Lists an exposure that has to do with the levels above. */
-static void list(zn_levels *l, const zn_exposures *e, size_t i, climber c)
+/* Takes answers from noted exposure k on, up to a clock rebase. Exposure `first` is the first after
+ * the rebase before. Lists the exposures that have to do with the levels above. Returns the next
+ * noted exposure. */
+static size_t take_answers(zn_levels *l, const zn_exposures *e, size_t k, size_t noted,
+                           size_t first)
 {
-    zn_id *chain = chain_of(l, i);
-    if (c.first == NO_LEVEL && !c.climbs)
-        return;
-    l->climbers[i] = c;
-    l->list[l->listed++] = (uint16_t)i;
-    chain[0] = e->observations[i].attribute;
-    e->chain(e->of, l->part_at + i, chain);
-    if (l->config.levels != 0)
-        zn_vote_table_fetch_index(table_of(l, 1), chain[1]);
-}
-
-/* Takes the answers from `first` on to exposures that are published and do nothing at the levels
- * above. Returns their end. */
-static size_t take_releases(zn_levels *l, const zn_exposures *e, size_t first,
-                            zn_level_decision *out)
-{
-    static const zn_level_decision released = {ZN_RELEASE, 0, 0};
-    int64_t clock_ns = l->clock_ns;
-    size_t i = first;
-    for (; i < e->n && l->answers[i] == ZN_RELEASE; i++) {
-        out[i] = released;
-        if (e->observations[i].t_ns > clock_ns)
-            clock_ns = e->observations[i].t_ns;
-    }
-    l->clock_ns = clock_ns;
-    l->stats[0].published += i - first;
-    return i;
-}
-
-/* Takes the answers to exposures up to a clock rebase, from `first` on. Lists the exposures that
- * have to do with the levels above. Returns the end of the exposures that were taken. */
-static size_t take_answers(zn_levels *l, const zn_exposures *e, size_t first,
-                           zn_level_decision *out)
-{
-    size_t i = first;
     l->listed = 0;
     do {
-        uint8_t answer = l->answers[i], flags = e->flags == NULL ? 0 : e->flags[i];
-        out[i] = (zn_level_decision){answer & ZN_ANSWER_DECISION, 0, 0};
-        l->stats[0].published += (answer & ZN_ANSWER_DECISION) == ZN_RELEASE;
-        list(l, e, i, take_answer(l, e->observations[i].t_ns, flags, answer));
-        i++;
-        if (e->flags == NULL)
-            i = take_releases(l, e, i, out);
-    } while (i < e->n && (l->answers[i] & ZN_ANSWER_REBASED) == 0);
-    return i;
+        uint16_t i = l->noted[k];
+        zn_id *chain = chain_of(l, i);
+        climber c;
+        if (ZN_UNLIKELY((l->answers[i] & ZN_ANSWER_LOST) != 0)) {
+            int64_t t_ns = e->observations[i].t_ns;
+            follow_clock(l, e, first, i + 1u);
+            pause(l, t_ns > l->clock_ns ? t_ns : l->clock_ns);
+        }
+        c = take_answer(l, e, i);
+        if (c.first == NO_LEVEL && !c.climbs)
+            continue;
+        l->climbers[i] = c;
+        l->list[l->listed++] = i;
+        chain[0] = e->observations[i].attribute;
+        e->chain(e->of, l->part_at + i, chain);
+        if (l->config.levels != 0)
+            zn_vote_table_fetch_index(table_of(l, 1), chain[1]);
+    } while (++k < noted && (l->answers[l->noted[k]] & ZN_ANSWER_REBASED) == 0);
+    return k;
 }
 
 /* ---- levels above ---- */
@@ -443,10 +456,10 @@ static void fetch(zn_levels *l, uint32_t level)
 {
     const zn_vote_table *table = table_of(l, level);
     for (size_t k = 0; k < l->listed; k++)
-        zn_vote_table_fetch_label(table, chain_of(l, l->list[k])[level]);
+        l->found[k] = zn_vote_table_fetch_label(table, chain_of(l, l->list[k])[level]);
     for (size_t k = 0; k < l->listed; k++) {
         uint16_t i = l->list[k];
-        l->found[k] = zn_vote_table_fetch_votes(table, chain_of(l, i)[level],
+        l->found[k] = zn_vote_table_fetch_votes(table, chain_of(l, i)[level], l->found[k],
                                                 l->climbers[i].first != NO_LEVEL);
     }
 }
@@ -473,25 +486,23 @@ static void decide_level(zn_levels *l, const zn_exposures *e, uint32_t level,
     l->listed = kept;
 }
 
-/* Decides exposures of a part up to a clock rebase, from `first` on. Returns their end. */
-static size_t decide_some(zn_levels *l, const zn_exposures *e, size_t first, zn_level_decision *out)
-{
-    size_t end;
-    if ((l->answers[first] & ZN_ANSWER_REBASED) != 0)
-        rebase(l, e->observations[first].t_ns);
-    end = take_answers(l, e, first, out);
-    for (uint32_t level = 1; level <= l->config.levels && l->listed != 0; level++)
-        decide_level(l, e, level, out);
-    return end;
-}
-
 /* Decides the exposures of a part, the first of which is exposure `at` of the batch. */
 static void decide_part(zn_levels *l, const zn_exposures *e, size_t at, zn_level_decision *out)
 {
+    size_t noted, first = 0;
     l->part_at = at;
     answer_values(l, e);
-    for (size_t i = 0; i < e->n;)
-        i = decide_some(l, e, i, out);
+    noted = note_answers(l, e, out);
+    for (size_t k = 0; k < noted;) {
+        if ((l->answers[l->noted[k]] & ZN_ANSWER_REBASED) != 0) {
+            first = l->noted[k];
+            rebase(l, e->observations[first].t_ns);
+        }
+        k = take_answers(l, e, k, noted, first);
+        for (uint32_t level = 1; level <= l->config.levels && l->listed != 0; level++)
+            decide_level(l, e, level, out);
+    }
+    follow_clock(l, e, first, e->n);
 }
 
 void zn_levels_decide(zn_levels *l, const zn_exposures *exposures, zn_level_decision *decisions)

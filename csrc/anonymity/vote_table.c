@@ -5,12 +5,15 @@
  * the newest. If the block is full, its votes slide to the start or move to a larger block. Blocks
  * of the largest size have a quarter more places than a label has votes, so that votes slide once
  * in many.
+ *
+ * A block is a number of cache lines and begins with the users, so that a new vote of a label with
+ * up to 64 votes usually touches two lines of it.
  */
 #include "anonymity/vote_table.h"
 
 #include <string.h>
 
-#define SCAN 16         /* users compared in one go */
+#define SCAN 64         /* users compared at once, a cache line */
 #define CANDIDATES 16   /* labels looked at in search of a label that can go */
 #define RECLAIM_STEPS 2 /* labels looked at by each exposure */
 #define BLOCK_SHIFT 28  /* of the kind in a block's number */
@@ -57,21 +60,34 @@ static void fetch_id(const void *table, uint32_t label)
     ZN_PREFETCH(zn_vote_label_at(table, label));
 }
 
-/* Lays out the blocks of one size. `before` is the next smaller size. */
+/* Returns the offset of the bodies in a block, in bytes. A body of 16 bytes lies in one line. */
+static uint32_t bodies_at(uint32_t votes)
+{
+    return (votes + 15) & ~UINT32_C(15);
+}
+
+/* Returns the cache lines of a block. */
+static uint32_t lines_of(const zn_vote_table *t, uint32_t votes)
+{
+    size_t body = (WORD_TAGS + t->config.tags) * sizeof(uint32_t);
+    return (uint32_t)((bodies_at(votes) + votes * body + ZN_CACHE_LINE - 1) / ZN_CACHE_LINE);
+}
+
+/* Lays out the blocks of one size, with at least `votes` places, and more if the last cache line
+ * has space. `before` is the number of places of the next smaller size. */
 static int lay_out_kind(zn_vote_table *t, uint32_t votes, uint32_t before, zn_error *err)
 {
     zn_vote_kind_size *s = &t->size[t->kinds];
-    uint32_t cap = t->config.max_votes / (before + 1) + 1;
-    size_t bytes;
+    uint32_t cap = t->config.max_votes / (before + 1) + 1, lines = lines_of(t, votes);
+    while (lines_of(t, votes + 1) == lines)
+        votes++;
     s->votes = votes;
-    s->bodies_at = (votes + 3) & ~UINT32_C(3);
+    s->bodies_at = bodies_at(votes);
     if (cap > t->config.max_labels)
         cap = t->config.max_labels;
     if (cap > BLOCK_INDEX_MAX)
         cap = BLOCK_INDEX_MAX;
-    /* Users are read SCAN at a time: the last ones read may lie in the bodies. */
-    bytes = s->bodies_at + (size_t)votes * (WORD_TAGS + t->config.tags) * sizeof(uint32_t);
-    if (zn_slab_init(&s->slab, bytes < SCAN ? SCAN : bytes, cap, err) != 0)
+    if (zn_slab_init(&s->slab, (size_t)lines * ZN_CACHE_LINE, cap, err) != 0)
         return -ZN_ERR_CAPACITY;
     t->kinds++;
     return 0;
@@ -91,7 +107,7 @@ int zn_vote_table_init(zn_vote_table *t, const zn_vote_table_config *config, zn_
             votes = largest;
         if (lay_out_kind(t, votes, before, err) != 0)
             return -ZN_ERR_CAPACITY;
-        before = votes;
+        votes = before = t->size[t->kinds - 1].votes;
     }
     return 0;
 }
@@ -270,7 +286,7 @@ static void queue_again(zn_vote_table *t, int64_t now_ns)
     enqueue(t, label, now_ns);
 }
 
-void zn_vote_table_reclaim(zn_vote_table *t, int64_t now_ns)
+void zn_vote_table_reclaim_some(zn_vote_table *t, int64_t now_ns)
 {
     int64_t start_ns = now_ns - t->config.window_ns;
     for (int i = 0; i < RECLAIM_STEPS && t->oldest != 0; i++) {
@@ -320,29 +336,33 @@ uint32_t zn_vote_table_add(zn_vote_table *t, zn_id id, int64_t now_ns)
 
 /* ---- votes ---- */
 
-/* Bit i is set if high[i] is the wanted one, for i < SCAN. */
-static inline uint32_t match_users(const uint8_t *high, uint8_t wanted)
+/* Bit i is set if high[i] is the wanted one, for i < SCAN. `high` begins a cache line. */
+static inline uint64_t match_users(const uint8_t *high, uint8_t wanted)
 {
+    uint64_t hits = 0;
 #ifdef __SSE2__
-    __m128i users = _mm_loadu_si128((const void *)high);
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(users, _mm_set1_epi8((char)wanted)));
+    __m128i all = _mm_set1_epi8((char)wanted);
+    for (uint32_t i = 0; i < SCAN; i += 16) {
+        __m128i users = _mm_load_si128((const void *)(high + i));
+        hits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(users, all)) << i;
+    }
 #else
-    uint32_t hits = 0;
     for (uint32_t i = 0; i < SCAN; i++)
-        hits |= (uint32_t)(high[i] == wanted) << i;
-    return hits;
+        hits |= (uint64_t)(high[i] == wanted) << i;
 #endif
+    return hits;
 }
 
 /* Returns the place of the user's vote, or the place behind the newest vote if the user has no
  * vote. */
 static uint32_t find_user(const zn_vote_label *l, const places *p, uint64_t user)
 {
-    uint32_t end = l->first + (uint32_t)l->count;
-    for (uint32_t at = l->first; at < end; at += SCAN) {
-        uint32_t hits = match_users(p->high + at, (uint8_t)(user >> 56));
+    uint32_t first = l->first, end = first + (uint32_t)l->count;
+    uint64_t wanted = UINT64_MAX << first % SCAN; /* places from `first` on */
+    for (uint32_t at = first - first % SCAN; at < end; at += SCAN, wanted = UINT64_MAX) {
+        uint64_t hits = match_users(p->high + at, (uint8_t)(user >> 56)) & wanted;
         for (; hits != 0; hits &= hits - 1) {
-            uint32_t i = at + (uint32_t)__builtin_ctz(hits);
+            uint32_t i = at + (uint32_t)__builtin_ctzll(hits);
             if (i < end && body_at(p, i)[WORD_USER] == (uint32_t)user)
                 return i;
         }
@@ -465,18 +485,20 @@ uint32_t zn_vote_table_others(const zn_vote_table *t, uint32_t label, uint64_t u
 uint32_t zn_vote_table_withdraw(zn_vote_table *t, uint32_t label, uint32_t level, uint32_t tag)
 {
     zn_vote_label *l = zn_vote_label_at(t, label);
-    uint32_t end = l->first + (uint32_t)l->count, kept = l->first, run = l->first, hits;
+    uint32_t end = l->first + (uint32_t)l->count, i = l->first, kept, hits;
     places p;
     if (l->count == 0)
         return 0;
     p = open_block(t, l->block);
-    for (uint32_t i = l->first; i <= end; i++) {
-        if (i != end && body_at(&p, i)[WORD_TAGS + level] != tag)
-            continue;
-        if (run != kept) /* the votes from `run` to i stay */
-            copy_votes(&p, kept, &p, run, i - run);
-        kept += i - run;
-        run = i + 1;
+    while (i != end && body_at(&p, i)[WORD_TAGS + level] != tag)
+        i++;
+    for (kept = i; i != end; i++) { /* without a branch that could be mispredicted */
+        const uint32_t *from = body_at(&p, i);
+        uint32_t *to = body_at(&p, kept);
+        p.high[kept] = p.high[i];
+        for (uint32_t word = 0; word < p.words; word++)
+            to[word] = from[word];
+        kept += from[WORD_TAGS + level] != tag;
     }
     hits = end - kept;
     if (hits == 0)
@@ -490,32 +512,24 @@ uint32_t zn_vote_table_withdraw(zn_vote_table *t, uint32_t label, uint32_t level
 
 /* ---- prefetching ---- */
 
-void zn_vote_table_fetch_index(const zn_vote_table *t, zn_id id)
-{
-    ZN_PREFETCH_WRITE(zn_zindex_home(&t->by_id, id.lo));
-}
-
-/* Returns the label in the home bucket whose tag matches first, or 0. */
-static uint32_t guess(const zn_vote_table *t, zn_id id)
+uint32_t zn_vote_table_fetch_label(const zn_vote_table *t, zn_id id)
 {
     const zn_zbucket *b = zn_zindex_home(&t->by_id, id.lo);
     uint32_t hits = zn_zbucket_match(b, (uint8_t)zn_vote_tag(id) | 1);
-    return hits != 0 ? b->ref[__builtin_ctz(hits)] : 0;
-}
-
-void zn_vote_table_fetch_label(const zn_vote_table *t, zn_id id)
-{
-    uint32_t label = guess(t, id);
+    uint32_t label = hits != 0 ? b->ref[__builtin_ctz(hits)] : 0;
     if (label != 0)
         ZN_PREFETCH_WRITE(zn_vote_label_at(t, label));
+    return label;
 }
 
-uint32_t zn_vote_table_fetch_votes(const zn_vote_table *t, zn_id id, bool all)
+uint32_t zn_vote_table_fetch_votes(const zn_vote_table *t, zn_id id, uint32_t label, bool all)
 {
-    uint32_t label = zn_vote_table_find(t, id), end;
     const zn_vote_label *l;
     const uint8_t *from, *to;
+    uint32_t end;
     places p;
+    if (!zn_vote_table_is(t, label, id))
+        label = zn_vote_table_find(t, id);
     if (label == 0 || zn_vote_label_at(t, label)->block == 0)
         return label;
     l = zn_vote_label_at(t, label);

@@ -127,15 +127,24 @@ static inline void zn_vote_table_mark(const zn_vote_table *t, uint32_t label, in
         l->mark_ns = t_ns;
 }
 
+void zn_vote_table_reclaim_some(zn_vote_table *t, int64_t now_ns); /* for the function below */
 /* Frees a few labels that are out of the window. Each exposure calls it once. */
-void zn_vote_table_reclaim(zn_vote_table *t, int64_t now_ns);
+static inline void zn_vote_table_reclaim(zn_vote_table *t, int64_t now_ns)
+{
+    if (t->oldest != 0 && zn_vote_label_at(t, t->oldest)->queued_ns < now_ns - t->config.window_ns)
+        zn_vote_table_reclaim_some(t, now_ns);
+}
 
 /* Prefetch the memory of a label that is about to be used: the index, then the label, then the
- * places of its votes that a new vote touches, or the places of all votes. The last returns the
- * label's number, or 0 if the table does not have the label. */
-void zn_vote_table_fetch_index(const zn_vote_table *t, zn_id id);
-void zn_vote_table_fetch_label(const zn_vote_table *t, zn_id id);
-uint32_t zn_vote_table_fetch_votes(const zn_vote_table *t, zn_id id, bool all);
+ * places of its votes that a new vote touches, or the places of all votes. fetch_label returns a
+ * guess of the label's number for fetch_votes. fetch_votes returns the label's number, or 0 if the
+ * table does not have the label. */
+static inline void zn_vote_table_fetch_index(const zn_vote_table *t, zn_id id)
+{
+    ZN_PREFETCH_WRITE(zn_zindex_home(&t->by_id, id.lo));
+}
+uint32_t zn_vote_table_fetch_label(const zn_vote_table *t, zn_id id);
+uint32_t zn_vote_table_fetch_votes(const zn_vote_table *t, zn_id id, uint32_t guess, bool all);
 
 /* Returns true if `label` is the number of the label with this identity. It may be 0, or the number
  * of a label that was freed. */

@@ -49,7 +49,7 @@
 /* ---- attributes of either form ---- */
 
 /* Time of the newest user. */
-static int64_t newest_of(const zn_ztable *t, zn_zref ref)
+static inline int64_t newest_of(const zn_ztable *t, zn_zref ref)
 {
     if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
         return zn_zlist_at(t, zn_zref_index(ref))->newest_ns;
@@ -148,11 +148,15 @@ static inline void set_mark_bits(const zn_ztable *t, zn_zref ref, uint32_t bits)
         zn_zrecord_at(t, ref)->mark = bits & 15;
 }
 
-/* Returns the slice of an attribute's mark, or ZN_SLICE_NONE. Deletes a mark that is over. */
-static __attribute__((noinline)) int64_t decode_mark(zn_ztable *t, zn_zref ref, uint32_t bits)
+/* Returns the slice of a mark with these bits, or ZN_SLICE_NONE. Deletes a mark that is over. The
+ * newest user had the time newest_ns when the bits were read. A mark is at most 7 slices older than
+ * the newest user. If the newest user is in the window, the mark is at most 14 slices old. Two
+ * slices with the same bits are 15 slices apart. */
+static int64_t decode_mark(zn_ztable *t, zn_zref ref, uint32_t bits, int64_t newest_ns)
 {
-    int64_t slice, numbers_on;
-    slice = slice_of(t, newest_of(t, ref)) - ZN_MARK_SLICES;
+    int64_t slice = slice_of(t, newest_ns) - ZN_MARK_SLICES, numbers_on;
+    if (bits == 0)
+        return ZN_SLICE_NONE;
     numbers_on = ((int64_t)bits - 1 - slice) % MARK_NUMBERS;
     slice += numbers_on < 0 ? numbers_on + MARK_NUMBERS : numbers_on;
     if (slice_of(t, t->clock.now_ns) - slice <= ZN_MARK_SLICES)
@@ -161,32 +165,10 @@ static __attribute__((noinline)) int64_t decode_mark(zn_ztable *t, zn_zref ref, 
     return ZN_SLICE_NONE;
 }
 
-/* Returns true if a user of the attribute is in the window of the clock for certain. Reads the
- * oldest user of a record, which a later step reads anyway. */
-static inline bool has_live_user(const zn_ztable *t, zn_zref ref)
+/* Returns the slice of an attribute's mark, or ZN_SLICE_NONE. */
+static int64_t read_mark(zn_ztable *t, zn_zref ref)
 {
-    int64_t start = zn_zwindow_start(t, t->clock.now_ns);
-    const zn_zrecord *r;
-    uint32_t oldest;
-    if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
-        return newest_of(t, ref) >= start;
-    r = zn_zrecord_at(t, ref);
-    oldest = zn_zring_wrap(r->head + r->count - 1u, t->size[zn_zref_kind(ref)].users);
-    return zn_zrecord_times(t, ref)[oldest] >= start;
-}
-
-/* Returns the slice of an attribute's mark, or ZN_SLICE_NONE. A mark is at most 7 slices older than
- * the newest user. If the newest user is in the window, the mark is at most 14 slices old. Two
- * slices with the same bits are 15 slices apart. */
-static inline __attribute__((always_inline)) int64_t read_mark(zn_ztable *t, zn_zref ref)
-{
-    uint32_t bits = mark_bits(t, ref);
-    if (bits == 0)
-        return ZN_SLICE_NONE;
-    if (ZN_LIKELY(bits == t->slice_bits && t->slice_start_ns + t->slice_ns > t->clock.now_ns &&
-                  has_live_user(t, ref)))
-        return t->slice;
-    return decode_mark(t, ref, bits);
+    return decode_mark(t, ref, mark_bits(t, ref), newest_of(t, ref));
 }
 
 /* Marks an attribute, whose mark is `before`, at a time. */
@@ -211,7 +193,7 @@ static void keep_mark(zn_ztable *t, zn_zref ref)
 {
     int64_t slice = read_mark(t, ref);
     if (slice != ZN_SLICE_NONE && !t->marks.keep(t->marks.of, id_of(t, ref), slice))
-        t->mark_lost = true;
+        t->answer_bits |= ZN_ANSWER_LOST;
 }
 
 /* Returns the slice of the mark that the owner kept for an attribute, or ZN_SLICE_NONE. */
@@ -712,11 +694,12 @@ static uint64_t place_in_record(zn_ztable *t, zn_zref *ref, const zn_observation
     return users;
 }
 
-/* An attribute at which an observation is placed, with its mark before. */
+/* An attribute at which an observation is placed. */
 typedef struct marked_place {
     zn_zref ref;
-    int64_t slice;
-    bool is_new; /* the attribute has a new record, without a mark */
+    bool is_new;       /* the attribute has a new record, without a mark */
+    uint32_t bits;     /* of the mark before */
+    int64_t newest_ns; /* time of the newest user before */
 } marked_place;
 
 /* Puts an accepted observation in; returns the users up to its time, ZN_ZDEEP or ZN_ZFULL. Fills *m
@@ -727,8 +710,10 @@ static inline __attribute__((always_inline)) uint64_t place(zn_ztable *t, const 
     zn_zref *ref = zn_zref_find(t, o->attribute), made;
     uint64_t users = 1;
     bool is_new = false;
-    if (m != NULL)
-        m->slice = ref != NULL ? read_mark(t, *ref) : kept_mark(t, o->attribute);
+    if (m != NULL && ref != NULL) {
+        m->bits = mark_bits(t, *ref);
+        m->newest_ns = newest_of(t, *ref);
+    }
     if (ref != NULL && zn_zref_kind(*ref) == ZN_ZKIND_LIST &&
         newest_of(t, *ref) < zn_zwindow_start(t, o->t_ns)) {
         retire(t, *ref); /* all at once, however long */
@@ -777,6 +762,7 @@ static inline __attribute__((always_inline)) zn_clock_verdict judge(zn_ztable *t
         return verdict;
     if (ZN_UNLIKELY(verdict == ZN_CLOCK_REBASED)) {
         t->stats.clock_jumps++;
+        t->answer_bits |= ZN_ANSWER_REBASED;
         forget(t);
     }
     t->stats.late += verdict == ZN_CLOCK_LATE;
@@ -825,34 +811,40 @@ zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
     return d;
 }
 
-/* Gives a kept mark to a new record. A mark of a peek that is too far after the new user is
- * lost, because the user's time does not give its slice back. */
-static void restore_mark(zn_ztable *t, const marked_place *m)
+/* Gives a mark that was kept to a new record, and returns its slice. A mark of a peek that is too
+ * far after the new user is lost, because the user's time does not give its slice back. */
+static int64_t restore_mark(zn_ztable *t, const zn_observation *o, zn_zref ref)
 {
-    if (m->slice <= slice_of(t, newest_of(t, m->ref)) + ZN_MARK_SLICES)
-        set_mark_bits(t, m->ref, bits_of(m->slice));
+    int64_t slice = kept_mark(t, o->attribute);
+    if (slice == ZN_SLICE_NONE)
+        return slice;
+    if (slice <= slice_of(t, newest_of(t, ref)) + ZN_MARK_SLICES)
+        set_mark_bits(t, ref, bits_of(slice));
     else
-        t->mark_lost = true;
+        t->answer_bits |= ZN_ANSWER_LOST;
+    return slice;
 }
 
 /* Marks the attribute of an observation that was decided. Returns the bits of the answer. */
-static inline uint8_t mark_place(zn_ztable *t, const zn_observation *o, const marked_place *m,
-                                 zn_decision d, bool late)
+static __attribute__((noinline)) uint8_t mark_place(zn_ztable *t, const zn_observation *o,
+                                                    const marked_place *m, zn_decision d,
+                                                    uint8_t is_late)
 {
-    uint8_t was_marked = m->slice != ZN_SLICE_NONE;
-    uint8_t first = was_marked ? 0 : ZN_ANSWER_FIRST;
+    int64_t slice =
+        m->is_new ? restore_mark(t, o, m->ref) : decode_mark(t, m->ref, m->bits, m->newest_ns);
+    uint8_t first = slice == ZN_SLICE_NONE ? ZN_ANSWER_FIRST : 0;
     if (d == ZN_RELEASE) {
-        write_mark(t, m->ref, m->slice, o->t_ns);
-        return first;
+        write_mark(t, m->ref, slice, o->t_ns);
+        return is_late | first;
     }
     if (d != ZN_BELOW_Z)
-        return 0;
-    if (late &&
+        return is_late;
+    if (is_late != 0 &&
         live_users(t, m->ref, t->clock.now_ns) >= (t->late_z != 0 ? t->late_z : t->config.z)) {
-        write_mark(t, m->ref, m->slice, t->clock.now_ns);
-        return first;
+        write_mark(t, m->ref, slice, t->clock.now_ns);
+        return is_late | first;
     }
-    return was_marked ? ZN_ANSWER_MARKED : 0;
+    return first == 0 ? is_late | ZN_ANSWER_MARKED : is_late;
 }
 
 uint8_t zn_zobserve_marked(zn_ztable *t, const zn_observation *o)
@@ -860,27 +852,26 @@ uint8_t zn_zobserve_marked(zn_ztable *t, const zn_observation *o)
     zn_clock_verdict verdict;
     marked_place m;
     zn_decision d;
-    uint8_t bits;
-    t->mark_lost = false;
+    uint8_t bits = 0;
+    bool is_late;
+    t->answer_bits = 0;
     verdict = judge(t, o);
     if (ZN_UNLIKELY(verdict == ZN_CLOCK_REJECTED)) {
         count_decision(t, ZN_TOO_LATE);
-        return ZN_TOO_LATE | (t->mark_lost ? ZN_ANSWER_LOST : 0);
+        return ZN_TOO_LATE | t->answer_bits;
     }
     follow_slice(t);
     d = decide(t, place(t, o, &m));
-    if (m.is_new && m.slice != ZN_SLICE_NONE)
-        restore_mark(t, &m);
-    if (ZN_LIKELY(m.slice == t->slice && verdict == ZN_CLOCK_ON_TIME && t->late_z == 0 &&
-                  d <= ZN_BELOW_Z))
-        bits = d == ZN_RELEASE ? 0 : ZN_ANSWER_MARKED; /* marked in the slice of the clock before */
-    else
-        bits = mark_place(t, o, &m, d, verdict == ZN_CLOCK_LATE || t->late_z != 0);
+    is_late = verdict == ZN_CLOCK_LATE || t->late_z != 0;
+    /* Most attributes with z users were marked in the slice of the clock, and most others are not
+     * marked. If z > 1, a released attribute had another user in the window, so its mark is less
+     * than 15 slices old. */
+    if (ZN_UNLIKELY(m.is_new || is_late || d > ZN_BELOW_Z || t->config.z == 1 ||
+                    m.bits != (d == ZN_RELEASE ? t->slice_bits : 0)))
+        bits = mark_place(t, o, &m, d, is_late ? ZN_ANSWER_LATE : 0);
     hold_caps(t, o);
     count_decision(t, d);
-    if (ZN_UNLIKELY(verdict == ZN_CLOCK_REBASED))
-        bits |= ZN_ANSWER_REBASED;
-    return (uint8_t)d | bits | (t->mark_lost ? ZN_ANSWER_LOST : 0);
+    return (uint8_t)d | bits | t->answer_bits;
 }
 
 int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err)

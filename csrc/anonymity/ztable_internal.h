@@ -125,11 +125,11 @@ struct zn_ztable {
     uint32_t stale_count;          /* records the sweep has noted, to be freed at its next step */
     zn_zref stale[ZN_ZSTALE_MAX + 1];
     zn_zmarks marks;
-    bool mark_lost;  /* by the current observation */
-    uint32_t late_z; /* 0; or z, while observations count as late and config.z is higher */
+    uint8_t answer_bits; /* ZN_ANSWER_LOST and ZN_ANSWER_REBASED of the current observation */
+    uint32_t late_z;     /* 0; or z, while observations count as late and config.z is higher */
     int64_t slice_ns;
     int64_t slice_start_ns, slice; /* of the clock, when it was last noted */
-    uint32_t slice_bits;           /* of a mark in this slice; 0: no slice was noted */
+    uint32_t slice_bits;           /* of a mark in this slice */
     zn_ztable_stats stats;         /* attributes and tuples: those not dying */
 };
 

@@ -41,7 +41,8 @@ enum {
     ZN_ANSWER_FIRST = 8,
     ZN_ANSWER_MARKED = 16,  /* the attribute is below z, and it is marked */
     ZN_ANSWER_REBASED = 32, /* the clock is rebased by this observation */
-    ZN_ANSWER_LOST = 64     /* a mark was lost, because it could not be kept */
+    ZN_ANSWER_LOST = 64,    /* a mark was lost, because it could not be kept */
+    ZN_ANSWER_LATE = 128    /* late by the clock, or decided with early_z */
 };
 
 /* Returns the length of a slice in ns, for a window in ns. */

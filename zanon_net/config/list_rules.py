@@ -17,8 +17,8 @@ ONLY, SKIP = 8, 16
 
 def check_lists(settings: Settings) -> dict[str, Any]:
     """Checks that no name is in two lists that contradict each other, that the skipped categories
-    exist, that the levels have their lists, and that each list is used. Finds the Public Suffix List
-    if none is given."""
+    exist, that the levels have their lists, and that each list is used. Finds the Public Suffix
+    List if none is given."""
     if any(settings[name] for name in ("only", "skip")):
         only, skip, categories = _lists(settings, "only", "skip", "categories")
         for suffix in only.places:

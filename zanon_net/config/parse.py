@@ -392,9 +392,7 @@ def flag(name: str, value: object) -> bool:
     return value == "yes"
 
 
-def words(
-    name: str, value: object, known: Iterable[str], *, once: bool = False
-) -> tuple[str, ...]:
+def words(name: str, value: object, known: Iterable[str], *, once: bool = False) -> tuple[str, ...]:
     """Reads distinct words out of `known` from a comma-separated text or a sequence. With `once`, a
     word that is there twice is an error."""
     parts = value.split(",") if isinstance(value, str) else value
