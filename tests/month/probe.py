@@ -18,7 +18,7 @@ from support.netns import Namespace
 import zanon_net
 from month.broken import Broken
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 STATUS_S = 0.5
 FORMATS = ("tstat", "jsonl", "observations", "parquet")
 SERVING = re.compile(rb"serving metrics on port (\d+)")
