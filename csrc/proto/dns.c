@@ -76,15 +76,17 @@ static bool is_class(uint16_t class)
 /* Appends a label to the name; false when the name gets too long. */
 static bool append_label(zn_span label, zn_dns_question *out)
 {
+    zn_cursor c = zn_cursor_over_span(label, true);
     size_t at = out->name_bytes;
     if (at + (at != 0) + label.n > ZN_DNS_NAME_MAX)
         return false;
     if (at != 0)
         out->name[at++] = '.';
-    for (const uint8_t *p = label.p, *end = p + label.n; p != end; p++) {
-        if (ZN_UNLIKELY(*p < 0x21 || *p > 0x7e || *p == '.'))
+    while (zn_cursor_left(&c) > 0) {
+        uint8_t byte = zn_cursor_u8(&c);
+        if (byte < 0x21 || byte > 0x7e || byte == '.')
             out->name_odd = true;
-        out->name[at++] = *p;
+        out->name[at++] = byte;
     }
     out->name_bytes = (uint8_t)at;
     return true;

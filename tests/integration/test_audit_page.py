@@ -120,7 +120,7 @@ def test_the_page_names_what_was_left_out() -> None:
         ("reasons", "names never to release: give the run's file (--never)"),
     ]
     text = text_of(audit_page(replace(report, left_out=left_out)))
-    assert "Of the figures and checks, 1 was left out" in text
+    assert "1 of the figures and checks was left out" in text
     assert "Some parts of the promise were not checked" in text
     sums = Violation(check="sums", file="manifest.json", row=None, column="", measured=1, needed=2)
     broken = replace(report, promise="broken", violations=[sums])

@@ -36,15 +36,14 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guesses:
-    """Result of the guesses.
-
-    right: for each kind of guess true where it is right. chance: share of the most frequent answer
-    of each kind. decile: of the true name by popularity, the most popular first.
-    """
+    """Result of the guesses."""
 
     right: dict[str, Bools]
+    """True for each record whose guess is right, for each kind of guess."""
     chance: dict[str, float]
+    """Share of the most frequent answer, for each kind of guess."""
     decile: Ints
+    """Decile of each record's true name by popularity; 0 is the most popular."""
 
     def share(self, kind: str) -> float:
         """Returns the share of right guesses."""
@@ -67,8 +66,8 @@ def guess_names(subject: Subject, base: str, *, with_context: bool = True) -> Gu
 
     The truth is known of records with a name. They are rounded as if their names were suppressed,
     and a fifth of the pseudonyms is guessed from the records of the others.
-    base: of coarse numbers. with_context: false if records of suppressed names are to be taken as
-    records without a pseudonym.
+    The base of coarse numbers is an argument. Without `with_context`, records of suppressed names
+    are taken as records without a pseudonym.
     """
     found = _labelled(subject)
     is_asked = found["fold"] == 0

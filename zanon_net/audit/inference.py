@@ -26,7 +26,7 @@ Bools = npt.NDArray[np.bool_]
 def suppressed(subject: Subject) -> list[Metric]:
     """Measures how often the name of a coarse record, or its category, is guessed.
 
-    The figure is that of the guess that is most above its baseline.
+    The figure is the share of right answers of the guess that is most above its baseline.
     """
     hidden = subject.database.value(
         f"SELECT count(*) FROM records WHERE status >= {SUPPRESSED} AND c_pkts IS NOT NULL"

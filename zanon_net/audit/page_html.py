@@ -135,9 +135,8 @@ def _state(report: Report) -> str:
     left_out = sum(reason == UNWANTED for _name, reason in report.left_out)
     rest = checked[report.promise]
     if left_out:
-        rest += (
-            f" Of the figures and checks, {left_out} {'was' if left_out == 1 else 'were'} left out."
-        )
+        were = "was" if left_out == 1 else "were"
+        rest += f" {left_out} of the figures and checks {were} left out."
     if report.exit_code == 0:
         return f"Passed: no figure is above its threshold. {rest}".strip()
     figures = (
