@@ -62,7 +62,10 @@ PAGES = {
         ),
         Step(after="follow_unit 'arrives mon1'"),
     ],
-    "filter.md": [Step(left_out="a form; tests/docs/test_filter_docs.py follows the examples")],
+    "filter.md": [
+        Step(left_out="a form; tests/docs/test_filter_docs.py follows the examples"),
+        Step(left_out="tests/integration/test_tune_steps.py writes steps for the filter"),
+    ],
     "filter-logs.md": [],
     "flink.md": [
         Step(left_out="installs packages, as make .venv-flink/.built does"),

@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""`zanon-net tune`: the smallest z that reaches a target."""
+"""`zanon-net tune`: the smallest z that reaches a target, or steps that lose least."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from zanon_net.cli.configure import naming_options, read_options
+from zanon_net.cli.common import COMMON
+from zanon_net.cli.configure import chosen, naming_options, read_options
 from zanon_net.cli.options import GroupedCommand
 from zanon_net.cli.scenario import (
     CAVEAT,
@@ -22,7 +23,9 @@ from zanon_net.cli.scenario import (
     scenario_of,
     scenario_options,
 )
-from zanon_net.config.parse import format_duration
+from zanon_net.config.parse import format_duration, reject
+from zanon_net.config.question_rows import STEPS
+from zanon_net.config.schema import rows_of
 
 if TYPE_CHECKING:
     from zanon_net.model.scenario import Choice, Scenario
@@ -34,17 +37,29 @@ DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
 Examples:
   zanon-net tune --popularity popularity.json --target 0.99
   zanon-net tune --users 5000 --attributes 20000 --rate 0.3 --window 1h --window 6h --periods 24
+  zanon-net tune --steps rows.csv --attribute town,job --hierarchy town=t.csv --hierarchy job=j.csv
 """
 
 
-@click.command("tune", cls=GroupedCommand, params=scenario_options("tune"), epilog=TUNE_EPILOG)
+@click.command(
+    "tune",
+    cls=GroupedCommand,
+    common=COMMON["tune"],
+    params=scenario_options("tune"),
+    epilog=TUNE_EPILOG,
+)
 @naming_options(OPTIONS)
 def tune_command(as_json: bool, **options: Any) -> int:
     """Find the smallest z that reaches a target.
 
     The target is the chance that a user's released names are also those of k - 1 others. Every z
     from "stable" on reaches it; "first" is the smallest that does, but a larger one may miss it.
+    With --steps, find the steps that lose least when 'filter' generalizes rows.
     """
+    if _searches_steps(options):
+        from zanon_net.cli.tune_steps import tune_steps
+
+        return tune_steps(read_options("tune", options), as_json=as_json)
     from zanon_net.model import charts
     from zanon_net.model.scenario import Choice
 
@@ -62,6 +77,18 @@ def tune_command(as_json: bool, **options: Any) -> int:
     else:
         _print_tune(scenario, choices)
     return 0
+
+
+def _searches_steps(options: Mapping[str, Any]) -> bool:
+    """Returns true if steps are searched. Raises ConfigError for an option of the other search."""
+    searches = options["steps"] is not None
+    for row in rows_of("tune"):
+        if row.name in chosen(options) and row.name != "window":
+            if searches and row.heading != STEPS:
+                reject(row.name, "is for the search of z; leave it out with --steps")
+            if not searches and row.heading == STEPS:
+                reject(row.name, "is for the search of steps; add --steps FILE")
+    return searches
 
 
 def _print_tune(scenario: "Scenario", choices: "Sequence[Choice]") -> None:

@@ -5,13 +5,14 @@
 from dataclasses import replace
 from functools import partial
 
-from zanon_net.config import rules
+from zanon_net.config import filter_rows, rules
 from zanon_net.config.rules import COUNT_MAX, RATES_MAX
 from zanon_net.config.setting import Setting
 from zanon_net.config.types import (
     DURATION,
     EXPONENT,
     FILE,
+    NEW_FILE,
     PROBABILITY,
     RATE,
     SIZE,
@@ -144,4 +145,63 @@ _CHART = (
 )
 
 
-ROWS = (*_INSPECT, *_STREAM, *_THRESHOLDS, *_TARGET, *_ATTACKER, *_CHART)
+# ---- the steps of `filter --levels` --------------------------------------------------------------
+
+
+STEPS = "Steps of filter --levels"
+SAMPLE_MAX = 1_000_000  # rows in memory
+_steps = partial(Setting, commands=("tune",), heading=STEPS, manifest="nothing")
+_SEARCH = (
+    _steps(
+        name="steps",
+        type=FILE,
+        default=None,
+        help="Search for steps instead of z. Of the steps of 'filter --levels chain', find the"
+        " subsets that lose least on the rows of this file. Takes one --window.",
+    ),
+    _steps(
+        name="sample",
+        type=whole_number("rows", 2, SAMPLE_MAX),
+        default=50_000,
+        help="Rows to read. Steps are chosen on half of them and measured on the other half.",
+    ),
+    _steps(
+        name="out",
+        type=NEW_FILE,
+        default=None,
+        help="Write the best steps into this new file, for 'filter --levels FILE'.",
+    ),
+)
+OF_FILTER = (
+    "z",
+    "time",
+    "user",
+    "attribute",
+    "hierarchy",
+    "hierarchy_delimiter",
+    "unknown",
+    "format",
+    "time_unit",
+    "delimiter",
+    "quote",
+    "null",
+    "header",
+)
+"""Settings of `filter` that a search of steps takes."""
+_OF_FILTER = tuple(
+    _steps(name=row.name, type=row.type, default=row.default, help=row.help, usual=row.usual)
+    for row in filter_rows.ROWS
+    if row.name in OF_FILTER
+)
+
+
+ROWS = (
+    *_INSPECT,
+    *_STREAM,
+    *_THRESHOLDS,
+    *_TARGET,
+    *_ATTACKER,
+    *_SEARCH,
+    *_OF_FILTER,
+    *_CHART,
+)

@@ -18,6 +18,38 @@ Step = tuple[int, ...]
 """A level of each column's hierarchy."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Rows that a ladder decided, and their loss.
+
+    lost: sum over all rows of the mean loss of their columns; a suppressed row counts 1.
+    """
+
+    rows: int
+    suppressed: int
+    lost: float
+
+    @classmethod
+    def of(cls, stats: Mapping[str, Any], decided: int) -> "Tally":
+        """Returns the tally of a row filter.
+
+        stats: its `ladder_stats`. decided: rows without those with an unknown value.
+        """
+        rows = decided + stats["unknown"]
+        suppressed = rows - sum(stats["released"])
+        return cls(rows, suppressed, stats["loss"] + suppressed)
+
+    def __sub__(self, before: "Tally") -> "Tally":
+        return Tally(
+            self.rows - before.rows, self.suppressed - before.suppressed, self.lost - before.lost
+        )
+
+    @property
+    def loss(self) -> float:
+        """The mean over the rows, 0 to 1, rounded so that equal losses stay equal."""
+        return round(self.lost / self.rows, 12)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ladder:
     """The steps of a row's generalization.
@@ -74,13 +106,11 @@ class Ladder:
         stats: the row filter's `ladder_stats`. rows: decided rows, without rows with an unknown
         value.
         """
-        released = sum(stats["released"])
-        total = rows + stats["unknown"]
-        lost = stats["loss"] + total - released
+        tally = Tally.of(stats, rows)
         return {
             "columns": list(self.columns),
             "unknown_values": stats["unknown"],
-            "loss": round(lost / total, 6) if total else None,
+            "loss": round(tally.loss, 6) if tally.rows else None,
             "levels_paused": stats["paused"],
             "users_behind": _smallest_and_median(stats["users"]),
             "steps": [
