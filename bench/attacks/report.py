@@ -42,6 +42,12 @@ WHAT = {
     "differencing": "differencing",
 }
 COLUMNS = WHOSE | WHAT
+LABEL_LOGS = {
+    "ours": "ours, `--levels`",
+    "naive": "each exposure counts at each level",
+    "cascade": "each exposure counts up to the level at which it is published",
+    "categories alone": "categories alone, each exposure counts",
+}
 END_OF_RECORD = "end of a coarse record"
 BASELINE = "guess without the log"
 KNOWN = "the attacker knows"
@@ -62,13 +68,22 @@ def said(row: Row) -> str:
         return f"{row['flows']} flows, {row['names']} names"
     if "way" in row:
         return cost(row)
-    text = f"{percent(row['share'])} [{percent(row['low'])}, {percent(row['high'])}] of "
-    text += f"{row['trials']}, baseline {percent(row['baseline'])}, risk {percent(row['risk'])}"
+    if "smallest" in row:
+        text = isolated(row)
+    else:
+        text = f"{percent(row['share'])} [{percent(row['low'])}, {percent(row['high'])}] of "
+        text += f"{row['trials']}, baseline {percent(row['baseline'])}, risk {percent(row['risk'])}"
     if "seconds" in row:
         text += f", median {row['seconds']} s"
     if "control" in row:
         text += f", {row['control']} control {'held' if row['held'] else 'FAILED'}"
     return text
+
+
+def isolated(row: Row) -> str:
+    """Returns the result of the attack on labels."""
+    few = f"{row['hits']:,} of {row['trials']:,} labels with fewer than {row['z']} users"
+    return f"{few}, smallest group {row['smallest']}"
 
 
 def cost(row: Row) -> str:
@@ -108,8 +123,8 @@ class Bars:
         self.add(what, percent(share), f"<= {percent(goal)}", share <= goal, must=must)
 
 
-def bars(rows: list[Row], forged: list[Row]) -> list[Row]:
-    """Returns the bars for each population with figures."""
+def bars(rows: list[Row], forged: list[Row], labelled: list[Row]) -> list[Row]:
+    """Returns the bars for each population with figures, for forging, and for labels."""
     out = Bars()
     for kind in dict.fromkeys(row["population"] for row in rows if "flows" in row):
         mine = [row for row in rows if row["population"] == kind and "attack" in row]
@@ -125,6 +140,10 @@ def bars(rows: list[Row], forged: list[Row]) -> list[Row]:
             goal = "no record" if public else "no name of TLS"
             reached = not row["tls"] and not (public and row["dns"])
             out.add(f"spoofed DNS, {setting}", cost(row), goal, reached)
+    for row in labelled:
+        if "control" not in row:
+            none = row["hits"] == 0 < row["trials"]
+            out.add(row["attack"], isolated(row), "0 labels", none, must=True)
     return out.rows
 
 
@@ -195,14 +214,14 @@ def tables(results: dict[str, Any]) -> str:
     rows, lines = results["rows"], []
     for kind in dict.fromkeys(row["population"] for row in rows if "flows" in row):
         lines += population_table([row for row in rows if row["population"] == kind])
-    lines += forging_table(results["forging"])
+    lines += forging_table(results["forging"]) + label_table(results["labels"])
     lines += ["### What is to be reached", ""]
     lines += header(["figure", "measured", "to reach", "reached"])
     lines += [
         line([bar["what"], bar["measured"], bar["goal"], "yes" if bar["reached"] else "no"])
         for bar in results["bars"]
     ]
-    controls = [row for row in rows if "control" in row]
+    controls = [row for row in rows + results["labels"] if "control" in row]
     held = sum(bool(row["held"]) for row in controls)
     return "\n".join([*lines, "", f"Controls: {held} of {len(controls)} held."])
 
@@ -266,6 +285,17 @@ def forging_table(rows: list[Row]) -> list[str]:
     for way in dict.fromkeys(row["way"] for row in rows):
         found = [find(rows, way=way, setting=setting) for setting in settings]
         lines.append(line([way, *(forging_cell(row) for row in found)]))
+    return [*lines, ""]
+
+
+def label_table(rows: list[Row]) -> list[str]:
+    """Returns the number of labels of each log, and the number that isolates users."""
+    titles = ["log", "labels of", "labels", "with fewer than z users behind them", "smallest group"]
+    lines = ["### Labels", "", *header(titles)]
+    for row in rows:
+        few = f"{row['hits']:,} ({percent(row['share'])})"
+        what, log = row["attack"].removeprefix("labels of "), LABEL_LOGS[row["view"]]
+        lines.append(line([log, what, f"{row['trials']:,}", few, str(row["smallest"])]))
     return [*lines, ""]
 
 

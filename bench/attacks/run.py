@@ -5,9 +5,10 @@
 Usage: python bench/attacks/run.py [--quick] [--only logs|packets] [--out build/attacks]
 [--write-readme]
 
-A process for each population, for forging and for packets, as many at a time as processors. Ends
-with 1 if a control fails, if a figure is above the committed figure by more than its interval,
-or if logs for partners show more withheld names than the bar allows. The committed figures are
+A process for each population, for forging, for labels and for packets, as many at a time as
+processors. Ends with 1 if a control fails, if a figure is above the committed figure by more than
+its interval, if logs for partners show more withheld names than the bar allows, or if fewer than z
+users stand behind a label. The committed figures are
 `results.json` and `packet_results.json` next to this file; `--write-readme` renews them with the
 tables.
 """
@@ -24,6 +25,7 @@ from typing import Any
 
 import packet_report
 from forging import forging
+from labels import QUICK_LABELS, WHOLE_LABELS, attack_labels
 from packet_suite import QUICK_PACKETS, WHOLE_PACKETS, attack_packets
 from report import bars, committed, missed, print_rows, risen, write_readme
 from suite import QUICK, WHOLE, Plan, Row, attack_population
@@ -53,6 +55,11 @@ def forging_rows(folder: Path, quick: bool) -> list[Row]:
     return printed(forging(folder, quick=quick))
 
 
+def label_rows(folder: Path, quick: bool) -> list[Row]:
+    """Attacks labels in a process of its own, which prints the rows."""
+    return printed(attack_labels(QUICK_LABELS if quick else WHOLE_LABELS, folder))
+
+
 def packet_rows(quick: bool) -> list[Row]:
     """Attacks packets in a process of its own, which prints the rows."""
     return printed(attack_packets(QUICK_PACKETS if quick else WHOLE_PACKETS))
@@ -78,11 +85,12 @@ def attack_logs(arguments: argparse.Namespace, pool: Executor) -> Callable[[], b
     # The command writes to a folder `out` beside the captures, so each population has its own.
     attacks = [pool.submit(population_rows, kind, plan, made(folder / kind)) for kind in kinds]
     forged = pool.submit(forging_rows, folder / "forging", arguments.quick)
+    labelled = pool.submit(label_rows, made(folder / "labels"), arguments.quick)
 
     def judge() -> bool:
         """Returns whether controls held and no figure rose."""
         rows = [row for attack in attacks for row in attack.result()]
-        good = judge_logs(arguments, rows, forged.result())
+        good = judge_logs(arguments, rows, forged.result(), labelled.result())
         shutil.rmtree(folder)
         return good
 
@@ -95,19 +103,23 @@ def made(folder: Path) -> Path:
     return folder
 
 
-def judge_logs(arguments: argparse.Namespace, rows: list[Row], forged: list[Row]) -> bool:
+def judge_logs(
+    arguments: argparse.Namespace, rows: list[Row], forged: list[Row], labelled: list[Row]
+) -> bool:
     """Keeps the figures of logs; returns whether controls held and no figure rose."""
     results = {
         "schema": 1,
         "quick": arguments.quick,
         "rows": rows,
         "forging": forged,
-        "bars": bars(rows, forged),
+        "labels": labelled,
+        "bars": bars(rows, forged, labelled),
     }
     keep(arguments.out / "results.json", results)
-    good = controls_held(rows) and not any(row.get("few") or row.get("many") for row in forged)
-    if arguments.quick:  # 300 users are too few for these bars
-        return good
+    good = controls_held([*rows, *labelled])
+    good = good and not any(row.get("few") or row.get("many") for row in forged)
+    if arguments.quick:  # 300 users are too few for the other bars
+        return complained(missed(bars([], [], labelled))) and good
     good = complained(missed(results["bars"])) and good
     if arguments.write_readme and good:
         write_readme(HERE, results)

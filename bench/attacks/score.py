@@ -7,12 +7,13 @@ over a guess without it. Intervals are Wilson's of 95 %.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from population import Flows, Ints, S
-from view import CLIENT_BITS, HIDDEN, MINUTE, NOBODY, NOTHING, Guesses, View, pair_keys
+from view import CLIENT_BITS, HIDDEN, MINUTE, NOBODY, NOTHING, Guesses, LabelLog, View, pair_keys
 
 from zanon_net.audit.thresholds import wilson
 
@@ -158,3 +159,47 @@ def timed(truth: Truth, guesses: Guesses) -> Score:
     baseline = float((np.abs(right - middle) <= NEAR_NS).mean()) if len(right) else 0.0
     median = float(np.median(error)) / S if len(right) else math.nan
     return Score(int((error <= NEAR_NS).sum()), len(right), baseline, round(median, 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Exposures:
+    """The truth of a log of labels, by time. chains: the labels of each value, finest first."""
+
+    time_ns: Ints
+    user: Ints
+    value: Ints
+    chains: Ints
+
+    @classmethod
+    def of(cls, time_ns: Ints, user: Ints, value: Ints, chains: Ints) -> "Exposures":
+        """Returns the exposures in the order of their times."""
+        order = np.argsort(time_ns, kind="stable")
+        return cls(time_ns[order], user[order], value[order], chains)
+
+
+def users_behind(
+    truth: Exposures, log: LabelLog, left: Iterable[tuple[int, Ints]], z: int, window_ns: int
+) -> Ints:
+    """Returns for each label the number of users who exposed a value that is left in its window.
+
+    left: labels by their places in the log, with these values. A value that z users share does not
+    count, because it could be published.
+    """
+    scale, groups = int(truth.user.max()) + 1, []
+    is_left = np.zeros(len(truth.chains), dtype=bool)
+    below: dict[int, tuple[Ints, Ints]] = {}
+    for place, values in left:
+        t, label = int(log.time_ns[place]), int(log.label[place])
+        if label not in below:
+            among = np.flatnonzero((truth.chains == label).any(axis=1)[truth.value])
+            below[label] = among, truth.time_ns[among]
+        among, times = below[label]
+        among = among[np.searchsorted(times, t - window_ns) : np.searchsorted(times, t, "right")]
+        is_left[values] = True
+        among = among[is_left[truth.value[among]]]
+        is_left[values] = False
+        pairs = np.unique(truth.value[among] * scale + truth.user[among])
+        value, of, count = np.unique(pairs // scale, return_inverse=True, return_counts=True)
+        counts = (count < z) | (truth.chains[value, 0] == 0)
+        groups.append(len(np.unique(pairs[counts[of]] % scale)))
+    return np.array(groups)

@@ -230,6 +230,14 @@ class Knowledge:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelLog:
+    """Published labels, by time. Level 0 is the value itself. Labels of levels have own numbers."""
+
+    time_ns: Ints
+    label: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class Guesses:
     """Answers of an attack: the record (or pair, or target) of each, and the guess.
 
@@ -241,5 +249,5 @@ class Guesses:
 
 
 __all__ = ["EXACT", "HIDDEN", "HOUR", "MINUTE", "NOBODY", "SIZES", "Bools", "Floats", "Guesses",
-           "Ints", "Knowledge", "Markers", "OwnLogs", "Rule", "View", "Visits", "equal_rows",
-           "pair_keys", "row_keys", "steps", "two_digits"]  # fmt: skip
+           "Ints", "Knowledge", "LabelLog", "Markers", "OwnLogs", "Rule", "View", "Visits",
+           "equal_rows", "pair_keys", "row_keys", "steps", "two_digits"]  # fmt: skip

@@ -437,7 +437,7 @@ BROKEN = {
 
 
 class Naive:
-    """Every exposure counts at every level: what `filter --generalize` did."""
+    """Every exposure counts at every level: what `filter --generalize` did. In order of time."""
 
     stops = False
 
@@ -452,9 +452,10 @@ class Naive:
             if not label or (self.stops and found is not None):
                 continue
             users = self.users[label]
-            users[user] = max(t, users.get(user, NEVER))
-            for one in [v for v, s in users.items() if s < t - self.window]:
-                del users[one]
+            users.pop(user, None)
+            users[user] = t
+            while next(iter(users.values())) < t - self.window:
+                del users[next(iter(users))]
             if found is None and len(users) >= z:
                 found = level
         return found

@@ -6,11 +6,14 @@ import importlib
 import itertools
 import json
 import math
+from collections import defaultdict, deque
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from oracle.generalization import Cascade, Exposure, Naive, Rule, behind, worlds
 from support.examples import each
 from support.paths import ROOT
 
@@ -20,6 +23,7 @@ MODULES = (
     "differencing",
     "inference",
     "known_visits",
+    "labels",
     "linking",
     "markers",
     "order",
@@ -420,7 +424,7 @@ def test_dictionaries_say_nothing(attacks: SimpleNamespace) -> None:
 
 def test_documents_have_the_committed_figures(attacks: SimpleNamespace) -> None:
     results = json.loads((ROOT / "bench" / "attacks" / "results.json").read_text("utf-8"))
-    assert all(row["held"] for row in results["rows"] if "control" in row)
+    assert all(row["held"] for row in results["rows"] + results["labels"] if "control" in row)
     report = attacks.report
     for page, table in (
         ("bench/attacks/README.md", report.tables(results)),
@@ -428,7 +432,7 @@ def test_documents_have_the_committed_figures(attacks: SimpleNamespace) -> None:
     ):
         text = (ROOT / page).read_text("utf-8")
         assert report.renewed(text, table) == text
-    assert results["bars"] == report.bars(results["rows"], results["forging"])
+    assert results["bars"] == report.bars(results["rows"], results["forging"], results["labels"])
     assert not report.missed(results["bars"])
     assert not report.risen(results, results)
     row = next(row for row in results["rows"] if row.get("view") == "default" and "share" in row)
@@ -446,8 +450,18 @@ def test_a_log_for_partners_that_shows_too_many_names_misses_its_bar(
     rows = json.loads((ROOT / "bench" / "attacks" / "results.json").read_text("utf-8"))["rows"]
     row = report.find(rows, population=kind, view="default", attack="suppressed, with context")
     row["share"] = 0.0301
-    (line,) = report.missed(report.bars(rows, []))
+    (line,) = report.missed(report.bars(rows, [], []))
     assert line.startswith(f"{kind}, default: suppressed, with context: 3.01 %, to reach <= 3")
+
+
+def test_a_label_with_fewer_than_z_users_misses_its_bar(attacks: SimpleNamespace) -> None:
+    report = attacks.report
+    results = json.loads((ROOT / "bench" / "attacks" / "results.json").read_text("utf-8"))
+    ours = [row for row in results["labels"] if "control" not in row]
+    assert [row["hits"] for row in ours] == [0] * 4
+    for change in ({"hits": 1, "smallest": 19}, {"trials": 0}):
+        (line,) = report.missed(report.bars([], [], [ours[0] | change, *ours[1:]]))
+        assert line.startswith("labels of names: ")
 
 
 def test_documents_have_the_committed_figures_of_packets(attacks: SimpleNamespace) -> None:
@@ -602,3 +616,63 @@ def test_what_an_attacker_knows_is_of_the_truth(attacks: SimpleNamespace) -> Non
         wanted = [marked.epoch[row], marked.name[row], marked.c_bytes[row], marked.s_bytes[row]]
         same = (columns == np.array(wanted)[:, None]).all(axis=0) & flows.tcp
         assert flows.user[same].tolist() == [user]
+
+
+# --- labels -----------------------------------------------------------------------------------
+
+
+def groups_of(
+    attacks: SimpleNamespace,
+    visits: list[Exposure],
+    log: list[tuple[int, int]],
+    z: int,
+    window: int,
+) -> list[int]:
+    """The users that the attack leaves behind each label."""
+    numbers = {chain: i for i, chain in enumerate(dict.fromkeys(chain for *_, chain in visits))}
+    chains = np.array(list(numbers))
+    times, users, values = np.array([(t, user, numbers[chain]) for t, user, chain in visits]).T
+    truth = attacks.score.Exposures.of(times, users, values, chains)
+    labels = attacks.view.LabelLog(*np.array(log).T)
+    left = attacks.differencing.uncovered(labels, chains, window)
+    return attacks.score.users_behind(truth, labels, left, z, window).tolist()
+
+
+def test_the_one_visitor_of_another_name_is_isolated(attacks: SimpleNamespace) -> None:
+    """24 users visit a name of a domain, and the last five visits are published. Then the one visit
+    to another name is published as the domain: all other users are taken away from this label."""
+    visits = [(t, t, (1, 3)) for t in range(24)] + [(24, 24, (2, 3))]
+    log = [(t, 1) for t in range(19, 24)] + [(24, 3)]
+    assert groups_of(attacks, visits, log, 20, 100) == [1]
+    assert groups_of(attacks, visits, log[-1:], 25, 100) == [25]
+    assert groups_of(attacks, visits, log[-1:], 20, 100) == [1]  # z users share the name
+    assert groups_of(attacks, visits, log[-1:], 20, 10) == [11]
+    assert groups_of(attacks, [(t, user, (0, 3)) for t, user, _ in visits], log[-1:], 20, 100) == [
+        25
+    ]
+
+
+@each("make", [Naive, Cascade, Rule])
+@each("kind", ["names", "gaps", "addresses", "rows"])
+def test_users_behind_labels_are_those_of_the_definition(
+    attacks: SimpleNamespace, make: Any, kind: str
+) -> None:
+    """Against brute force, which counts from all exposures. Only the rule of the core keeps z."""
+    z, found = 3, []
+    for world, window, stream in itertools.islice(worlds(kind, 1), 4):
+        rule, history, log, expected = make(world, window), [], [], []
+        shown: dict[int, deque[int]] = defaultdict(deque)
+        for t, (_t, user, chain, _z) in enumerate(stream, 1000):
+            history.append((t, user, chain))
+            level = rule.observe(t, user, chain, z)
+            if level is None:
+                continue
+            if level > 0:
+                label = chain[level], level
+                expected.append(len(behind(rule, history, shown, label, window, t, z)))
+            shown[chain[level]].append(t)
+            log.append((t, chain[level]))
+        assert groups_of(attacks, history, log, z, window) == expected
+        found += expected
+    assert len(found) > 50
+    assert (min(found) >= z) == (make is Rule)
