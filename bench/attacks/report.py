@@ -309,7 +309,9 @@ def cell(rows: list[Row], attack: str) -> str:
     row = find(rows, attack=attack)
     if row is None:
         return ""
-    return f"{percent(row['share'])} ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+    digits = 2 if row["share"] < 0.1 else 1
+    low, high = (f"{100 * row[end]:.{digits}f}" for end in ("low", "high"))
+    return f"{percent(row['share'])} ({low} to {high})"
 
 
 def ends(rows: list[Row]) -> str:
@@ -319,7 +321,7 @@ def ends(rows: list[Row]) -> str:
 
 
 def short_table(results: dict[str, Any]) -> str:
-    """Returns the table of limits.md: population usual, and distinct in brackets."""
+    """Returns the table of limits.md: population usual, and distinct in square brackets."""
     columns = {key: COLUMNS[key] for key in SHORT}
     lines = header(["log", *columns.values(), END_OF_RECORD])
     for key, label in LABELS.items():
@@ -329,7 +331,7 @@ def short_table(results: dict[str, Any]) -> str:
         ]
         if not any("share" in row for row in kinds[0]):
             continue
-        cells = [in_brackets([plain(rows, attack) for rows in kinds]) for attack in columns]
+        cells = [in_brackets([cell(rows, attack) for rows in kinds]) for attack in columns]
         lines.append(line([label, *cells, in_brackets([ends(rows) for rows in kinds])]))
     return "\n".join(lines)
 
@@ -343,12 +345,6 @@ SHORT = (
     "suppressed, with context",
     "differencing",
 )
-
-
-def plain(rows: list[Row], attack: str) -> str:
-    """Returns a figure without its interval."""
-    row = find(rows, attack=attack)
-    return percent(row["share"]) if row else ""
 
 
 def in_brackets(texts: list[str]) -> str:
