@@ -311,6 +311,12 @@ def _list_without_raw(folder: Path) -> list[object]:
     return [write_log(folder / "logs", sets_log(["a"] * 60)), "--list", folder]
 
 
+def _ephemeral(folder: Path) -> list[object]:
+    (folder / "key").write_text("fcTbKtemP7ohy4s7o/NmfsBEEdT4bkNS/MZXlR7iSSk=\n")
+    (folder / "key").chmod(0o600)
+    return [write_log(folder / "logs", sets_log(["a"] * 60)), "--key-file", folder / "key"]
+
+
 def _little_memory(folder: Path) -> list[object]:
     return [write_log(folder / "logs", sets_log(["a"] * 60)), "--memory", "1M"]
 
@@ -333,6 +339,7 @@ ERRORS: dict[Callable[[Path], list[object]], tuple[int, str]] = {
     _nothing_left: (2, "--check and --skip leave nothing to audit"),
     _twice: (2, "a folder is given twice"),
     _list_without_raw: (2, "--list: it needs raw"),
+    _ephemeral: (2, "--key-file: the run of "),
     _little_memory: (2, "--memory: must be at least 192M"),
     _bad_categories: (2, "line 2: must be a suffix, a comma and a category"),
 }

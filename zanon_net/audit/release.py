@@ -158,6 +158,17 @@ def open_release(logs: Sequence[str | Path], given: Given) -> Release:
     )
 
 
+def refuse_ephemeral(release: Release) -> None:
+    """Raises ConfigError if no key file can make the pseudonyms of a folder."""
+    for folder in release.folders:
+        modes = (folder.setting("addresses", "key_mode"), folder.setting("key_mode"))
+        if "ephemeral" in modes:
+            raise ConfigError(
+                f"key_file: the run of {folder.path} had an ephemeral key, so no key file exists;"
+                " leave it out"
+            )
+
+
 def _folders(path: Path) -> list[Folder]:
     """Returns the folders with a manifest at a path or below it, else the path itself."""
     if path.is_file():
@@ -299,4 +310,13 @@ def _notes(folders: Sequence[Folder]) -> list[str]:
     return notes
 
 
-__all__ = ["OBSERVATIONS", "ROWS", "Folder", "Given", "LogFile", "Release", "open_release"]
+__all__ = [
+    "OBSERVATIONS",
+    "ROWS",
+    "Folder",
+    "Given",
+    "LogFile",
+    "Release",
+    "open_release",
+    "refuse_ephemeral",
+]

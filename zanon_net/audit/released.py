@@ -18,7 +18,7 @@ from zanon_net.audit.database import Database
 from zanon_net.audit.packet_release import are_captures, audit_packets
 from zanon_net.audit.promised import checked_promise, promise_parts, wanted_names
 from zanon_net.audit.records import UNREAD, load
-from zanon_net.audit.release import Given, Release, open_release
+from zanon_net.audit.release import Given, Release, open_release, refuse_ephemeral
 from zanon_net.audit.result import UNWANTED, Metric, Report
 from zanon_net.audit.subject import FEWEST, Measure, Subject
 from zanon_net.audit.tables import audit_table
@@ -92,6 +92,8 @@ def audit(logs: Logs, *, purpose: str | None = None, **settings: Any) -> Report:
     path = chosen["sensitive"]
     categories = None if path is None else read_categories(Path(path))
     release = open_release(listed(logs), given)
+    if chosen["key_file"] is not None:
+        refuse_ephemeral(release)
     promise = checked_promise(release, chosen)
     promised = promise_parts(promise, release, wanted_names(CHECKS, chosen))
     try:
