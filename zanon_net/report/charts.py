@@ -5,7 +5,7 @@
 Lengths are in units of the drawing, which the page scales to its width.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 
 from zanon_net._text import iso_time, short
@@ -17,9 +17,11 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 28
 HEIGHT = 240
 CELL = 36  # height of a cell of a grid with its gap
 ROW = 26  # height of a horizontal bar with its gap
-LABEL = 256  # width of the labels of horizontal bars
 VALUE = 76  # width of the values of horizontal bars
-LABEL_LENGTH = 36  # characters of a label that fit
+LABEL_LENGTH = 36  # most characters of a label
+CHARACTER = 7.1  # width of a character of a label
+BODY = 384  # width of horizontal bars with their values, and of the cells of a grid
+SMALL = 520  # width of a drawing that can be read on a narrow screen
 TICKS = 4
 GAP = 0.18  # share of a bin that stays empty next to its bar
 
@@ -33,9 +35,10 @@ def drawing(chart: Chart) -> str:
     return _time_bars(chart) if isinstance(chart, TimeBars) else _steps(chart)
 
 
-def _svg(height: float, title: str, about: str, parts: Iterator[str]) -> str:
+def _svg(height: float, title: str, about: str, parts: Iterator[str], width: float = WIDTH) -> str:
+    small = ' class="small"' if width <= SMALL else ""
     head = (
-        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title)}">'
+        f'<svg{small} viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(title)}">'
         f"<title>{escape(title)}</title><desc>{escape(about)}</desc>"
     )
     return "\n".join([head, *parts, "</svg>"])
@@ -129,32 +132,42 @@ def _steps(chart: Steps) -> str:
 
 
 def _bars(chart: Bars) -> str:
-    largest = max(value for _label, value, _text in chart.rows) or 1
-    wide = WIDTH - LABEL - VALUE
+    ranges = chart.ranges or [(0, 0)] * len(chart.rows)
+    values = [value for _label, value, _text in chart.rows]
+    largest = max([*values, *(high for _low, high in ranges)]) or 1
+    left = _label_width(label for label, _value, _text in chart.rows)
+    scale = (BODY - VALUE) / largest
     parts = []
-    for place, (label, value, shown) in enumerate(chart.rows):
+    for place, ((label, value, shown), (low, high)) in enumerate(
+        zip(chart.rows, ranges, strict=True)
+    ):
         y = ROW * place
-        width = max(wide * value / largest, 1)
-        parts.append(_text(LABEL - 10, y + 17, _shortened(label), "end"))
-        parts.append(_box(chart.kind, (LABEL, y + 4, width, ROW - 8), f"{label}: {shown}"))
-        parts.append(_text(LABEL + width + 8, y + 17, shown, "start"))
+        width = max(scale * value, 1)
+        parts.append(_text(left - 10, y + 17, _shortened(label), "end"))
+        parts.append(_box(chart.kind, (left, y + 4, width, ROW - 8), f"{label}: {shown}"))
+        if high:
+            x, end = left + scale * low, left + scale * high
+            ends = f"M{x:.2f} {y + 8}v10M{end:.2f} {y + 8}v10"
+            parts.append(f'<path class="range" d="M{x:.2f} {y + 13}H{end:.2f}{ends}"/>')
+            width = max(width, end - left)
+        parts.append(_text(left + width + 8, y + 17, shown, "start"))
     about = ", ".join(f"{label}: {shown}" for label, _value, shown in chart.rows)
-    return _svg(ROW * len(chart.rows), chart.title, about, iter(parts))
+    return _svg(ROW * len(chart.rows), chart.title, about, iter(parts), left + BODY)
 
 
 def _cells(chart: Cells) -> str:
     """Returns a grid whose cells are the darker the larger their share."""
-    wide = (WIDTH - LABEL) / len(chart.columns)
+    left, wide = _label_width(label for label, _shares in chart.rows), BODY / len(chart.columns)
     parts = [
-        _text(LABEL + wide * (place + 0.5), ROW - 10, column, "middle")
+        _text(left + wide * (place + 0.5), ROW - 10, column, "middle")
         for place, column in enumerate(chart.columns)
     ]
     for row, (label, shares) in enumerate(chart.rows):
         y = ROW + CELL * row
         middle = y + CELL / 2 + 2
-        parts.append(_text(LABEL - 10, middle, label, "end"))
+        parts.append(_text(left - 10, middle, label, "end"))
         for place, share in enumerate(shares):
-            x = LABEL + wide * place
+            x = left + wide * place
             shade = f'class="cell" opacity="{0.08 + 0.6 * share:.2f}"'
             parts.append(
                 f'<rect {shade} x="{x + 2:g}" y="{y:g}" width="{wide - 4:g}" height="{CELL - 4}"/>'
@@ -163,7 +176,13 @@ def _cells(chart: Cells) -> str:
     about = "; ".join(
         f"{label}: {', '.join(f'{share:.1%}' for share in shares)}" for label, shares in chart.rows
     )
-    return _svg(CELL * len(chart.rows) + ROW, chart.title, about, iter(parts))
+    return _svg(CELL * len(chart.rows) + ROW, chart.title, about, iter(parts), left + BODY)
+
+
+def _label_width(labels: Iterable[str]) -> float:
+    """Returns the width of the longest label with its gap."""
+    longest = max(len(_shortened(label)) for label in labels)
+    return round(CHARACTER * longest) + 14
 
 
 def _shortened(label: str) -> str:

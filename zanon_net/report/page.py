@@ -12,9 +12,12 @@ from zanon_net.report.charts import drawing
 from zanon_net.report.parts import Contents, Section, Table, TimeBars
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+WIDE = 4
+"""Columns of a table whose rows a narrow screen shows one below another."""
 PAGE_STYLE = """
 html { background: #f4f5f7 } body { margin: 0; padding: 24px }
 @media (prefers-color-scheme: dark) { html { background: #0f1216 } }
+@media (max-width: 760px) { body { padding: 8px } }
 @media print { html { background: #fff } body { padding: 0 } }
 """
 STYLE = """
@@ -46,14 +49,16 @@ STYLE = """
  border: 1px solid var(--suppressed); background: var(--soft) }
 .zanon-report section { margin-top: 26px; padding-top: 22px; border-top: 1px solid var(--rule) }
 .zanon-report .both { display: grid; gap: 20px 28px; align-items: start; margin-top: 10px;
- grid-template-columns: minmax(0, 3fr) minmax(0, 2fr) }
+ grid-template-columns: minmax(0, 3fr) minmax(min-content, 2fr) }
 .zanon-report figure { margin: 0; overflow-x: auto }
 .zanon-report svg { display: block; width: 100%; min-width: 540px; height: auto;
  font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif }
+.zanon-report svg.small { min-width: 0; max-width: 480px }
 .zanon-report text { fill: var(--text) } .zanon-report text.end { text-anchor: end }
 .zanon-report text.unit { fill: var(--faint) }
 .zanon-report .grid { stroke: var(--rule); fill: none }
 .zanon-report .axis { stroke: var(--faint); fill: none }
+.zanon-report .range { stroke: var(--text); stroke-width: 1.5; fill: none }
 .zanon-report .line { stroke: var(--released); stroke-width: 2.5; fill: none }
 .zanon-report .released { fill: var(--released); background: var(--released) }
 .zanon-report .suppressed { fill: var(--suppressed); background: var(--suppressed) }
@@ -65,7 +70,7 @@ STYLE = """
 .zanon-report .legend li { margin: 0 }
 .zanon-report .legend i { display: inline-block; width: 12px; height: 12px; margin-right: 6px;
  border-radius: 2px; vertical-align: -1px }
-.zanon-report .rows { max-height: 320px; overflow: auto; border: 1px solid var(--rule);
+.zanon-report .rows { max-height: 380px; overflow: auto; border: 1px solid var(--rule);
  border-radius: 8px }
 .zanon-report .alone .rows { max-height: none }
 .zanon-report table { width: 100%; margin: 0; border-collapse: collapse; font-size: 13px;
@@ -76,6 +81,7 @@ STYLE = """
 .zanon-report th:first-child, .zanon-report thead th, .zanon-report .words td {
  white-space: normal; overflow-wrap: anywhere }
 .zanon-report thead th { overflow-wrap: normal }
+.zanon-report .words td { overflow-wrap: break-word }
 .zanon-report th:first-child { min-width: 12ch } .zanon-report .words th { text-align: left }
 .zanon-report tr:last-child > * { border-bottom: 0 }
 .zanon-report thead th { position: sticky; top: 0; background: var(--soft); font-weight: 600 }
@@ -91,13 +97,21 @@ STYLE = """
 .zanon-report footer { margin-top: 26px; padding-top: 14px; border-top: 1px solid var(--rule);
  font-size: 13px; color: var(--faint) }
 @media (max-width: 1040px) { .zanon-report .both { grid-template-columns: minmax(0, 1fr) } }
-@media (max-width: 760px) { .zanon-report { padding: 18px } }
+@media (max-width: 760px) { .zanon-report { padding: 14px }
+ .zanon-report .wide thead { display: none }
+ .zanon-report .wide tr { display: flex; flex-wrap: wrap; padding: 4px 0;
+ border-bottom: 1px solid var(--rule) }
+ .zanon-report .wide tr > * { flex: 1 0 30%; border: 0; text-align: left;
+ white-space: normal }
+ .zanon-report .wide tr > th { flex-basis: 100% }
+ .zanon-report .wide td::before { content: attr(data-title); display: block;
+ font-weight: 400; color: var(--faint) } }
 @media print { .zanon-report { --back: #fff; --text: #000; --faint: #444; --rule: #bbb;
  --soft: #fff; --released: #1f4e9e; --suppressed: #e8b04a; --none: #d5dae0; --unknown: #d5dae0;
  --service: #0f6b62; --good: #145c33; --bad: #8c1d18;
  max-width: none; padding: 0; border: 0; font-size: 12px; print-color-adjust: exact;
  -webkit-print-color-adjust: exact }
- .zanon-report .tiles { grid-template-columns: repeat(6, 1fr); gap: 6px }
+ .zanon-report .tiles { grid-template-columns: repeat(auto-fit, minmax(100px, 1fr)); gap: 6px }
  .zanon-report .tiles li { border: 1px solid var(--rule); padding: 8px }
  .zanon-report .tiles b { font-size: 20px }
  .zanon-report .both { grid-template-columns: minmax(0, 1fr); gap: 10px }
@@ -178,11 +192,14 @@ def _table(table: Table, title: str) -> str:
     marks = dict(table.marks)
     rows = "".join(
         f'<tr><th scope="row"><bdi>{escape(row[0])}</bdi></th>'
-        + "".join(_cell(cell, marks.get(cell)) for cell in row[1:])
+        + "".join(
+            _cell(cell, title, marks.get(cell))
+            for title, cell in zip(table.columns[1:], row[1:], strict=True)
+        )
         + "</tr>\n"
         for row in table.rows
     )
-    kind = "rows words" if table.is_words else "rows"
+    kind = "rows words" if table.is_words else "rows wide" if len(table.columns) >= WIDE else "rows"
     titles = f"<thead><tr>{head}</tr></thead>\n" if any(table.columns) else ""
     return (
         f'<div class="{kind}" tabindex="0" role="region" aria-label="{escape(title)}, table">'
@@ -190,5 +207,8 @@ def _table(table: Table, title: str) -> str:
     )
 
 
-def _cell(text: str, mark: str | None) -> str:
-    return f"<td>{escape(text)}</td>" if mark is None else f'<td class="{mark}">{escape(text)}</td>'
+def _cell(text: str, title: str, mark: str | None) -> str:
+    """Returns a cell. title: of its column, which a narrow screen shows in the cell."""
+    kind = "" if mark is None else f' class="{mark}"'
+    column = f' data-title="{escape(title)}"' if title else ""
+    return f"<td{kind}{column}>{escape(text)}</td>"

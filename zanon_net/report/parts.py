@@ -43,11 +43,13 @@ class TimeBars:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Horizontal bars. rows: (label, value, the value as text)."""
+    """Horizontal bars. rows: (label, value, the value as text). ranges: the interval of each value,
+    or empty."""
 
     title: str
     rows: Sequence[tuple[str, int, str]]
     kind: str = "released"
+    ranges: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True, slots=True)
