@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from zanon_net._record import dataclass
 from zanon_net.audit.guessing import CONTEXT, finest_steps, guess_names, has_context
-from zanon_net.audit.result import ABOVE, UNKNOWN, Advice, Metric, excess
+from zanon_net.audit.result import ABOVE, BY_LENGTH, UNKNOWN, Advice, Metric, excess
 from zanon_net.audit.singling import (
     expected_hits,
     lonely,
@@ -15,21 +15,27 @@ from zanon_net.audit.singling import (
     unique_by,
 )
 from zanon_net.audit.subject import MINUTE_US, Subject
+from zanon_net.audit.thresholds import fall, wilson
+from zanon_net.config.parse import format_duration
 
 LARGEST_STEPS = "16"
 WITHOUT_CLIENT = "--coarse-client none"
 RANDOM = "random"
 
 
+Trials = tuple[float, int]
+"""Right answers of an attack, and all its answers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """A setting that lowers a metric.
 
-    measure: returns the figure with the setting, from the log alone; None: the log cannot show it.
+    measure: returns the trials with the setting, from the log alone; None: the log cannot show it.
     """
 
     setting: str
-    measure: Callable[[], float] | None = None
+    measure: Callable[[], Trials] | None = None
 
 
 def advice_of(subject: Subject, metrics: Sequence[Metric]) -> Advice | None:
@@ -40,23 +46,10 @@ def advice_of(subject: Subject, metrics: Sequence[Metric]) -> Advice | None:
     """
     above = sorted((metric for metric in metrics if metric.verdict == ABOVE), key=excess)
     for worst in reversed(above):
-        found = [
-            (None if remedy.measure is None else remedy.measure(), remedy.setting)
-            for remedy in _remedies(subject, worst)
-        ]
-        before = worst.figure or 0.0
-        found = [pair for pair in found if pair[0] is None or pair[0] < before]
-        found.sort(key=lambda pair: 2.0 if pair[0] is None else pair[0])
+        found = [_advice(worst, remedy) for remedy in _remedies(subject, worst)]
+        found = [one for one in found if one.effect is None or one.effect > 0]
         if found:
-            measured, setting = found[0]
-            why = f"{worst.name} is above its threshold"
-            return Advice(
-                setting=setting,
-                metric=worst.name,
-                why=why,
-                before=worst.figure,
-                measured=measured,
-            )
+            return min(found, key=lambda one: 2.0 if one.measured is None else one.measured)
     unknown = {metric.name for metric in metrics if metric.verdict == UNKNOWN}
     if not above and unknown & {"disclosure", "sensitive"}:
         return Advice(
@@ -65,6 +58,25 @@ def advice_of(subject: Subject, metrics: Sequence[Metric]) -> Advice | None:
             why="the audit does not know which names are sensitive",
         )
     return None
+
+
+def _advice(worst: Metric, remedy: Remedy) -> Advice:
+    """Returns a setting with its effect on a metric, if the log shows the effect."""
+    effects: dict[str, float] = {}
+    if remedy.measure is not None and worst.figure is not None:
+        hits, trials = remedy.measure()
+        figure, (low, high) = hits / max(1, trials), wilson(hits, trials)
+        before = (worst.figure, worst.low or 0.0, 1.0 if worst.high is None else worst.high)
+        names = ("effect", "effect_low", "effect_high")
+        effects = {"measured": figure, "low": low, "high": high}
+        effects |= dict(zip(names, fall(before, (figure, low, high)), strict=True))
+    return Advice(
+        setting=remedy.setting,
+        metric=worst.name,
+        why=f"{worst.name} is above its threshold",
+        before=worst.figure,
+        **effects,
+    )
 
 
 def _remedies(subject: Subject, metric: Metric) -> list[Remedy]:
@@ -80,10 +92,8 @@ def _remedies(subject: Subject, metric: Metric) -> list[Remedy]:
             Remedy(z, lambda: _reid(subject, 1, _popular(subject))),
             Remedy(minutes, lambda: _reid(subject, MINUTE_US, "true")),
         ],
-        "operator": [
-            Remedy(minutes, lambda: lonely(subject, 5, MINUTE_US) / max(1, subject.pseudonyms))
-        ],
-        "link": [Remedy("--rotate with a shorter time")],
+        "operator": [Remedy(minutes, lambda: (lonely(subject, 5, MINUTE_US), subject.pseudonyms))],
+        "link": [_rotation(subject, metric)],
         "bits": [Remedy(f"--pseudonyms {RANDOM}")],
         "compose": [Remedy("one output, with the largest z of all outputs")],
         "suppressed": [
@@ -113,7 +123,19 @@ def _popular(subject: Subject) -> str:
     )
 
 
-def _equal_sets(subject: Subject) -> tuple[float, float]:
+def _rotation(subject: Subject, metric: Metric) -> Remedy:
+    """Returns the remedy to change pseudonyms after half the time.
+
+    Without a key file, the figure itself is of half the time, so the log cannot show the effect.
+    """
+    half = format_duration(subject.release.rotate_ns // 2)
+    found = metric.parts.get(BY_LENGTH, {}).get(half)
+    if subject.addresses is None or found is None:
+        return Remedy("--rotate with a shorter time")
+    return Remedy(f"--rotate {half}", lambda: (found["share"] * found["sample"], found["sample"]))
+
+
+def _equal_sets(subject: Subject) -> tuple[Trials, Trials]:
     """Returns `k` and `marketer` without the names that `_popular` excludes."""
     alone, classes, count = subject.database.rows(
         "WITH sets AS (SELECT who, bit_xor(hash(name, 1)) AS odd FROM shown WHERE"
@@ -121,31 +143,32 @@ def _equal_sets(subject: Subject) -> tuple[float, float]:
         " LEFT JOIN sets USING (who) GROUP BY epoch, coalesce(odd, 0))"
         " SELECT coalesce(sum(k) FILTER (k = 1), 0), count(*), sum(k) FROM classes"
     )[0]
-    return int(alone) / int(count), int(classes) / int(count)
+    return (int(alone), int(count)), (int(classes), int(count))
 
 
-def _unicity(subject: Subject) -> float:
+def _unicity(subject: Subject) -> Trials:
     """Returns `unicity` without the names that `_popular` excludes."""
     counts, targets = unique_by(subject, "name", _popular(subject))
-    return counts[2] / max(1, targets)
+    return counts[2], targets
 
 
-def _reid(subject: Subject, floor_us: int, allowed: str) -> float:
+def _reid(subject: Subject, floor_us: int, allowed: str) -> Trials:
     """Returns `reid` with times that are rounded down, for visits that a condition allows."""
     pick_visits(subject, allowed, floor_us)
     trials = match_visits(subject, 60, floor_us)
     first, _fifth = expected_hits(subject, 3)
     subject.drop("visits", "found", "known")
-    return first / max(1, trials)
+    return first, trials
 
 
 def _suppressed(
     subject: Subject, metric: Metric, *, base: str | None = None, with_context: bool = True
-) -> float:
+) -> Trials:
     """Returns `suppressed` with another base of coarse numbers, or without pseudonyms in records of
     suppressed names."""
     found = guess_names(subject, base or finest_steps(subject), with_context=with_context)
     kind = str(metric.parts["kind"])
-    return (
-        0.0 if found is None else found.share(kind if with_context else kind.removesuffix(CONTEXT))
-    )
+    if found is None:
+        return 0, 0
+    right = found.right[kind if with_context else kind.removesuffix(CONTEXT)]
+    return int(right.sum()), len(right)

@@ -20,6 +20,8 @@ REPORTED: Final = "reported"
 SINGLING, LINKING, INFERENCE = "singling out", "linking", "inference"
 RISKS = (SINGLING, LINKING, INFERENCE)
 """The three risks of the Article 29 Working Party's opinion 05/2014."""
+BY_LENGTH, AT_LEAST = "by length of epochs", "at least"
+"""Keys of `parts`: shares by the length of epochs, and the lower bound of an unknown share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +106,9 @@ class Violation:
 class Advice:
     """The setting that would help most.
 
-    setting: as on a command line. why: the metric and its figure. measured: figure of the metric
-    with the setting, if the log alone can show it; else None.
+    setting: as on a command line. why: the metric and its figure. before: figure of the metric.
+    measured, low, high: figure with the setting, and its 95 % interval; None: the log alone cannot
+    show it. effect, effect_low, effect_high: fall of the figure, and its 95 % interval.
     """
 
     setting: str
@@ -113,10 +116,16 @@ class Advice:
     why: str
     before: float | None = None
     measured: float | None = None
+    low: float | None = None
+    high: float | None = None
+    effect: float | None = None
+    effect_low: float | None = None
+    effect_high: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the advice for JSON."""
-        numbers = {name: rounded(getattr(self, name)) for name in ("before", "measured")}
+        names = ("before", "measured", "low", "high", "effect", "effect_low", "effect_high")
+        numbers = {name: rounded(getattr(self, name)) for name in names}
         return {"setting": self.setting, "metric": self.metric, "why": self.why, **numbers}
 
 

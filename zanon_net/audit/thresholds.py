@@ -38,6 +38,19 @@ def wilson(hits: float, trials: int) -> tuple[float, float]:
     return max(0.0, low), min(1.0, high)
 
 
+def fall(
+    before: tuple[float, float, float], after: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """Returns the difference of two shares, and its 95 % interval (Newcombe 1998, method 10).
+
+    before, after: share, and the ends of Wilson's interval. The interval is for independent
+    samples; shares of equal targets differ less by chance.
+    """
+    (p, p_low, p_high), (q, q_low, q_high) = before, after
+    low, high = math.hypot(p - p_low, q_high - q), math.hypot(p_high - p, q - q_low)
+    return p - q, p - q - low, p - q + high
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """A row of the table of metrics.
