@@ -111,7 +111,7 @@ def sensitive(subject: Subject) -> list[Metric]:
     return [share_of("sensitive", subject.purpose, int(alone), int(showing), parts=figures)]
 
 
-# ---- order and entropy --------------------------------------------------------------------------
+# ---- order --------------------------------------------------------------------------------------
 
 
 def order(subject: Subject) -> list[Metric]:
@@ -178,17 +178,3 @@ def order_error(
         gap = np.abs(end_us[high] - end_us[low]) + rounding
         span[is_mixed] = np.where(is_between, np.minimum(gap, MINUTE_US), MINUTE_US)
     return float(np.median(span)) / 4e6, len(inner), len(place)
-
-
-def entropy(subject: Subject) -> list[Metric]:
-    """Measures the entropy of released sets and of names, in nats."""
-    sets = subject.database.value(
-        "SELECT -sum(k * ln(k / total)) / sum(k) FROM classes JOIN (SELECT epoch, sum(k) AS total"
-        " FROM classes GROUP BY epoch) USING (epoch)"
-    )
-    names = subject.database.value(
-        "SELECT -sum(n / total * ln(n / total)) FROM (SELECT sum(n) AS n FROM shown WHERE is_name"
-        " GROUP BY name), (SELECT sum(n) AS total FROM shown WHERE is_name)"
-    )
-    parts = {"names": float(names or 0)}
-    return [judged("entropy", subject.purpose, float(sets), sample=subject.pseudonyms, parts=parts)]

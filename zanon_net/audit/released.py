@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net._text import time_range
-from zanon_net.audit import inference, linking, singling
+from zanon_net.audit import inference, information, linking, singling
 from zanon_net.audit.advice import advice_of
 from zanon_net.audit.categories import load_categories, read_categories
 from zanon_net.audit.database import Database
@@ -41,7 +41,7 @@ MEASURES: dict[Measure, tuple[str, ...]] = {
     inference.disclosure: ("disclosure",),
     inference.sensitive: ("sensitive",),
     inference.order: ("order",),
-    inference.entropy: ("entropy",),
+    information.entropy: ("entropy",),
 }
 """The functions that measure, each with the names of its metrics."""
 WITHOUT_PSEUDONYMS = ("compose", "suppressed", "order")
