@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of `audit`: on paper, in plain Python, and under changes that must not matter."""
 
+import math
 import random
+import statistics
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -27,13 +29,13 @@ from support.audit_logs import (
     write_log,
 )
 
-from zanon_net.audit import linking, singling
+from zanon_net.audit import following, singling
 from zanon_net.audit.coarse import coarse, coarse_sql, steps
 from zanon_net.audit.inference import order_error
 from zanon_net.audit.linking import joined_share, mean_bits
 from zanon_net.audit.released import audit
-from zanon_net.audit.result import Metric, Report
-from zanon_net.audit.thresholds import wilson
+from zanon_net.audit.result import BY_LENGTH, Metric, Report
+from zanon_net.audit.thresholds import fall, wilson
 
 ON_PAPER = ["a", "a", "ab", "ab", "c", ""]
 
@@ -63,6 +65,96 @@ def test_classes_on_paper(tmp_path: Path) -> None:
     assert found["marketer"].figure == pytest.approx(4 / 6)
     assert found["entropy"].figure == pytest.approx(entropy_of([2, 2, 1, 1]))
     assert found["entropy"].parts["names"] == pytest.approx(entropy_of([4, 2, 1]))
+
+
+def test_the_model_of_one_name_and_of_two(tmp_path: Path) -> None:
+    """Half of 60 users show a and b. Independent names would give four sets of 15 users."""
+    one = audited(tmp_path / "one", sets_log(["a"] * 30 + [""] * 30), check=["entropy"])["entropy"]
+    model = one.parts["model"]
+    for figure in (one.figure, model["sets"], model["least"], model["largest"], model["one set"]):
+        assert figure == pytest.approx(math.log(2), abs=1e-6)
+    pair = audited(tmp_path / "pair", sets_log(["ab"] * 30 + [""] * 30), check=["entropy"])
+    model = pair["entropy"].parts["model"]
+    assert pair["entropy"].figure == pytest.approx(math.log(2))
+    assert pair["entropy"].parts["most"] == pytest.approx(math.log(60), abs=1e-6)
+    assert model["one set"] == pytest.approx(2 * math.log(2), abs=1e-6)
+    assert math.log(2) + 0.3 < model["sets"] < 2 * math.log(2)
+    assert model["least"] < model["sets"] < model["largest"]
+
+
+def test_the_model_of_the_audit_is_that_of_tune(tmp_path: Path) -> None:
+    from zanon_net.model import entropy  # late: few tests need the model
+
+    rows = [row for row in random_log(8, users=120) if row.epoch == 0]
+    found = audited(tmp_path / "logs", rows, check=["entropy"])["entropy"].parts["model"]
+    users = by_user(rows)
+    shown = Counter(name for own in users.values() for name in {row.name for row in own})
+    shares = [count / len(users) for count in shown.values()]
+    assert found["one set"] == pytest.approx(entropy(shares), abs=1e-6)
+    assert found["one set without z"] is None
+    rng, drawn = random.Random(1), []
+    for _ in range(200):
+        sets = Counter(
+            tuple(place)
+            for place in zip(
+                *(rng.sample([1] * n + [0] * (len(users) - n), len(users)) for n in shown.values()),
+                strict=True,
+            )
+        )
+        drawn.append((entropy_of(sets.values()), list(sets.values()).count(1) / len(users)))
+    for kind, values in zip(("sets", "unique"), zip(*drawn, strict=True), strict=True):
+        spread = statistics.stdev(values) * math.sqrt(1 / 20 + 1 / 200)
+        assert found[kind] == pytest.approx(statistics.mean(values), abs=4 * spread), kind
+
+
+def test_the_command_that_shows_the_entropy_without_z(tmp_path: Path) -> None:
+    for window, words in (
+        (HOUR // 4, "--window 15m --periods 4 "),
+        (HOUR // 7, "a multiple of the window only"),
+    ):
+        settings = {"anonymity": {"window_ns": window}}
+        folder = write_log(tmp_path / str(window), random_log(1), settings)
+        (entropy,) = audit(folder, check=["entropy"]).metrics
+        assert "the entropy without z is unknown" in entropy.note
+        assert words in entropy.note
+
+
+def visits_log(shorter: bool) -> list[Row]:
+    """Visits of 60 users each five minutes to a name that pairs of users share. In the middle half
+    of the hour, the second quarter and the third have other names if `shorter`."""
+    rows = []
+    for user in range(60):
+        for minute in range(0, 60, 5):
+            name = f"{user // 2}.example"
+            if shorter and 15 <= minute < 45:
+                name = f"all{minute < 30}.example"
+            rows.append(Row(f"10.0.0.{user}", name, minute * 60 * S))
+    return rows
+
+
+def test_linking_by_the_length_of_epochs(tmp_path: Path) -> None:
+    """A name that a pair shares finds half of the users again, in parts that show the name."""
+    found = audited(tmp_path / "all", visits_log(False), check=["link"])["link"]
+    lengths = found.parts[BY_LENGTH]
+    assert list(lengths) == ["450s", "15m", "30m", "1h"]
+    for length in ("450s", "15m", "30m"):
+        own = lengths[length]
+        assert (own["share"], own["sample"]) == (pytest.approx(0.5), 60), length
+        assert (own["low"], own["high"]) == pytest.approx(wilson(30, 60), abs=1e-6)
+        assert own["baseline"] == pytest.approx(1 / 60, abs=1e-6)
+    assert lengths["1h"] == {"at least": 0.5}
+    assert found.figure == pytest.approx(0.5)
+    middle = audited(tmp_path / "middle", visits_log(True), check=["link"])["link"]
+    lengths = middle.parts[BY_LENGTH]
+    assert lengths["30m"]["share"] == pytest.approx(0.5)
+    assert lengths["15m"]["share"] == pytest.approx(1 / 60, abs=1e-6)
+
+
+def test_lengths_that_the_log_does_not_have_are_left_out(tmp_path: Path) -> None:
+    rows = [row for row in visits_log(False) if row.at < 18 * 60 * S]
+    lengths = audited(tmp_path / "short", rows, check=["link"])["link"].parts[BY_LENGTH]
+    assert [key for key, own in lengths.items() if "share" in own] == ["225s", "450s"]
+    assert list(lengths)[-1] == "1h"
 
 
 def test_operator_on_paper(tmp_path: Path) -> None:
@@ -216,7 +308,7 @@ def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     chosen: dict[str, Any] = {"purpose": "partner", "check": ["unicity", "reid", "link"]}
     before = figures(audit(folder, **chosen))
     monkeypatch.setattr(singling, "BATCH", 500)
-    monkeypatch.setattr(linking, "BLOCK", 700)
+    monkeypatch.setattr(following, "BLOCK", 700)
     assert figures(audit(folder, **chosen)) == before
 
 
@@ -225,7 +317,7 @@ def test_work_is_bounded_by_fewer_targets(tmp_path: Path, monkeypatch: pytest.Mo
     chosen: dict[str, Any] = {"purpose": "partner", "check": ["unicity", "reid", "link"]}
     whole = figures(audit(folder, **chosen))
     monkeypatch.setattr(singling, "MATCHES", 600)
-    monkeypatch.setattr(linking, "PRODUCTS", 1000)
+    monkeypatch.setattr(following, "PRODUCTS", 1000)
     part = figures(audit(folder, **chosen))
     for name, metric in part.items():
         assert 0 < metric.sample < whole[name].sample, name
@@ -262,6 +354,22 @@ def test_wilson_equals_scipy() -> None:
     for hits, trials in ((0, 10), (3, 10), (10, 10), (77, 1000)):
         expected = stats.binomtest(hits, trials).proportion_ci(method="wilson")
         assert wilson(hits, trials) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_fall_of_a_share_is_newcombes() -> None:
+    """Examples a, b, c and f of Newcombe, Statistics in Medicine 17 (1998), table II, method 10."""
+    for (hits, trials), (others, of), low, high in (
+        ((56, 70), (48, 80), 0.0524, 0.3339),
+        ((9, 10), (3, 10), 0.1705, 0.8090),
+        ((6, 7), (2, 7), 0.0582, 0.8062),
+        ((5, 56), (0, 29), -0.0381, 0.1926),
+    ):
+        shares = (
+            (hits / trials, *wilson(hits, trials)),
+            (others / of, *wilson(others, of)),
+        )
+        found = fall(*shares)
+        assert found == pytest.approx((hits / trials - others / of, low, high), abs=1e-4)
 
 
 def test_bits_that_known_hosts_disclose() -> None:

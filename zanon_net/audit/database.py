@@ -81,8 +81,8 @@ class Database:
         found = self._result(f"DESCRIBE FROM {source}", (), file).fetchall()
         return [str(name) for name, *_rest in found]
 
-    def append(self, table: str, columns: Mapping[str, Sequence[object]]) -> None:
-        """Appends rows to a table. columns: the values of each column, in the table's order."""
+    def append(self, table: str, columns: Mapping[str, Any]) -> None:
+        """Appends rows to a table. columns: lists or arrays, in the order of the table's."""
         import pyarrow  # late: few audits append rows
 
         self._duckdb.register("appended", pyarrow.table(dict(columns)))

@@ -3,36 +3,19 @@
 """Metrics of linking: can records of one user be joined across epochs, outputs or addresses?"""
 
 import ipaddress
-from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from zanon_net.audit.attack_math import (
-    HOUR_WEIGHT,
-    HOURS,
-    SIZE_BINS,
-    SIZE_WEIGHT,
-    Ints,
-    Matrix,
-    counted,
-    stacked,
-    unit_rows,
-)
+from zanon_net.audit.attack_math import Ints
 from zanon_net.audit.coarse import coarse_sql
+from zanon_net.audit.epoch_lengths import EPOCHS, by_length
+from zanon_net.audit.following import over_epochs, total, within_epoch
 from zanon_net.audit.records import MINUTE_US, RELEASED, SUPPRESSED
-from zanon_net.audit.result import Metric
-from zanon_net.audit.subject import HOUR_US, TARGETS, Subject
+from zanon_net.audit.result import BY_LENGTH, Metric
+from zanon_net.audit.subject import TARGETS, Subject
 from zanon_net.audit.thresholds import absent, judged, share_of, unknown, wilson
 
-EPOCHS = 4
-"""Most epochs that are cut in two for `link`."""
-PRODUCTS = 250_000_000
-"""Most products of features that an epoch costs."""
-BLOCK = 1 << 24  # similarities that are in memory at a time
-EQUAL = 1e-5  # similarities that differ by less are ties
 NS_PER_DAY = 86_400_000_000_000
-DAY_US = 24 * HOUR_US
 KNOWN = (1, 16, 256)
 """Numbers of known hosts for `bits`."""
 TREE = "lower bound, because pseudonyms may keep prefixes, by which a tree joins epochs, too"
@@ -54,9 +37,14 @@ def link(subject: Subject) -> list[Metric]:
         f"SELECT epoch FROM people WHERE true {follows} GROUP BY epoch HAVING count(*) > 1"
         f" ORDER BY hash(epoch, {subject.seed}) LIMIT {EPOCHS}"
     )
-    most = TARGETS // max(1, len(epochs))
-    counts = [(_of_epochs if is_exact else _of_halves)(subject, epoch, most) for (epoch,) in epochs]
-    hits, trials, chances = (sum(count[i] for count in counts) for i in range(3))
+    most, whole_us = TARGETS // max(1, len(epochs)), subject.release.rotate_ns // 1000
+    own = {
+        epoch: over_epochs(subject, epoch, 1, most)
+        if is_exact
+        else within_epoch(subject, epoch, whole_us, most)
+        for (epoch,) in epochs
+    }
+    hits, trials, chances = total(own.values())
     if not trials:
         reason = "no pseudonym has records in both halves of an epoch, or in two epochs"
         return [unknown(name, subject.purpose, reason) for name in ("link", "k_windows")]
@@ -66,134 +54,19 @@ def link(subject: Subject) -> list[Metric]:
         "link",
         subject.purpose,
         hits,
-        int(trials),
+        trials,
         chances / trials,
         note=note,
+        parts={BY_LENGTH: by_length(subject, own)},
         is_lower_bound=keeps or (subject.purpose == "public" and not is_exact),
     )
-    return [found, _over_windows(subject, hits, int(trials), note)]
+    return [found, _over_windows(subject, hits, trials, note)]
 
 
 def _keeps_prefixes(subject: Subject) -> bool:
     """Returns true if a folder's pseudonyms may keep prefixes, by which a tree joins epochs."""
     kinds = [folder.pseudonyms for folder in subject.release.folders]
     return any(kind not in ("networks", "random") for kind in kinds)
-
-
-def _of_halves(subject: Subject, epoch: int, most: int) -> tuple[float, int, float]:
-    """Returns the expected hits in an epoch, the targets, and the expected hits by chance."""
-    first, last = subject.database.rows(
-        "SELECT min(start_us), max(start_us) FROM records WHERE who IS NOT NULL AND epoch = ?",
-        [epoch],
-    )[0]
-    middle = first + (last - first) // 2
-    rows, is_late, who = _behaviour(
-        subject, [epoch], f"(start_us > {middle})", has_hours=last - middle >= DAY_US
-    )
-    return _joined(rows, is_late, who, most)
-
-
-def _of_epochs(subject: Subject, epoch: int, most: int) -> tuple[float, int, float]:
-    """Returns the hits, the targets and the hits by chance for an epoch that is joined with the
-    next. The addresses of both are known."""
-    epochs = [epoch, epoch + 1]
-    spans = subject.release.rotate_ns // 1000
-    rows, is_late, number = _behaviour(
-        subject, epochs, f"(epoch = {epoch + 1})", has_hours=spans >= DAY_US
-    )
-    texts = subject.database.rows(
-        f"SELECT DISTINCT number // 2, epoch, text FROM ({_numbered(subject, epochs)})"
-        " JOIN clients USING (who)"
-    )
-    known: dict[bytes, int] = {}
-    place = np.full(len(number), -1)
-    for one, of, text in texts:
-        address = subject.addresses.of(of, text) if subject.addresses else None
-        if address is not None:
-            place[np.searchsorted(number, one)] = known.setdefault(address, len(known))
-    # A pseudonym without an address is a user who does not come again.
-    place[place < 0] = len(known) + np.flatnonzero(place < 0)
-    return _joined(rows, is_late, place, most)
-
-
-def _joined(
-    rows: Matrix, is_late: npt.NDArray[np.bool_], who: Ints, most: int
-) -> tuple[float, int, float]:
-    """Joins late rows to the most similar early row; rows of one user have one number in `who`.
-
-    Returns the expected hits, because ties share a hit, the targets, and the hits by chance.
-    """
-    early, late = np.flatnonzero(~is_late), np.flatnonzero(is_late)
-    order = np.argsort(who[early], kind="stable")
-    at = np.minimum(np.searchsorted(who[early], who[late], sorter=order), max(0, len(early) - 1))
-    partner = order[at] if len(early) else at
-    there = who[early][partner] == who[late] if len(early) else np.zeros(len(late), dtype=bool)
-    candidates = rows[early].T.tocsr()
-    # The time of the product is the number of features that targets and candidates share.
-    shared = (rows[late[there]] != 0) @ candidates.getnnz(axis=1)
-    most = min(most, max(1, int(np.searchsorted(np.cumsum(shared), PRODUCTS))))
-    targets, answers = late[there][:most], partner[there][:most]
-    hits = 0.0
-    step = max(1, BLOCK // max(1, len(early)))
-    for begin in range(0, len(targets), step):
-        part = slice(begin, begin + step)
-        alike = (rows[targets[part]] @ candidates).toarray()
-        best = alike.max(axis=1)
-        right = alike[np.arange(len(alike)), answers[part]] >= best - EQUAL
-        ties = (alike >= best[:, None] - EQUAL).sum(axis=1)
-        hits += float((right / ties).sum())
-    return hits, len(targets), len(targets) / max(1, len(early))
-
-
-def _numbered(subject: Subject, epochs: Sequence[int]) -> str:
-    """Returns the query for the numbers of pseudonyms, in the order of the sample."""
-    return (
-        f"SELECT who, 2 * row_number() OVER (ORDER BY hash(who, {subject.seed}), who) AS number"
-        f" FROM people WHERE epoch IN ({', '.join(map(str, epochs))})"
-    )
-
-
-def _behaviour(
-    subject: Subject, epochs: Sequence[int], late: str, *, has_hours: bool
-) -> tuple[Matrix, npt.NDArray[np.bool_], Ints]:
-    """Returns a row of features for each pseudonym and side; true for the late side; and the
-    number of the pseudonym.
-
-    late: condition on the records of the late side. has_hours: true if hours are features.
-    """
-    database = subject.database
-    database.run(f"CREATE TABLE numbers AS {_numbered(subject, epochs)}")
-    half = f"number + {late}::BIGINT"
-    features = {
-        "point": ("name", 0, 1.0),
-        "size": (
-            "CASE WHEN tcp THEN least(63, floor(2 * log2(greatest(s_bytes, 1))))::BIGINT END",
-            SIZE_BINS,
-            SIZE_WEIGHT,
-        ),
-        "hour": (f"start_us // {HOUR_US} % {HOURS}", HOURS, HOUR_WEIGHT),
-    }
-    if not has_hours:
-        del features["hour"]  # the sides have no hour in common
-    everyone = database.arrays(
-        f"SELECT DISTINCT {half} AS half FROM (SELECT epoch, who, start_us FROM records UNION ALL"
-        " SELECT epoch, who, start_us FROM attributes) JOIN numbers USING (who) ORDER BY half"
-    )["half"]
-    parts = []
-    for feature, (value, width, weight) in features.items():
-        source = "points" if feature == "point" else "records"
-        found = database.arrays(
-            f"SELECT {half} AS half, {value} AS value, count(*)::FLOAT AS times FROM"
-            f" {source} JOIN numbers USING (who) WHERE {value} IS NOT NULL GROUP BY ALL"
-        )
-        column = found["value"]
-        if not width:
-            names, column = np.unique(column, return_inverse=True)
-            width = max(1, len(names))
-        row = np.searchsorted(everyone, found["half"])
-        parts.append(counted(row, column, (len(everyone), width), found["times"]) * weight)
-    subject.drop("numbers")
-    return unit_rows(stacked(parts)), everyone % 2 == 1, everyone // 2
 
 
 def _over_windows(subject: Subject, hits: float, trials: int, note: str) -> Metric:

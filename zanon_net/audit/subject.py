@@ -26,7 +26,8 @@ class Subject:
 
     addresses: addresses behind the pseudonyms if the auditor has the key file; else None.
 
-    `points` has the names and the attributes besides names in all records of pseudonyms. `shown`
+    `points` has the names and the attributes besides names in all records of pseudonyms. `seen` has
+    the start of each record of a pseudonym. `shown`
     has the number of records of each pseudonym and point; `is_name` is false for an attribute.
     `people` has each pseudonym with two hashes of its set of points; equal sets have equal hashes.
     """
@@ -48,14 +49,17 @@ class Subject:
             " SELECT epoch, who, name, start_us, false FROM attributes"
         )
         database.run(
+            "CREATE VIEW seen AS SELECT epoch, who, start_us FROM records WHERE who IS NOT NULL"
+            " UNION ALL SELECT epoch, who, start_us FROM attributes"
+        )
+        database.run(
             "CREATE TABLE shown AS SELECT epoch, who, name, is_name, count(*)::UINTEGER AS n"
             " FROM points GROUP BY epoch, who, name, is_name"
         )
         database.run(
             "CREATE TABLE people AS WITH sets AS (SELECT who, count(*)::UINTEGER AS names,"
             " bit_xor(hash(name, 1)) AS odd, sum((hash(name, 2) >> 24)::BIGINT) AS total"
-            " FROM shown GROUP BY who), everyone AS (SELECT DISTINCT epoch, who FROM records"
-            " WHERE who IS NOT NULL UNION SELECT epoch, who FROM attributes)"
+            " FROM shown GROUP BY who), everyone AS (SELECT DISTINCT epoch, who FROM seen)"
             " SELECT epoch, everyone.who, coalesce(names, 0) AS names,"
             " hash(odd, total) AS names_set FROM everyone LEFT JOIN sets USING (who)"
         )

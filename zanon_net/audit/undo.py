@@ -14,6 +14,8 @@ from zanon_net.audit.release import FILTER_PROGRAM, Release
 from zanon_net.errors import ConfigError
 
 CHECK_BYTES = 8  # of pseudonym_id
+FOUND = 1 << 17
+"""Most addresses that are kept, because several figures need them."""
 WALK_MAX = 64
 """Most steps back within a kept network; a forward walk seldom takes more than four."""
 
@@ -93,9 +95,10 @@ class Addresses:
 
     def __init__(self, scope: Scope, master: bytes) -> None:
         self._of_epoch = lru_cache(maxsize=64)(lambda epoch: Inverse(scope, master, epoch))
+        self.of = lru_cache(maxsize=FOUND)(self._of)
+        """Returns the address behind a pseudonym of an epoch; None if no address has it."""
 
-    def of(self, epoch: int, text: str) -> bytes | None:
-        """Returns the address behind a pseudonym; None if no address has it."""
+    def _of(self, epoch: int, text: str) -> bytes | None:
         try:
             packed = ip_address(text).packed
         except ValueError:
