@@ -22,6 +22,7 @@ from support.paths import ROOT
 import zanon_net
 from zanon_net.audit import Report, audit
 from zanon_net.audit.page_html import audit_page
+from zanon_net.audit.thresholds import wilson
 from zanon_net.config.audit_rows import METRICS
 from zanon_net.errors import CapacityError, FormatError
 
@@ -205,7 +206,14 @@ def test_advice_is_measured(tmp_path: Path) -> None:
     assert report.advice.setting == "--z 4"
     assert report.advice.before == pytest.approx(20 / 60)
     assert report.advice.measured == pytest.approx(1 / 60)
-    assert "marketer falls from 33.3% to 1.7%" in report.text()
+    assert (report.advice.low, report.advice.high) == pytest.approx(wilson(1, 60))
+    assert report.advice.effect == pytest.approx(19 / 60)
+    text = " ".join(report.text().split())
+    words = "falls from 33.3% to 1.7% (0.3 to 8.9%), by 31.7 percentage points (18.9 to 44.4)"
+    assert f"marketer {words}" in text
+    assert f"marketer {words}" in audit_page(report).decode()
+    found = report.to_dict()["advice"]
+    assert found["effect_low"] < found["effect"] < found["effect_high"]
 
 
 # ---- errors -------------------------------------------------------------------------------------
@@ -339,7 +347,7 @@ ERRORS: dict[Callable[[Path], list[object]], tuple[int, str]] = {
     _nothing_left: (2, "--check and --skip leave nothing to audit"),
     _twice: (2, "a folder is given twice"),
     _list_without_raw: (2, "--list: it needs raw"),
-    _ephemeral: (2, "--key-file: the run of "),
+    _ephemeral: (2, "had an ephemeral key, so no key file exists; leave it out"),
     _little_memory: (2, "--memory: must be at least 192M"),
     _bad_categories: (2, "line 2: must be a suffix, a comma and a category"),
 }

@@ -12,13 +12,14 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from support.audit_logs import random_log, write_log
 from support.chromium import browser, needs_chromium
 from support.cli import DEMO, run_main
 
 import zanon_net
 from zanon_net.audit import Metric, Report, Violation, audit
 from zanon_net.audit.page_html import audit_page
-from zanon_net.audit.result import RISKS, UNWANTED
+from zanon_net.audit.result import AT_LEAST, BY_LENGTH, RISKS, UNWANTED
 
 FACTS = {
     **{"folders": 1, "files": 2, "formats": ["csv"], "records": 10, "records_with_a_name": 6},
@@ -27,6 +28,11 @@ FACTS = {
     **{"z": 5, "window_ns": 3600 * 10**9, "rotate_ns": 3600 * 10**9, "key_mode": "derived"},
     **{"made_for": "partner", "time_range": None, "weaker_than_preset": ["exact"]},
 }
+
+
+CUT = """[...document.querySelectorAll('.rows, figure')].filter(
+  part => part.scrollWidth > part.clientWidth).map(part => part.textContent.slice(0, 80))"""
+"""Tables and charts of which a reader sees a part only."""
 
 
 def text_of(page: bytes) -> str:
@@ -136,6 +142,24 @@ def test_a_table_has_no_keys_and_says_that_linking_is_left_out(tmp_path: Path) -
     assert "keys" not in text
 
 
+def test_details_are_on_all_outputs(tmp_path: Path) -> None:
+    report = audit(write_log(tmp_path / "logs", random_log(2)), purpose="partner")
+    metrics = {metric.name: metric for metric in report.metrics}
+    lengths, model = metrics["link"].parts[BY_LENGTH], metrics["entropy"].parts["model"]
+    assert AT_LEAST in lengths["1h"]
+    texts = (report.text(400), text_of(audit_page(report)))
+    for text in (" ".join(text.split()) for text in texts):
+        half = lengths["30m"]
+        assert f"unknown, at least {lengths['1h'][AT_LEAST]:.1%}" in text
+        for words in (f"{half['share']:.1%}", f"{100 * half['low']:.1f} to {half['high']:.1%}"):
+            assert words in text
+        assert f"{model['sets']:.2f} nats" in text
+        assert f"{model['least']:.2f} to {model['largest']:.2f} nats" in text
+    found = {metric["name"]: metric["parts"] for metric in report.to_dict()["metrics"]}
+    assert found["link"][BY_LENGTH]["30m"]["sample"] == half["sample"]
+    assert found["entropy"]["model"]["one set without z"] is None
+
+
 def test_a_tile_has_the_verdict() -> None:
     tiles = text_of(audit_page(report_of("unknown", purpose="public")))
     assert "m0: unknown; at most 25.0%" in tiles
@@ -175,9 +199,9 @@ def test_chromium_shows_all_and_requests_nothing(tmp_path: Path) -> None:
     assert path.stat().st_size < 1 << 20
     with browser(tmp_path / "chromium") as tab:
         for name, width, dark, media in (
-            ("light", 1200, False, "screen"),
-            ("dark", 1200, True, "screen"),
-            ("narrow", 420, False, "screen"),
+            ("light", 1280, False, "screen"),
+            ("dark", 1280, True, "screen"),
+            ("narrow", 400, False, "screen"),
             ("print", 800, False, "print"),
         ):
             tab.show(path, width, dark=dark, media=media)
@@ -185,6 +209,7 @@ def test_chromium_shows_all_and_requests_nothing(tmp_path: Path) -> None:
             assert tab.requests == [path.as_uri()], name
             assert tab.said == [], name
             assert tab.value("document.documentElement.scrollWidth") <= width, name
+            assert tab.value(CUT) == [], name
             back = tab.value(
                 "getComputedStyle(document.querySelector('.zanon-report')).backgroundColor"
             )

@@ -7,12 +7,14 @@ opinion 05/2014 of the Article 29 Working Party (singling out, linking, inferenc
 01/2025 of the EDPB on pseudonymisation, and the judgment EDPS v SRB (C-413/23 P).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zanon_net._version import __version__
+from zanon_net.audit.page_charts import chart_sections
 from zanon_net.audit.page_text import (
     attribute_rows,
+    effect_words,
     interval,
     number,
     packet_words,
@@ -39,7 +41,7 @@ from zanon_net.audit.result import (
 from zanon_net.config.audit_rows import CHECKS
 from zanon_net.config.parse import format_duration
 from zanon_net.report.page import page
-from zanon_net.report.parts import Bars, Cells, Contents, Section, Table
+from zanon_net.report.parts import Contents, Section, Table
 
 FOOTER = "This page has counts and figures. It has no name, no address and no pseudonym."
 RECIPIENTS = {
@@ -179,7 +181,7 @@ def _sections(report: Report) -> Iterator[Section | None]:
     yield None if is_table else Section("How keys are handled", _keys(report.facts))
     yield Section("What would help most", [_advice(report)])
     yield Section("All figures", table=_figures(report))
-    yield from _charts({metric.name: metric for metric in report.metrics})
+    yield from chart_sections({metric.name: metric for metric in report.metrics})
     yield _left_out(report)
     yield Section(
         "Decision",
@@ -197,10 +199,19 @@ def _release(report: Report) -> Section:
         ("Records of flows that could not be read", f"{facts['unread_records']:,}"),
         ("Names", f"{facts['names']:,}"),
         *attribute_rows(facts),
-        ("Pseudonyms", f"{facts['pseudonyms']:,} in {facts['epochs']:,} epochs"),
-        ("Files", f"{facts['files']:,} in {facts['folders']:,} folders: {words(facts['formats'])}"),
+        ("Pseudonyms", f"{facts['pseudonyms']:,} in {_count(facts, 'epochs')}"),
+        (
+            "Files",
+            f"{_count(facts, 'files')} in {_count(facts, 'folders')}: {words(facts['formats'])}",
+        ),
     ]
     return Section("What is in the release", table=Table(("", ""), rows, is_words=True))
+
+
+def _count(facts: Mapping[str, Any], things: str) -> str:
+    """Returns a number with its noun."""
+    count = facts[things]
+    return f"{count:,} {things.removesuffix('s') if count == 1 else things}"
 
 
 def _promise(report: Report) -> Section:
@@ -313,12 +324,13 @@ def _advice(report: Report) -> str:
     advice = report.advice
     if advice is None:
         return "No figure with a known remedy is above its threshold."
-    if advice.measured is None or advice.before is None:
+    attackers = {metric.name: metric.attacker for metric in report.metrics}
+    effect = effect_words(advice)
+    if not effect:
         return f"{advice.setting}, because {advice.why}. The release alone cannot show the effect."
     return (
-        f"{advice.setting}, because {advice.why}. With this setting, {advice.metric} changes from"
-        f" {advice.before:.1%} to {advice.measured:.1%}, measured on this"
-        f" release{rest_words(report)}."
+        f"{advice.setting}, because {advice.why} (the attacker {attackers[advice.metric]})."
+        f" Measured on this release, {effect}{rest_words(report)}. Ranges are 95 % intervals."
     )
 
 
@@ -330,104 +342,4 @@ def _left_out(report: Report) -> Section:
         "Not checked, and limits of the figures",
         text,
         table=Table(("", ""), rows, is_words=True) if rows else None,
-    )
-
-
-# ---- charts -------------------------------------------------------------------------------------
-
-
-def _charts(metrics: Mapping[str, Metric]) -> Iterator[Section | None]:
-    yield _classes(metrics.get("k"), "Pseudonyms", "pseudonyms", "sets of released names")
-    yield _classes(metrics.get("rows_k"), "Rows", "rows", "quasi-identifiers")
-    yield _grid(
-        metrics.get("unicity"),
-        "Pseudonyms that are unique by known points",
-        "Share of pseudonyms that no other pseudonym shares p random points with.",
-        "p = {}",
-    )
-    yield _shares(
-        metrics.get("k_windows"),
-        "Uniqueness over several windows",
-        "Share of users whose released names are unique if an attacker joins N windows.",
-        "N = {}",
-    )
-    yield _reid(metrics.get("reid"))
-    yield _shares(
-        metrics.get("suppressed"),
-        "Suppressed names that can be guessed, by popularity",
-        "Decile 1 has the most popular names.",
-        "{}",
-    )
-
-
-def _classes(metric: Metric | None, title: str, things: str, shared: str) -> Section | None:
-    sizes = None if metric is None else metric.parts.get(f"{things} by power of 2 of k")
-    if not sizes:
-        return None
-    rows = [(_range(int(power)), int(count), f"{int(count):,}") for power, count in sizes.items()]
-    title = f"{title} by the size of their class"
-    return Section(
-        title,
-        [f"k is the number of {things} with equal {shared}."],
-        chart=Bars(title, [(f"k {label}", value, text) for label, value, text in rows]),
-        table=Table(("k", things), [(label, text) for label, _value, text in rows]),
-    )
-
-
-def _range(power: int) -> str:
-    low, high = 1 << power, (2 << power) - 1
-    return f"= {low}" if low == high else f"from {low} to {high}"
-
-
-def _shares(metric: Metric | None, title: str, text: str, label: str) -> Section | None:
-    shares = {} if metric is None else metric.parts
-    rows = [(label.format(key), share) for key, share in shares.items() if isinstance(share, float)]
-    if not rows:
-        return None
-    return Section(
-        title,
-        [text],
-        chart=Bars(title, [(key, round(share * 1000), f"{share:.1%}") for key, share in rows]),
-        table=Table(("", "share"), [(key, f"{share:.1%}") for key, share in rows]),
-    )
-
-
-def _grid(metric: Metric | None, title: str, text: str, column: str) -> Section | None:
-    kinds = {} if metric is None else metric.parts
-    rows = [(kind, list(shares.values())) for kind, shares in kinds.items()]
-    if not rows:
-        return None
-    columns = [column.format(key) for key in next(iter(kinds.values()))]
-    return _cells(title, text, columns, rows)
-
-
-def _reid(metric: Metric | None) -> Section | None:
-    parts = {} if metric is None else metric.parts
-    spans: list[str] = []
-    rows: dict[str, list[float]] = {}
-    for key, figures in parts.items():
-        visits, _comma, span = key.partition(", ")
-        if span:
-            rows.setdefault(visits, []).append(figures["@1"])
-            spans += [] if span in spans else [span]
-    if not rows:
-        return None
-    return _cells(
-        "Targets that are found by visits that were seen",
-        "Share of targets whose pseudonym fits the known visits best. Columns: the error of the"
-        " known times.",
-        spans,
-        list(rows.items()),
-    )
-
-
-def _cells(
-    title: str, text: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[float]]]
-) -> Section:
-    shown = [(label, *(f"{share:.1%}" for share in shares)) for label, shares in rows]
-    return Section(
-        title,
-        [text],
-        chart=Cells(title, columns, rows),
-        table=Table(("", *columns), shown),
     )

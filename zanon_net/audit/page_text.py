@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zanon_net._text import table
-from zanon_net.audit.result import RISKS, Metric, Report
+from zanon_net.audit.result import AT_LEAST, BY_LENGTH, RISKS, Advice, Metric, Report
 from zanon_net.config.parse import format_duration
 
 NONE = "-"
@@ -26,6 +26,10 @@ def _parts(report: Report, width: int) -> Iterator[str]:
     yield "\nAll metrics\n"
     rows = [(*_cells(metric), sample(metric), metric.name) for metric in report.metrics]
     yield table([(*HEAD, "sample", "metric"), *rows], width, right=(*RIGHT, 5))
+    details = [row for metric in report.metrics for row in _details(metric)]
+    if details:
+        yield "\nDetails\n"
+        yield table(details, width)
     yield "\nWhat would help most\n"
     yield table([(_advice(report),)], width)
     yield "\nNot checked, and limits of the figures\n"
@@ -149,18 +153,85 @@ def interval(metric: Metric) -> str:
     """Returns the 95 % interval of a figure."""
     if metric.low is None or metric.high is None:
         return NONE
-    return f"{metric.low:.1%} to {metric.high:.1%}".replace("% to", " to")
+    return span(metric.low, metric.high)
+
+
+def span(low: float, high: float) -> str:
+    """Returns two shares as a range, such as 1.0 to 2.5%."""
+    return f"{100 * low:.1f} to {high:.1%}"
+
+
+def _details(metric: Metric) -> Iterator[tuple[str, str]]:
+    """Yields what a metric shows besides its figure."""
+    if metric.parts.get("model"):
+        log, model, *_rest = information_rows(metric)
+        text = (
+            f"the log has {log[1]} ({log[2]}), and {log[3]} of its sets are unique; users with"
+            f" independent names, as in the model of tune: {model[1]} ({model[2]}), {model[3]}"
+            f" unique, and {_nats(metric.parts['model']['one set'])} in the set of one user"
+        )
+        yield metric.name, text
+    lengths = length_rows(metric)
+    if lengths:
+        shares = [f"{row[0]} {row[1]}" + f" ({row[2]})" * (row[2] != NONE) for row in lengths]
+        yield metric.name, f"found again, by the length of epochs: {'; '.join(shares)}"
+
+
+def information_rows(metric: Metric) -> list[tuple[str, str, str, str]]:
+    """Returns the rows of `entropy`: users, entropy, its range, and the share of unique sets."""
+    parts, figure = metric.parts, metric.figure
+    model = parts.get("model")
+    if figure is None or not model:
+        return []
+    draws = f"{model['least']:.2f} to {_nats(model['largest'])}"
+    return [
+        ("pseudonyms of the log", _nats(figure), f"at most {_nats(parts['most'])}",
+         f"{parts['unique']:.1%}"),
+        ("as many users with independent names", _nats(model["sets"]), draws,
+         f"{model['unique']:.1%}"),
+        ("one such user, as tune states it", _nats(model["one set"]), NONE, NONE),
+        ("one such user without z", "unknown", NONE, NONE),
+    ]  # fmt: skip
+
+
+def _nats(value: float) -> str:
+    return f"{value:.2f} nats"
+
+
+def length_rows(metric: Metric) -> list[tuple[str, str, str, str, str]]:
+    """Returns the rows of `link`: length of epochs, share that is found again, its interval, its
+    baseline, and the sample."""
+    rows = []
+    for length, found in metric.parts.get(BY_LENGTH, {}).items():
+        if AT_LEAST in found:
+            rows.append((length, f"unknown, at least {found[AT_LEAST]:.1%}", NONE, NONE, NONE))
+            continue
+        shares = (found["share"], found["baseline"])
+        share, baseline = (f"{share:.1%}" for share in shares)
+        rows.append(
+            (length, share, span(found["low"], found["high"]), baseline, f"{found['sample']:,}")
+        )
+    return rows
 
 
 def _advice(report: Report) -> str:
     advice = report.advice
     if advice is None:
         return "No metric with a known remedy is above its threshold."
-    effect = "the log alone cannot show the effect"
-    if advice.measured is not None and advice.before is not None:
-        effect = f"{advice.metric} falls from {advice.before:.1%} to {advice.measured:.1%}"
-        effect += rest_words(report)
-    return f"{advice.setting}: {advice.why}; {effect}."
+    effect = effect_words(advice) or "the log alone cannot show the effect"
+    return f"{advice.setting}: {advice.why}; {effect}{rest_words(report)}."
+
+
+def effect_words(advice: Advice) -> str:
+    """Returns the fall of a metric with the advised setting, with intervals; empty if unknown."""
+    if advice.before is None or advice.measured is None:
+        return ""
+    low, high = (f"{100 * (end or 0.0):.1f}" for end in (advice.effect_low, advice.effect_high))
+    return (
+        f"{advice.metric} falls from {advice.before:.1%} to {advice.measured:.1%}"
+        f" ({span(advice.low or 0.0, advice.high or 0.0)}), by {100 * (advice.effect or 0.0):.1f}"
+        f" percentage points ({low} to {high})"
+    )
 
 
 def rest_words(report: Report) -> str:
