@@ -280,6 +280,33 @@ def test_one_user_in_two_epochs_is_one_user() -> None:
     assert outcome.users == 1
 
 
+def test_users_behind_one_address_are_one_user() -> None:
+    """A NAT in front of the monitor hides users, so less is released."""
+    shared = [visit(user(1), NAME, START + i * SECOND) for i in range(20)]
+    assert not run(merged(shared), z=2).seen()
+    home = visit(user(2), NAME, START + MINUTE)
+    assert run(merged([*shared, home]), z=3).users == 2
+    assert not run(merged([*shared, home]), z=3).seen()
+
+
+def test_a_person_is_a_user_for_each_address_of_a_nat() -> None:
+    """A provider's NAT may give the connections of one person several addresses. Settings limit
+    how many of them count if the addresses share a network."""
+
+    def person(addresses: list[str]) -> list[Frame]:
+        return merged([visit(one, NAME, START + i * SECOND) for i, one in enumerate(addresses)])
+
+    pool = nets("203.0.113.0/24", "198.18.0.0/15")
+    near = [f"203.0.113.{i}" for i in range(1, 6)]
+    far = [f"198.18.{i}.1" for i in range(1, 6)]
+    for addresses in (near, far):
+        assert run(person(addresses), z=5, internal=pool).released() == {NAME.decode()}
+    for settings in ({"user_prefix": (24, 56)}, {"max_per_prefix": (24, 48, 4)}):
+        assert not run(person(near), z=5, internal=pool, **settings).seen()
+        assert run(person(far), z=5, internal=pool, **settings).seen()
+    assert not run(person(far), z=2, internal=pool, user_prefix=(16, 56)).seen()
+
+
 # ---- whose vote ---------------------------------------------------------------------------------
 
 
