@@ -676,3 +676,19 @@ def test_users_behind_labels_are_those_of_the_definition(
         found += expected
     assert len(found) > 50
     assert (min(found) >= z) == (make is Rule)
+
+
+@each("settings", [{}, {"exact": True}, {"suppressed": "coarse", "coarse_client": "pseudonym"}])
+def test_packets_are_the_same_for_internal_readers(
+    attacks: SimpleNamespace, settings: dict[str, object]
+) -> None:
+    """So the figures of the default hold for `--for internal`; `public` refuses packets."""
+    population = attacks.population.make("usual", attacks.population.Scale(users=60, days=1), 5)
+    traffic = attacks.packet_traffic.make_scene(population, 13).traffic
+    (one, fates), (other, their_fates) = (
+        attacks.packet_view.anonymized(traffic, 5, 5, purpose=purpose, **settings)
+        for purpose in ("internal", "partner")
+    )
+    assert len(one[3]) > 1000
+    assert all(np.array_equal(mine, theirs) for mine, theirs in zip(one, other, strict=True))
+    assert fates == their_fates
