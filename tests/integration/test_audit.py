@@ -8,9 +8,14 @@ import csv
 import gzip
 import importlib
 import json
+import os
+import resource
+import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -235,6 +240,14 @@ def _cut(folder: Path) -> list[object]:
     return [folder / "logs"]
 
 
+def _cut_in_another_format(folder: Path) -> list[object]:
+    logs = write_log(folder / "logs", sets_log(["a"] * 60))
+    (logs / "observations.jsonl").write_text('{"t_ns":1')
+    others = [{"file": "observations.jsonl", "records": 1}]
+    write_manifest(logs, [{"file": "flows.csv", "records": 120}, *others])
+    return [logs]
+
+
 def _cut_gzip(folder: Path) -> list[object]:
     logs = write_log(folder / "logs", sets_log(["a"] * 60))
     data = gzip.compress((logs / "flows.csv").read_bytes())
@@ -329,10 +342,59 @@ def _little_memory(folder: Path) -> list[object]:
     return [write_log(folder / "logs", sets_log(["a"] * 60)), "--memory", "1M"]
 
 
+def _pipe(folder: Path) -> list[object]:
+    os.mkfifo(folder / "logs")
+    return [folder / "logs"]
+
+
+def _pipe_as_log(folder: Path) -> list[object]:
+    (folder / "logs").mkdir()
+    os.mkfifo(folder / "logs" / "flows.csv")
+    return [folder / "logs", "--z", 2, "--window", "1h", "--rotate", "1h"]
+
+
+def _pipe_as_manifest(folder: Path) -> list[object]:
+    logs = write_log(folder / "logs", sets_log(["a"] * 60), manifest=False)
+    os.mkfifo(logs / "manifest.json")
+    return [logs]
+
+
+def _pipe_as_capture(folder: Path) -> list[object]:
+    os.mkfifo(folder / "out.pcap")
+    (folder / "out.pcap.manifest.json").write_text("{}")
+    return [folder / "out.pcap", "--raw", DEMO]
+
+
+def _pipe_as_table(folder: Path) -> list[object]:
+    os.mkfifo(folder / "table.csv")
+    return [folder / "table.csv", "--quasi", "age"]
+
+
+def _sealed(folder: Path) -> list[object]:
+    (folder / "logs").mkdir()
+    (folder / "logs" / "0.zns").write_bytes(b"canary.example")
+    return [folder / "logs"]
+
+
+def _sealed_file(folder: Path) -> list[object]:
+    return [_sealed(folder)[0] / "0.zns"]  # type: ignore[operator]
+
+
+def _same_file(folder: Path) -> list[object]:
+    logs = write_log(folder / "logs", sets_log(["a"] * 60))
+    return [logs, "--raw", DEMO, "--details", folder / "risk.json"]
+
+
+def _no_folder(folder: Path) -> list[object]:
+    logs = write_log(folder / "logs", sets_log(["a"] * 60))
+    return [logs, "--raw", DEMO, "--details", folder / "none" / "details"]
+
+
 ERRORS: dict[Callable[[Path], list[object]], tuple[int, str]] = {
     _of_two_lengths: (2, "epochs of two lengths"),
     _without_manifest: (2, "--z: "),
     _cut: (1, "ends in the middle of a line"),
+    _cut_in_another_format: (1, "ends in the middle of a line"),
     _cut_gzip: (1, "cut or damaged"),
     _missing_record: (1, "it has 119 records, its manifest states 120"),
     _missing_file: (1, "missing"),
@@ -349,6 +411,15 @@ ERRORS: dict[Callable[[Path], list[object]], tuple[int, str]] = {
     _list_without_raw: (2, "--list: it needs raw"),
     _ephemeral: (2, "had an ephemeral key, so no key file exists; leave it out"),
     _little_memory: (2, "--memory: must be at least 192M"),
+    _pipe: (1, "there is no such file or folder"),
+    _pipe_as_log: (1, "there is no log in it"),
+    _pipe_as_manifest: (1, "is no file, so it is no manifest"),
+    _pipe_as_capture: (1, "there is no such file"),
+    _pipe_as_table: (1, "it is no file"),
+    _sealed: (1, "its rows are sealed; open them with `zanon-net unseal"),
+    _sealed_file: (1, "its rows are sealed; open them with `zanon-net unseal"),
+    _same_file: (2, "name the same file twice"),
+    _no_folder: (1, "make the folder it is to lie in first"),
     _bad_categories: (2, "line 2: must be a suffix, a comma and a category"),
 }
 
@@ -368,6 +439,62 @@ def test_an_error_is_one_line_without_data(
     assert "canary" not in said
     assert "10.0." not in said
     assert not out.exists()
+
+
+def test_a_folder_of_others_is_one_line(tmp_path: Path, capfd: Captured) -> None:
+    folder = write_log(tmp_path / "logs", sets_log(["a"] * 60))
+    places = ((folder, "Permission denied"), (folder / "manifest.json", "cannot be read"))
+    for place, words in (*places, (folder / "flows.csv", "Permission denied")):
+        mode = place.stat().st_mode
+        place.chmod(0)
+        with unprivileged(tmp_path):
+            assert run_main("audit", folder) == 1
+        place.chmod(mode)
+        said = capfd.readouterr()
+        assert (said.out, said.err.count("\n")) == ("", 1)
+        assert words in said.err
+
+
+@contextmanager
+def unprivileged(folder: Path) -> Iterator[None]:
+    """Root, who may read everything, is nobody inside. Others may enter the folder."""
+    for path in (folder, *folder.parents[:2]):
+        path.chmod(0o755)
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_half_a_page_is_not_left(tmp_path: Path, capfd: Captured) -> None:
+    folder = write_log(tmp_path / "logs", sets_log(["a"] * 60))
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, former[1]))
+    try:
+        files = "--html", tmp_path / "page.html", "--json", tmp_path / "risk.json"
+        assert run_main("audit", folder, *files) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
+    said = capfd.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert "File too large" in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+
+
+def test_a_signal_in_a_query_ends_the_audit() -> None:
+    """DuckDB makes an error of its own of the signal."""
+    from zanon_net.audit.database import Database
+
+    database, timer = Database(256 << 20, 1), Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        database.value("SELECT count(*) FROM range(1000000000000) AS t(i) WHERE hash(i) % 9 = 1")
+    timer.join()
+    database.close()
 
 
 def test_memory_has_a_bound(tmp_path: Path) -> None:

@@ -5,139 +5,38 @@ the right check named; and no finding in outputs that are untouched."""
 
 import ast
 import base64
-import csv
+import gzip
 import json
-import shutil
+import resource
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.cli import DEMO, run_main
+from support.audit_copies import (
+    WINDOW_NS,
+    Checked,
+    Copy,
+    Line,
+    Z,
+    a_client,
+    is_coarse,
+    is_exact,
+    run,
+)
+from support.cli import run_main
 from support.paths import ROOT
-from support.wire import ethernet, ipv4, tcp
 
-import zanon_net
-from zanon_net import Config
 from zanon_net.audit.raw import tshark
-from zanon_net.audit.raw.check import RawResult, check_files, read_captures
-from zanon_net.audit.raw.exposures import Exposures
 from zanon_net.audit.raw.networks import text_of
-from zanon_net.audit.raw.packets import ACK
 from zanon_net.keys import new_key
-
-Z = 3
-WINDOW_NS = 600 * 10**9
-FRAMES = 5000
-Line = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A run, and the exposures in its capture."""
-
-    folder: Path
-    seen: Exposures
-
-    @property
-    def manifest(self) -> Line:
-        manifest: Line = json.loads((self.folder / "manifest.json").read_bytes())
-        return manifest
-
-    def check(self, folder: Path, **options: Any) -> RawResult:
-        manifest = json.loads((folder / "manifest.json").read_bytes())
-        return check_files(folder, manifest, self.seen, **options)
-
-
-def shortened(target: Path, more: int) -> Path:
-    """The first frames of the demo, behind packets of a server whose connection began before."""
-    data, at = DEMO.read_bytes(), 24
-    for _ in range(FRAMES):
-        at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
-    segment = tcp(b"text", ports=(9999, 40000), flags=ACK)
-    frame = ethernet(ipv4(segment, addresses=("198.51.100.1", "192.168.200.1")))
-    head = data[24:32] + len(frame).to_bytes(4, "little") * 2
-    target.write_bytes(data[:24] + (head + frame) * more + data[24:at])
-    return target
-
-
-def run(folder: Path, *, more: int = 0, **settings: Any) -> Checked:
-    """Runs the first frames of the demo, and reads them for the audit."""
-    if tshark.find() is None:
-        pytest.skip("tshark is not installed: `make test` installs it from Debian")
-    capture = shortened(folder / "capture.pcap", more)
-    key = folder / "key"
-    new_key(key)
-    own = {"z": Z, "window": "10m", "rotate": "10m", "format": ("csv", "observations", "parquet")}
-    config = Config().replace(**(own | {"key_file": str(key)} | settings))
-    zanon_net.run([capture], config, out=folder / "out")
-    manifest = json.loads((folder / "out" / "manifest.json").read_bytes())
-    return Checked(folder / "out", read_captures(manifest, [capture]))
 
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
     return run(tmp_path_factory.mktemp("raw"))
-
-
-class Copy:
-    """A copy of an output that a test changes. Numbers of lines in its manifest follow."""
-
-    def __init__(self, checked: Checked, folder: Path) -> None:
-        self.folder, self.seen = folder, checked.seen
-        shutil.copytree(checked.folder, folder)
-
-    def manifest(self, change: Callable[[Line], None]) -> None:
-        path = self.folder / "manifest.json"
-        manifest = json.loads(path.read_bytes())
-        change(manifest)
-        path.write_text(json.dumps(manifest))
-
-    def observations(self) -> list[Line]:
-        text = (self.folder / "observations.jsonl").read_text()
-        return [json.loads(line) for line in text.splitlines()]
-
-    def write_observations(self, lines: list[Line]) -> None:
-        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-        (self.folder / "observations.jsonl").write_text(text)
-
-        def follow(manifest: Line) -> None:
-            for one in manifest["outputs"]:
-                if one["file"] == "observations.jsonl":
-                    one["records"] = len(lines)
-
-        self.manifest(follow)
-
-    def rows(self) -> list[dict[str, str]]:
-        with (self.folder / "flows.csv").open(newline="") as file:
-            return list(csv.DictReader(file))
-
-    def edit(self, wanted: Callable[[Line], bool], **cells: str) -> None:
-        """Changes cells of the first row of flows.csv that is wanted."""
-        rows = self.rows()
-        next(row for row in rows if wanted(row)).update(cells)
-        with (self.folder / "flows.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-
-
-def is_coarse(row: Line) -> bool:
-    return (
-        row["name_status"] == "suppressed" and row["proto"] == "6" and row["name_source"] == "tls"
-    )
-
-
-def is_exact(row: Line) -> bool:
-    return row["name_status"] == "released" and row["complete"] == "1" and row["proto"] == "6"
-
-
-def a_client(seen: Exposures) -> str:
-    return next(text_of(flow.ends[flow.client][0]) for flow in seen.flows if flow.internal[0])
 
 
 def below_z(copy: Copy) -> None:
@@ -314,8 +213,9 @@ SEEDED: dict[Callable[[Copy], None], str] = {
     manifest_off_by_one: "sums",
     cut_line: "format",
 }
-# A change that a second check sees, too: each value must also be shared, and each line counted.
-ALSO = {"names", "sums"}
+# Changes that a second check sees, too: each value must also be shared and have the form of its
+# column, and each line is counted.
+ALSO = {"names", "sums", "format"}
 
 
 @pytest.mark.parametrize("seed", SEEDED, ids=lambda seed: seed.__name__)
@@ -481,3 +381,39 @@ def test_bad_input_is_one_line(
     assert not said.out
     assert words in said.err
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("file", ["flows.csv.gz", "flows/tcp.parquet"])
+def test_a_damaged_file_is_one_line(
+    file: str, checked: Checked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Copy(checked, tmp_path / "out")
+    path = copy.folder / file
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress((copy.folder / "flows.csv").read_bytes()))
+    path.write_bytes(path.read_bytes()[:-500])
+    keep = {"file": file, "records": len(copy.rows())}
+    copy.manifest(lambda manifest: manifest.update(outputs=[keep]))
+    capture = checked.folder.parent / "capture.pcap"
+    assert run_main("audit", copy.folder, "--raw", capture) == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert f"{file}: it cannot be read; is it whole?" in said.err
+
+
+def test_half_of_the_details_is_not_left(
+    checked: Checked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, details = Copy(checked, tmp_path / "out"), tmp_path / "details"
+    bytes_off_the_grid(copy)
+    capture = checked.folder.parent / "capture.pcap"
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, former[1]))
+    try:
+        assert run_main("audit", copy.folder, "--raw", capture, "--details", details) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert "File too large" in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -18,11 +18,14 @@ from support.counting import Votes, counter, key_file, put_file, start_counter
 from support.memory import memory_of
 
 from zanon_net._core import RowSealer, ThresholdSealer, read_votes
+from zanon_net.audit import audit
+from zanon_net.errors import FormatError
 from zanon_net.keys import new_reader_key
 from zanon_net.pipeline.vote_sealing import read_reader_key
 
 KEY = bytes(range(32))
 EPOCHS = 4
+AUDITED = {"z": 3, "window": "1h", "rotate": "1h", "purpose": "internal"}
 CANARY = re.compile(rb"canary-[0-9a-f]{16}")
 Attach = Callable[[bytes, list[bytes | None]], bytes]
 
@@ -103,7 +106,11 @@ def test_the_reader_gets_what_z_users_share(
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert json.loads(out)["sealed_rows_released"] == len(votes.releases)
-    assert unsealed(reader, tmp_path / "released", tmp_path / "out.jsonl") == released(votes)
+    opened = tmp_path / "observations.jsonl"
+    assert unsealed(reader, tmp_path / "released", opened) == released(votes)
+    assert audit(opened, **AUDITED).facts["records"] == len(votes.releases)
+    with pytest.raises(FormatError, match="its rows are sealed; open them with `zanon-net unseal"):
+        audit(tmp_path / "released", **AUDITED)
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DuckDB, closed: no spill to disk, no extensions, bounded memory, and errors without data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,13 @@ class Database:
 
         file: the file that the statement reads, for errors. Raises FormatError, CapacityError.
         """
-        self._result(sql, values, file)
+        with self._explained(file):
+            self._duckdb.execute(sql, list(values))
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Returns the rows of a small result."""
-        return list(self._result(sql, values, None).fetchall())
+        with self._explained():
+            return list(self._duckdb.execute(sql, list(values)).fetchall())
 
     def value(self, sql: str, values: Sequence[object] = ()) -> Any:
         """Returns the first value of the first row."""
@@ -73,12 +76,14 @@ class Database:
 
     def arrays(self, sql: str, values: Sequence[object] = ()) -> Arrays:
         """Returns the columns of a result as arrays."""
-        columns = self._result(sql, values, None).fetchnumpy()
+        with self._explained():
+            columns = self._duckdb.execute(sql, list(values)).fetchnumpy()
         return {name: np.ma.getdata(column) for name, column in columns.items()}
 
     def columns_of(self, source: str, file: Path) -> list[str]:
         """Returns the names of the columns of a file."""
-        found = self._result(f"DESCRIBE FROM {source}", (), file).fetchall()
+        with self._explained(file):
+            found = self._duckdb.execute(f"DESCRIBE FROM {source}").fetchall()
         return [str(name) for name, *_rest in found]
 
     def append(self, table: str, columns: Mapping[str, Any]) -> None:
@@ -89,9 +94,11 @@ class Database:
         self.run(f"INSERT INTO {table} FROM appended")
         self._duckdb.unregister("appended")
 
-    def _result(self, sql: str, values: Sequence[object], file: Path | None) -> Any:
+    @contextmanager
+    def _explained(self, file: Path | None = None) -> Iterator[None]:
+        """Turns errors of DuckDB into errors of the audit. file: the file that is read, or None."""
         try:
-            return self._duckdb.execute(sql, list(values))
+            yield
         except duckdb.OutOfMemoryException:
             raise CapacityError(
                 f"the audit needs more than {format_size(self._memory)} of memory; give --memory"
@@ -100,3 +107,7 @@ class Database:
             if file is None:
                 raise
             raise FormatError(f"{file}: it cannot be read; is it whole?") from None
+        except RuntimeError as error:  # DuckDB raises it when a signal comes
+            if "interrupted" not in str(error):
+                raise
+            raise KeyboardInterrupt from None

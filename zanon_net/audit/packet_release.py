@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net._text import time_range
-from zanon_net.audit.promised import violations_of
+from zanon_net.audit.promised import violations_of, write_details
 from zanon_net.audit.result import RISKS, UNKNOWN, Metric, Report
 from zanon_net.config.presets import PURPOSE
 from zanon_net.errors import ConfigError, FormatError, UnopenedError
+from zanon_net.output.new_file import refuse_existing
 from zanon_net.output.state_file import MANIFEST
 
 SUFFIXES = (".pcap", ".pcapng")
@@ -41,7 +42,7 @@ def audit_packets(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
     """
     from zanon_net.audit.raw.check import read_captures
     from zanon_net.audit.raw.packet_files import check_packets
-    from zanon_net.audit.raw.promise import Promise, refuse_details, write_details
+    from zanon_net.audit.raw.promise import DAMAGED, Promise
 
     for name in OF_LOGS:
         if chosen[name] not in (None, ()):
@@ -49,7 +50,7 @@ def audit_packets(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
     if not chosen["raw"]:
         raise ConfigError("raw: a capture is checked against the captures of its run; give them")
     if chosen["details"] is not None:
-        refuse_details(Path(chosen["details"]))
+        refuse_existing(chosen["details"])
     promise, packets = Promise(), 0
     raw = [Path(source) for source in chosen["raw"]]
     manifests = [manifest_of(path) for path in paths]
@@ -65,8 +66,8 @@ def audit_packets(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
                 threads=chosen["workers"],
             )
             result, shown = check_packets(path, manifest, seen)
-        except (KeyError, TypeError, IndexError):
-            raise FormatError(f"{path}: its manifest is damaged, or of another version") from None
+        except DAMAGED as error:
+            raise damaged(path, error) from None
         promise.findings += result.violations
         promise.unproven += result.unproven
         promise.claims += result.claims
@@ -93,6 +94,14 @@ def audit_packets(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
     )
 
 
+def damaged(path: Path, error: Exception) -> Exception:
+    """Returns the error of a manifest whose values are of other types, or another error as it
+    is."""
+    if isinstance(error, ConfigError):
+        return error
+    return FormatError(f"{path}: its manifest is damaged, or of another version")
+
+
 def manifest_of(path: Path) -> dict[str, Any]:
     """Returns the manifest of a capture: beside the capture, or in its folder.
 
@@ -103,6 +112,8 @@ def manifest_of(path: Path) -> dict[str, Any]:
     of_run = path.with_name(f"{base}{path.suffix}.manifest.json")
     for place in (of_capture, *([of_run] if base else []), path.with_name(MANIFEST)):
         try:
+            if place.is_fifo():
+                raise FormatError(f"{place} is no file, so it is no manifest")
             found = json.loads(place.read_text("utf-8"))
         except FileNotFoundError:
             continue
@@ -110,6 +121,8 @@ def manifest_of(path: Path) -> dict[str, Any]:
             raise UnopenedError(f"{place} cannot be read: {error.strerror}") from None
         except ValueError:
             raise FormatError(f"{place}: the manifest is damaged") from None
+        if not path.is_file():  # a pipe cannot be read twice
+            raise UnopenedError(f"{path}: there is no such file")
         if isinstance(found, dict):
             try:
                 return of_view(found, view) if base else found
@@ -128,8 +141,9 @@ def of_view(manifest: dict[str, Any], name: str) -> dict[str, Any]:
     settings = dict(one.split("=", 1) for one in views[name].split(","))
     z = int(settings.get("z", own["anonymity"]["z"]))
     changes = [one | {"new": max(one["new"], z)} for one in manifest.get("z_changes") or ()]
-    anonymity = own["anonymity"] | {"z": z}
-    return manifest | {"configuration": own | {"anonymity": anonymity}, "z_changes": changes}
+    packets = {key.replace("-", "_"): value for key, value in settings.items()}
+    view = {"anonymity": own["anonymity"] | {"z": z}, "packets": own["packets"] | packets}
+    return manifest | {"configuration": own | view, "z_changes": changes}
 
 
 def _purpose(manifests: Sequence[Mapping[str, Any]]) -> str:

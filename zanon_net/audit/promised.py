@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The promise in the report: checked against captures if there are any."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from zanon_net.audit.release import Release
 from zanon_net.audit.result import UNWANTED, Violation
 from zanon_net.config.audit_rows import CHECKS
 from zanon_net.errors import ConfigError
+from zanon_net.output.new_file import PRIVATE, refuse_existing, write_files
 
 TYPE_CHECKING = False  # typing's own, without the time of importing typing
 if TYPE_CHECKING:
@@ -25,11 +27,11 @@ def checked_promise(release: Release, chosen: Mapping[str, Any]) -> "Promise | N
             if chosen[name]:
                 raise ConfigError(f"{label}: it needs raw, the captures that the run read")
         return None
-    from zanon_net.audit.raw.promise import check_promise, refuse_details, write_details
+    from zanon_net.audit.raw.promise import check_promise
 
     if chosen["details"] is not None:
-        refuse_details(Path(chosen["details"]))
-    promise = check_promise(
+        refuse_existing(chosen["details"])
+    return check_promise(
         [(folder.path, folder.manifest) for folder in release.folders],
         [Path(source) for source in chosen["raw"]],
         internal=chosen["internal"],
@@ -40,9 +42,15 @@ def checked_promise(release: Release, chosen: Mapping[str, Any]) -> "Promise | N
         workers=chosen["workers"],
         checks=wanted_names(CHECKS, chosen),
     )
-    if chosen["details"] is not None:
-        write_details(Path(chosen["details"]), promise)
-    return promise
+
+
+def write_details(path: Path, promise: "Promise") -> None:
+    """Writes the findings with their names and addresses, for the operator only."""
+    lines = []
+    for one in [*promise.findings, *promise.unproven]:
+        line = {name: getattr(one, name) for name in one.__slots__}
+        lines.append(json.dumps(line, separators=(",", ":")) + "\n")
+    write_files({path: "".join(lines).encode("ascii")}, {path: PRIVATE})
 
 
 def promise_parts(

@@ -82,6 +82,8 @@ def load(
         database.run(f"CREATE TABLE {table} {kinds}")
     number = 0
     for index, folder in enumerate(release.folders):
+        for path in folder.others:
+            refuse_cut(path)
         for file in folder.files:
             source, values = _read(database, file, folder, release.rotate_ns)
             if source:
@@ -120,7 +122,8 @@ def _load_file(
         )
     bad = "start_us IS NULL OR end_us IS NULL OR (who IS NOT NULL AND epoch IS NULL)"
     if database.value(f"SELECT count(*) FROM records WHERE rowid >= {before} AND ({bad})"):
-        raise FormatError(f"{file.path}: a row has no time, so it is no log of zanon_net")
+        hint = "; name a file of observations observations.jsonl" if file.form == ROWS else ""
+        raise FormatError(f"{file.path}: a row has no time, so it is no log of zanon_net{hint}")
     rows = {
         "names": f"SELECT DISTINCT {hashes['name']}, {name} FROM {source} WHERE {name} IS NOT NULL",
         "clients": f"SELECT DISTINCT {who}, {epoch} % {EPOCHS}, {client} FROM {source}"

@@ -12,7 +12,7 @@ from zanon_net.config.log_rules import PRESETS
 from zanon_net.config.presets import PURPOSE, PURPOSES
 from zanon_net.config.rules import ATTRIBUTES
 from zanon_net.errors import ConfigError, FormatError, UnopenedError
-from zanon_net.output.log_files import OBSERVATIONS, LogPath, chosen, log_paths_in
+from zanon_net.output.log_files import OBSERVATIONS, LogPath, chosen, log_paths, log_paths_in
 from zanon_net.output.state_file import MANIFEST
 from zanon_net.report.folder import RunFolder, read_manifest
 
@@ -20,6 +20,11 @@ ROWS = "rows"
 """Format of files of `filter`: a time, a user and an attribute in each row."""
 FILTER_PROGRAM = "zanon-net filter"
 PUBLISH_PROGRAM = "zanon-net publish"
+SUFFIX = ".zns"  # of sealed rows
+SEALED = (
+    "its rows are sealed; open them with `zanon-net unseal --out observations.jsonl`, and audit"
+    " that file"
+)
 _ROW_SUFFIXES = (".csv", ".jsonl", ".parquet", ".gz", ".zst")
 
 
@@ -39,13 +44,15 @@ class LogFile:
 class Folder:
     """A folder of a run, or of `filter`.
 
-    manifest: empty if the folder has no manifest. columns: names of the columns of ROWS, by role.
+    manifest: empty if the folder has no manifest. others: files of text in other formats of the
+    run, which are not audited. columns: names of the columns of ROWS, by role.
     preset: tool whose form the logs of `filter` have; empty for other logs.
     """
 
     path: Path
     manifest: Mapping[str, Any]
     files: Sequence[LogFile]
+    others: Sequence[Path] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     preset: str = ""
 
@@ -172,6 +179,8 @@ def refuse_ephemeral(release: Release) -> None:
 def _folders(path: Path) -> list[Folder]:
     """Returns the folders with a manifest at a path or below it, else the path itself."""
     if path.is_file():
+        if path.suffix == SUFFIX:
+            raise FormatError(f"{path}: {SEALED}")
         form = LogPath.of(path)
         return [Folder(path=path, manifest={}, files=[LogFile(path, form.form if form else ROWS)])]
     if not path.is_dir():
@@ -182,7 +191,10 @@ def _folders(path: Path) -> list[Folder]:
         inside = sorted(found.parent for found in path.glob(f"*/{MANIFEST}"))
         if inside:
             return [_with_manifest(folder) for folder in inside]
-        return [Folder(path=path, manifest={}, files=_files_in(path))]
+        files = _files_in(path)
+        if not files and any(path.glob(f"*{SUFFIX}")):
+            raise FormatError(f"{path}: {SEALED}")
+        return [Folder(path=path, manifest={}, files=files)]
     return [_with_manifest(path)]
 
 
@@ -203,7 +215,9 @@ def _with_manifest(path: Path) -> Folder:
         raise FormatError(f"{path / MANIFEST} lists a file that is a link out of its folder")
     records = {one["file"]: one.get("records") for one in folder.manifest["outputs"]}
     files = [LogFile(at, form, records.get(at.relative_to(path).as_posix())) for at in paths]
-    return Folder(path=path, manifest=folder.manifest, files=files)
+    listed = log_paths(path / file for file in records)
+    others = [one.path for one in listed if one.path not in paths and one.form != "parquet"]
+    return Folder(path=path, manifest=folder.manifest, files=files, others=others)
 
 
 def _of_filter(path: Path, manifest: Mapping[str, Any]) -> Folder:
@@ -245,7 +259,8 @@ def _of_preset(path: Path, manifest: Mapping[str, Any], preset: Any) -> Folder:
 
 def _files_in(path: Path) -> list[LogFile]:
     """Returns the files of a folder, of each run in one format."""
-    found = [LogFile(log.path, log.form) for log in chosen(log_paths_in(path), None)]
+    logs = [log for log in log_paths_in(path) if log.path.is_file()]
+    found = [LogFile(log.path, log.form) for log in chosen(logs, None)]
     if found:
         return found
     return [

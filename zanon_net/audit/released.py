@@ -16,7 +16,7 @@ from zanon_net.audit.advice import advice_of
 from zanon_net.audit.categories import load_categories, read_categories
 from zanon_net.audit.database import Database
 from zanon_net.audit.packet_release import are_captures, audit_packets
-from zanon_net.audit.promised import checked_promise, promise_parts, wanted_names
+from zanon_net.audit.promised import checked_promise, promise_parts, wanted_names, write_details
 from zanon_net.audit.records import UNREAD, load
 from zanon_net.audit.release import Given, Release, open_release, refuse_ephemeral
 from zanon_net.audit.result import UNWANTED, Metric, Report
@@ -97,13 +97,16 @@ def audit(logs: Logs, *, purpose: str | None = None, **settings: Any) -> Report:
     promise = checked_promise(release, chosen)
     promised = promise_parts(promise, release, wanted_names(CHECKS, chosen))
     try:
-        return _report(release, chosen, categories, promised)
+        report = _report(release, chosen, categories, promised)
     except FormatError:
         if promise is None or not promise.findings:
             raise
-    empty = [replace(folder, files=[]) for folder in release.folders]
-    promised["left_out"].append(("risks", "a file of the release is damaged"))
-    return _report(replace(release, folders=empty), chosen, categories, promised)
+        empty = [replace(folder, files=[], others=[]) for folder in release.folders]
+        promised["left_out"].append(("risks", "a file of the release is damaged"))
+        report = _report(replace(release, folders=empty), chosen, categories, promised)
+    if promise is not None and chosen["details"] is not None:
+        write_details(Path(chosen["details"]), promise)
+    return report
 
 
 def _report(

@@ -11,6 +11,7 @@ import csv
 import os
 from collections.abc import Sequence
 from contextlib import closing
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,9 @@ def _load(database: Database, path: Path) -> list[str]:
     reader = READERS.get(path.suffix)
     if reader is None:
         raise ConfigError(f"{path}: a table is a .csv, a .jsonl or a .parquet file")
-    values: list[object] = [str(path)]
+    values: list[object] = [escape(str(path))]
+    if path.exists() and not path.is_file():
+        raise UnopenedError(f"{path}: it is no file")
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             if path.suffix == ".csv":

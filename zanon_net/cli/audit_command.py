@@ -63,8 +63,9 @@ def audit_command(
     for file in (json_file, html_file):
         if file is not None:
             refuse_existing(file)
-    if json_file is not None and json_file == html_file:
-        raise ConfigError("--json and --html name the same file")
+    named = [file for file in (json_file, html_file, options["details"]) if file is not None]
+    if len({Path(file).resolve() for file in named}) < len(named):
+        raise ConfigError("--json, --html and --details name the same file twice")
     with naming_options(_NAMES):
         report = audit(logs, **chosen(options))
     files = {}

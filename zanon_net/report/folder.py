@@ -58,8 +58,11 @@ def read_manifest(path: Path) -> Any:
 
     Raises UnopenedError if there is no manifest, and FormatError if it is damaged.
     """
+    place = path / MANIFEST
     try:
-        text = read_text(path / MANIFEST, MANIFEST_MAX)
+        if place.is_fifo():  # it may have no end
+            raise FormatError(f"{place} is no file, so it is no manifest")
+        text = read_text(place, MANIFEST_MAX)
         while text.startswith(WARNING):  # of `filter --json`, which prints both to stderr
             text = text.partition("\n")[2]
         return json.loads(text)

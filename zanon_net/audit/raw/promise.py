@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The promise of all folders of a release, checked as far as captures can show it."""
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +12,8 @@ from zanon_net.audit.raw.findings import Finding
 from zanon_net.errors import ConfigError, FormatError
 
 RUN = "zanon-net"
+DAMAGED = (KeyError, TypeError, IndexError, ValueError, AttributeError)
+"""Errors in reading the settings of a manifest whose values are of other types."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,9 @@ def check_promise(
                 threads=workers,
             )
             result = check_files(folder, manifest, seen, key_file=key_file)
-        except (KeyError, TypeError, IndexError):
+        except ConfigError:
+            raise
+        except DAMAGED:
             raise FormatError(
                 f"the manifest of {folder} is damaged, or of another version"
             ) from None
@@ -83,25 +85,3 @@ def check_promise(
         promise.left_out += result.left_out
         promise.notes.append(result.note())
     return promise
-
-
-def refuse_details(path: Path) -> None:
-    """Raises ConfigError if the name of the file of details is taken."""
-    if os.path.lexists(path):
-        raise ConfigError(f"{path} exists, and nothing is ever overwritten; choose another file")
-
-
-def write_details(path: Path, promise: Promise) -> None:
-    """Writes the findings with their names and addresses, for the operator only."""
-    lines = []
-    for one in [*promise.findings, *promise.unproven]:
-        line = {name: getattr(one, name) for name in Finding.__slots__}
-        lines.append(json.dumps(line, separators=(",", ":")) + "\n")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(path, flags, 0o600), "w", encoding="ascii") as file:
-            file.writelines(lines)
-    except FileExistsError:
-        refuse_details(path)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}") from None

@@ -6,16 +6,21 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import zstandard
+from pyarrow.lib import ArrowException
+
+from zanon_net.errors import FormatError
 
 Cells = Mapping[str, Any]
-BROKEN = "broken"
+OBSERVATIONS, BROKEN = "observations", "broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +42,42 @@ class Row:
         return None if value is None else int(value)
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns errors in reading a file into a FormatError."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError, ArrowException, UnicodeError):
+        raise FormatError(f"{path}: it cannot be read; is it whole?") from None
+
+
 def text_of(path: Path) -> bytes:
-    """Returns the bytes of a text file, unpacked."""
-    data = path.read_bytes()
-    if path.suffix == ".gz":
-        return gzip.decompress(data)
-    if path.suffix == ".zst":
-        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
-            return reader.read()
-    return data
+    """Returns the bytes of a text file, unpacked. Raises FormatError if it is damaged."""
+    with reading(path):
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            return gzip.decompress(data)
+        if path.suffix == ".zst":
+            unpacker = zstandard.ZstdDecompressor()
+            with unpacker.stream_reader(data, read_across_frames=True) as reader:
+                return reader.read()
+        return data
 
 
 def rows_of(path: Path, file: str) -> Iterator[Row]:
-    """Yields the rows of a file. Lines count from 1, and so do rows of Parquet."""
+    """Yields the rows of a file. Lines count from 1, and so do rows of Parquet.
+
+    Raises FormatError if the file is damaged.
+    """
     if path.suffix == ".parquet":
-        yield from parquet_rows(path, file)
+        with reading(path):
+            yield from parquet_rows(path, file)
         return
     text = text_of(path).decode("ascii", "replace")
     if path.name.startswith("log_"):
         yield from tstat_rows(text, file)
     elif ".jsonl" in path.suffixes:
-        form = "observations" if path.name.startswith("observations") else "flows"
+        form = OBSERVATIONS if path.name.startswith(OBSERVATIONS) else "flows"
         for number, line in enumerate(text.split("\n"), 1):
             if line:
                 yield json_row(line, file, number, form)
@@ -68,12 +88,20 @@ def rows_of(path: Path, file: str) -> Iterator[Row]:
 def json_row(line: str, file: str, number: int, form: str) -> Row:
     """Returns the row of a line of JSON, or a BROKEN row."""
     try:
-        cells = json.loads(line)
-    except ValueError:
+        cells = json.loads(line, object_pairs_hook=without_twins)
+    except (ValueError, RecursionError):
         cells = None
     return (
         Row(file, number, form, cells) if isinstance(cells, dict) else Row(file, number, BROKEN, {})
     )
+
+
+def without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns the members of an object. Raises ValueError if two have one name."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
 
 
 def csv_rows(text: str, file: str) -> Iterator[Row]:
@@ -82,7 +110,7 @@ def csv_rows(text: str, file: str) -> Iterator[Row]:
     names = next(lines, [])
     for number, cells in enumerate(lines, 2):
         values = (cell or None for cell in cells)
-        form = "flows" if len(cells) == len(names) else BROKEN
+        form = "flows" if len(cells) == len(names) == len(set(names)) else BROKEN
         yield Row(file, number, form, dict(zip(names, values, strict=False)))
 
 

@@ -88,8 +88,13 @@ def count_users(
     counts = np.zeros(len(observations), np.uint32)
     room = max(memory - ROW_BYTES * len(observations), 0)
     with connect(max(room, ENGINE_BYTES), threads) as database:
-        for part in parts_of(observations, window_ns, room // SWEPT_BYTES):
-            sweep(database, observations, part, window_ns, counts)
+        try:
+            for part in parts_of(observations, window_ns, room // SWEPT_BYTES):
+                sweep(database, observations, part, window_ns, counts)
+        except RuntimeError as error:  # DuckDB raises it when a signal comes
+            if "interrupted" not in str(error):
+                raise
+            raise KeyboardInterrupt from None
     return counts
 
 
