@@ -5,19 +5,22 @@
 import json
 import re
 import shutil
+import struct
 from collections import Counter
+from ipaddress import ip_address
 from pathlib import Path
 
 import dpkt
 import pytest
 from support.cli import DEMO, run_main
 from support.demo import first_frames
+from support.packet_output import packets
 
-from zanon_net.audit.raw.check import read_captures
+from zanon_net.audit.raw.check import hidden_names, read_captures
 from zanon_net.audit.raw.exposures import Exposures
 from zanon_net.audit.raw.findings import Finding
 from zanon_net.audit.raw.flows import RESOLVER, SERVER
-from zanon_net.audit.raw.packet_files import check_packets, hidden_names
+from zanon_net.audit.raw.packet_files import blocks_of, check_packets
 from zanon_net.audit.raw.traces import Secrets
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
@@ -73,9 +76,9 @@ def test_packets_keep_the_promise(
     output: Path, manifest: dict[str, object], seen: Exposures
 ) -> None:
     """What counts as a claim are the names and servers that are shown, not all packets."""
-    result, packets = check_packets(output, manifest, seen)
+    result, count = check_packets(output, manifest, seen)
     assert (result.violations, result.unproven) == ([], [])
-    assert 0 < result.claims < packets == len(frames_of(output))
+    assert 0 < result.claims < count == len(frames_of(output))
 
 
 def test_a_token_of_many_labels_is_searched_within_bounds() -> None:
@@ -137,6 +140,56 @@ def test_a_name_in_the_bytes_is_found(
         path = changed(tmp_path / "a.pcap", output, {1: frame})
         found = checked(path, manifest, seen)
         assert [(one.check, one.detail) for one in found] == [("hidden", rare)]
+
+
+def test_a_mac_address_is_found(
+    tmp_path: Path, output: Path, manifest: dict[str, object], seen: Exposures
+) -> None:
+    frame = frames_of(output)[0]
+    path = changed(tmp_path / "a.pcap", output, {1: b"\x00\x1b\x44\x11\x3a\xb7" + frame[6:]})
+    found = [(one.check, one.row, one.column) for one in checked(path, manifest, seen)]
+    assert found == [("addresses", 1, "eth.dst")]
+
+
+def test_one_client_that_is_itself_is_found(
+    tmp_path: Path, output: Path, manifest: dict[str, object], seen: Exposures
+) -> None:
+    """The packet keeps the address of its own client, which chance does not explain."""
+    clients = {flow.first_ns: flow.ends[flow.client][0] for flow in seen.flows if flow.internal[0]}
+    number, frame = next(
+        (number, frame)
+        for number, frame in enumerate(packets(output.read_bytes()), 1)
+        if len(clients.get(frame.t_ns, b"")) == 4 and frame.data[12:14] == b"\x08\x00"
+    )
+    packet = dpkt.ethernet.Ethernet(frame.data)
+    packet.data.src = clients[frame.t_ns]
+    packet.data.sum = packet.data.data.sum = 0
+    path = changed(tmp_path / "a.pcap", output, {number: bytes(packet)})
+    found = [(one.check, one.column) for one in checked(path, manifest, seen)]
+    assert found == [("addresses", "internal")]
+
+
+def test_an_address_in_the_payload_is_found(
+    tmp_path: Path, output: Path, manifest: dict[str, object], seen: Exposures
+) -> None:
+    client = next(flow.ends[flow.client][0] for flow in seen.flows if flow.internal[0])
+    frame = frames_of(output)[0] + b"\0seen at " + str(ip_address(client)).encode() + b"\0"
+    path = changed(tmp_path / "a.pcap", output, {1: frame})
+    found = [(one.check, one.column) for one in checked(path, manifest, seen)]
+    assert found == [("addresses", "bytes")]
+
+
+def test_a_comment_in_a_pcapng_file_is_found(
+    tmp_path: Path, capture: Path, manifest: dict[str, object], seen: Exposures
+) -> None:
+    path = tmp_path / "out.pcapng"
+    assert run_main("packets", capture, path, "--z", Z, "-q") == 0
+    data = path.read_bytes()
+    assert list(blocks_of(path)) == []
+    comment = struct.pack("=II", 5, 24) + bytes(12) + struct.pack("=I", 24)  # statistics
+    path.write_bytes(data + comment)
+    (finding,) = blocks_of(path)
+    assert (finding.check, finding.column, finding.measured) == ("format", "blocks", 1)
 
 
 def test_a_label_in_a_packet_is_found(

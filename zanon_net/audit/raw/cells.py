@@ -113,7 +113,7 @@ def cell(row: Row, column: str, value: object, output: Mapping[str, str]) -> Ite
     elif column in ("server_port", "s_port"):
         if int(str(value or 0)) not in COMMON_PORTS:
             yield Finding("coarse", *place, 1, 0)
-    elif column in ("client", "c_ip"):
+    elif column in ("client", "c_ip", "epoch"):
         if value not in NOTHING and output["coarse_client"] == "none":
             yield Finding("coarse", *place, 1, 0)
     elif column in ("client_port", "c_port") or column not in KEPT:

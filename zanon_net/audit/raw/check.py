@@ -5,14 +5,15 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from zanon_net.audit.raw import reader, tshark
 from zanon_net.audit.raw.attribute_claims import judge_attribute
 from zanon_net.audit.raw.cells import coarse, form_of
+from zanon_net.audit.raw.columns import ColumnCheck
 from zanon_net.audit.raw.exposures import Exposures, collect
 from zanon_net.audit.raw.findings import Finding
 from zanon_net.audit.raw.flows import DNS, RESOLVER, SERVER, Rules
@@ -28,14 +29,14 @@ from zanon_net.audit.raw.names import (
     judge,
     matching,
 )
-from zanon_net.audit.raw.networks import EVERYWHERE, Networks
+from zanon_net.audit.raw.networks import EVERYWHERE, Networks, is_special, text_of
 from zanon_net.audit.raw.packets import Read
 from zanon_net.audit.raw.permutation import KeyedPseudonyms, Scope, read_key
 from zanon_net.audit.raw.pseudonyms import FlowsOfRows, PseudonymCheck
 from zanon_net.audit.raw.shown import BROKEN, Row, rows_of
 from zanon_net.audit.raw.shown_packets import first_names
-from zanon_net.audit.raw.sums import sums
-from zanon_net.audit.raw.traces import Secrets, hosts_in, search, unlikely
+from zanon_net.audit.raw.sums import MANIFEST, sums
+from zanon_net.audit.raw.traces import Secrets, hosts_in, search, search_bytes, unlikely
 from zanon_net.audit.raw.withheld import hidden_name, withheld
 from zanon_net.errors import ConfigError, FormatError
 
@@ -217,6 +218,10 @@ def check_files(
     for finding in checks.run():
         (result.violations if finding.proven else result.unproven).append(finding)
     result.claims = checks.claims
+    others = len(checks.unlisted) - 1
+    if others > 0:
+        reason = f"{others:,} files that no manifest lists, except for addresses and hidden names"
+        result.left_out.append(("format", reason))
     if any(is_capture(one["file"]) for one in manifest["outputs"]):
         result.left_out.append(("packets", "give the files of packets as the argument"))
     if checks.unread_packets:
@@ -239,6 +244,20 @@ def check_files(
 def is_capture(file: str) -> bool:
     """Returns whether a file of a folder has packets, which have an audit of their own."""
     return file.endswith((".pcap", ".pcapng"))
+
+
+def unlisted_in(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Returns the files of a folder that its manifest does not list, the manifest among them."""
+    listed = {one["file"] for one in manifest["outputs"]}
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(file for file in found if file not in listed)
+
+
+def hidden_names(seen: Exposures, z: int) -> set[str]:
+    """Returns the names that never had z users."""
+    texts = {name.text for flow in seen.flows for name in flow.names if "." in name.text}
+    spaces = ("name", DNS, "certificate")
+    return {text for text in texts if max(seen.peak((space, text)) for space in spaces) < z}
 
 
 def refuse_other_time(manifest: Mapping[str, Any], seen: Exposures) -> None:
@@ -303,10 +322,12 @@ class FolderCheck:
         self._shown: set[str] = set()  # pseudonyms
         self._has_labels = bool(seen.rules.lists.levels)
         self._released: set[str] = set()
+        self._servers: set[bytes] = set()  # addresses that rows show as released
         self.labels = Labels(seen, settings, seen.rules.lists, counted_all(manifest))
         self._observed: Counter[str] = Counter()  # observations of attributes besides names
         self.claims = 0
         self.unread_packets: list[str] = []
+        self.unlisted = unlisted_in(folder, manifest)
 
     def run(self) -> Iterator[Finding]:
         """Yields all findings."""
@@ -317,8 +338,10 @@ class FolderCheck:
             if path.suffix != ".parquet":
                 yield from form_of(path, file)
             rows[file] = 0
+            columns = ColumnCheck(self._settings.attributes)
             for row in rows_of(path, file):
                 rows[file] += 1
+                yield from columns.of_row(row)
                 if row.form == BROKEN:
                     yield Finding("format", file, row.number, "line", 0, 1)
                     continue
@@ -360,13 +383,14 @@ class FolderCheck:
                 yield finding
             elif self._has_labels:
                 self.labels.show(claim.name, self._certain(claim, row))
-            if isinstance(claim.name[1], str) and (finding is None or not finding.proven):
-                self._released.add(claim.name[1])
+            if finding is None or not finding.proven:
+                self._note(claim.name[1])
         if self._settings.z > 1 and not self._began_with_a_minute(row):
             yield from coarse(row, self._manifest["configuration"]["output"], self._settings.exact)
         finding = withheld(row, self._flows, self._seen, self._settings)
         if finding is not None:
             yield finding
+        yield from self._own_addresses(row)
         self._pseudonyms.take(row)
         for column, crypto in (
             ("client", "c_iscrypto"),
@@ -377,6 +401,25 @@ class FolderCheck:
         ):
             if row.cells.get(column) and (crypto not in row.cells or flag(row.cells[crypto])):
                 self._shown.add(row.cells[column])
+
+    def _own_addresses(self, row: Row) -> Iterator[Finding]:
+        """Yields the pseudonyms that are the address of the flow's own end."""
+        if row.form == "observations":
+            return
+        for flow in self._flows.flows_of(row):
+            ends = {"client": 0, "c_ip": 0, "server": 1, "s_ip": 1}
+            for column, side in ends.items():
+                text, address = row.cells.get(column), flow.known_as[side]
+                is_mapped = side == 0 or flag(row.cells.get("s_iscrypto"))
+                if text and is_mapped and not is_special(address) and text == text_of(address):
+                    yield Finding("addresses", row.file, row.number, column, 1, 0, text)
+
+    def _note(self, what: str | bytes) -> None:
+        """Notes a name or an address that a row may show."""
+        if isinstance(what, str):
+            self._released.add(what)
+        else:
+            self._servers.add(what)
 
     def _began_with_a_minute(self, row: Row) -> bool:
         """Returns whether a line of Tstat's logs looks rounded only because its flow began at a
@@ -404,40 +447,75 @@ class FolderCheck:
         return list(times) if len(times) == 1 and claim.times.exact else []
 
     def _traces(self, files: Sequence[str]) -> Iterator[Finding]:
-        seen = self._seen
-        addresses = set(seen.clients)
-        for flow in seen.flows:
-            addresses |= {end for end, _port in flow.ends if seen.rules.networks.hold(end)}
-        z = self._settings.z
-        addresses -= {
-            one
-            for one in addresses
-            if not seen.rules.networks.hold(one)
-            and max(seen.peak((SERVER, one)), seen.peak((RESOLVER, one))) >= z
-        }
-        texts = {name.text for flow in seen.flows for name in flow.names if "." in name.text}
-        hidden = {
-            text
-            for text in texts
-            if max(
-                seen.peak(("name", text)), seen.peak((DNS, text)), seen.peak(("certificate", text))
-            )
-            < z
-        }
-        hidden -= self._released
-        secrets = Secrets(addresses, hidden if z > 1 else set(), self._released)
+        """Yields the addresses and names that may stand nowhere in the folder. Chance explains a
+        few pseudonyms that are addresses of clients."""
+        addresses, servers = self._clients(), self._rare_servers()
+        secrets = Secrets(addresses, self._hidden(), self._released, servers)
         findings = [
             finding for file in files for finding in search(self._folder / file, file, secrets)
         ]
+        findings += self._in_other_files(secrets)
         chance = [one for one in findings if one.check == "addresses" and one.detail in self._shown]
         pairs = sum(
-            len({one for one in addresses if len(one) == size})
+            len({one for one in addresses | servers if len(one) == size})
             * sum(len(ip_address(text).packed) == size for text in self._shown)
             / 2 ** (8 * size)
             for size in (4, 16)
         )
         explained = not unlikely(len({one.detail for one in chance}), pairs)
         yield from (one for one in findings if one not in chance or not explained)
+
+    def _in_other_files(self, secrets: Secrets) -> Iterator[Finding]:
+        """Yields the secrets in files that the manifest does not list, and in the manifest."""
+        stated = set(self._stated())
+        for file in self.unlisted:
+            label = file
+            for kind, what in secrets.secrets_in(file.encode()):
+                label = "a file whose name discloses"
+                yield Finding(kind, label, None, "name", 1, 0, what)
+            for finding in search_bytes(self._folder / file, label, secrets):
+                if file != MANIFEST or finding.detail not in stated:
+                    yield finding
+
+    def _stated(self) -> Iterator[str]:
+        """Yields texts of the manifest that a user may have, too: the first address of a network,
+        and names of files."""
+        for text in self._manifest["pseudonyms"]["networks"]:
+            yield str(ip_network(text).network_address)
+        for one in self._manifest["outputs"]:
+            yield PurePath(one["file"]).name.lower()
+        for one in self._manifest["sources"]:
+            yield str(one["name"]).lower()
+
+    def _clients(self) -> set[bytes]:
+        """Returns the addresses of clients and of internal hosts, except shared servers and
+        addresses of no host in particular."""
+        seen = self._seen
+        addresses = set(seen.clients)
+        for flow in seen.flows:
+            addresses |= {end for end, _port in flow.ends if seen.rules.networks.hold(end)}
+        return addresses - {
+            one
+            for one in addresses
+            if is_special(one)
+            or (not seen.rules.networks.hold(one) and self._peak(one) >= self._settings.z)
+        }
+
+    def _rare_servers(self) -> set[bytes]:
+        """Returns the addresses of servers that z users never shared and that no row may show."""
+        ends = {end for flow in self._seen.flows for end, _port in flow.ends}
+        rare = {one for one in ends if not is_special(one) and self._peak(one) < self._settings.z}
+        return rare - self._servers if self._settings.z > 1 else set()
+
+    def _peak(self, address: bytes) -> int:
+        """Returns the most users that ever shared a server."""
+        return max(self._seen.peak((space, address)) for space in (SERVER, RESOLVER))
+
+    def _hidden(self) -> set[str]:
+        """Returns the names that z users never shared, and that no row may show."""
+        if self._settings.z == 1:
+            return set()
+        return hidden_names(self._seen, self._settings.z) - self._released
 
 
 __all__ = ["CHECKS", "RawResult", "check_files", "read_captures"]

@@ -17,6 +17,7 @@ ADDRESSES = (
     *("ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "arp.src.proto_ipv4", "arp.dst.proto_ipv4"),
     *("dns.a", "dns.aaaa", "icmpv6.nd.ns.target_address", "icmpv6.nd.na.target_address"),
 )
+MACS = ("eth.src", "eth.dst")
 OF_DNS = ("dns.qry.name", "dns.resp.name", "dns.cname")
 NAMES = (
     *("tls.handshake.extensions_server_name", "dtls.handshake.extensions_server_name"),
@@ -25,7 +26,7 @@ NAMES = (
 )
 CHECKSUMS = ("ip.checksum.status", "tcp.checksum.status", "udp.checksum.status")
 STREAMS = ("tcp.stream", "udp.stream")
-FIELDS = ("frame.number", "frame.time_epoch", *ADDRESSES, *NAMES, *CHECKSUMS, *STREAMS)
+FIELDS = ("frame.number", "frame.time_epoch", *ADDRESSES, *MACS, *NAMES, *CHECKSUMS, *STREAMS)
 BAD = "0"  # of a checksum
 OPTIONS = ("ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "udp.check_checksum:TRUE")
 PLACEHOLDER = re.compile(r"(?:x+\.)+invalid")
@@ -33,7 +34,7 @@ PLACEHOLDER = re.compile(r"(?:x+\.)+invalid")
 
 
 class Shown(NamedTuple):
-    """A packet of the output. values: of ADDRESSES, NAMES, CHECKSUMS, STREAMS by field."""
+    """A packet of the output. values: of the fields of tshark but the first two."""
 
     number: int
     t_ns: int
@@ -92,6 +93,6 @@ def first_names(path: Path, dns: str) -> Iterator[tuple[Name, int]]:
 
 
 __all__ = [
-    *("ADDRESSES", "BAD", "CHECKSUMS", "OF_DNS", "Shown"),
+    *("ADDRESSES", "BAD", "CHECKSUMS", "MACS", "OF_DNS", "Shown"),
     *("first_names", "labels_in", "names_in", "read_shown"),
 ]
