@@ -31,7 +31,7 @@ FOR_USERS = [ROOT / "README.md", *PAGES]
 HISTORY = ROOT / "bench" / "tried.md"  # what it names may be gone
 PRESENT = [page for page in DOCUMENTS if page != HISTORY]
 PATH = re.compile(r"`((?:csrc|zanon_net|tests|bench|scripts|examples|packaging)/[\w./*-]+)`")
-TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(?:\w+::)?(\w+)`")
 C_NAME = re.compile(r"\b(?:zn|ZN)_\w+(?<!_)")
 DIFF = re.compile(r"^```diff\n.*?^```$", re.DOTALL | re.MULTILINE)
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
