@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hierarchies and synthetic columns of bench/adult.py, and the comparison of bench/ladder.py with the
-rule in Python, without the data of UCI Adult."""
+"""Hierarchies and synthetic columns of bench/adult.py, and the comparison of bench/ladder.py with
+the rule in Python, without the data of UCI Adult."""
 
 import sys
 from collections import Counter
