@@ -45,11 +45,11 @@ FILLED = {
     "texts": "config.{member} = kept.texts({value}, &config.{member}_count)",
     "views": "config.{member} = kept.views({value}, &config.view_count)",
     "tunnel ports": "config.tunnel_ports = kept.tunnel_ports({value}, &config.tunnel_port_count)",
-    "suffixes": "config.suffixes = kept.suffixes({value}, &config.suffix_count)",
-    "categories": "config.categories = kept.categories({value}, &config.category_count)",
-    "levels": "config.levels = bits_of(LEVELS, {value})",
+    "suffixes": "config.{member} = kept.suffixes({value}, &config.{member}_count)",
+    "categories": "config.{member} = kept.categories({value}, &config.{member}_count)",
+    "levels": "config.{member} = bits_of(LEVELS, {value})",
     "attributes": "config.attributes = bits_of(ATTRIBUTES, {value})",
-    "network table": "config.networks = kept.network_table({value}, &config.network_count)",
+    "network table": "config.{member} = kept.network_table({value}, &config.{member}_count)",
     "networks": "config.{member} = kept.networks({value}, &config.{member}_count)",
     "prefix lengths": "config.user_v4_bits, config.user_v6_bits = {value}",
     "users of networks": "config.cap_v4_bits, config.cap_v6_bits, config.max_per_prefix = {value}",
@@ -64,6 +64,7 @@ FILLED = {
 }
 """Cython line that fills a member of the core's struct, for each kind of setting. core/convert.pyx
 has the functions."""
+LINE_MAX = 96  # columns of a line without its indent
 MADE = """\
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
@@ -140,7 +141,8 @@ def _fill(command: str, struct: str) -> str:
 def _assignment(row: Setting) -> str:
     none = ", None" if row.core_kind.startswith("optional") else ""
     value = f'settings.pop("{row.core_argument}"{none})'
-    return FILLED[row.core_kind].format(member=row.core, value=value)
+    line = FILLED[row.core_kind].format(member=row.core, value=value)
+    return line if len(line) <= LINE_MAX else line.replace(", &", ",\n        &")
 
 
 def fields_source(command: str) -> str:

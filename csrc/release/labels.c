@@ -191,6 +191,19 @@ uint32_t zn_labels_place(const zn_labels *labels, zn_server_level level, const z
     return place_of(zn_networks_find(&labels->networks, address), level);
 }
 
+void zn_labels_server_text(const zn_labels *labels, zn_server_level level, const zn_addr *address,
+                           zn_hostname *out)
+{
+    uint32_t place = zn_labels_place(labels, level, address);
+    label_text text = {.n = 0};
+    if (level == ZN_SERVER_LEVEL_AS)
+        put_as(&text, place);
+    else
+        put_country(&text, place);
+    memcpy(out->text, text.bytes, text.n);
+    out->n = (uint8_t)text.n;
+}
+
 /* Looks up the labels above an address. */
 static void find_address(const zn_labels *labels, zn_vote_kind kind, const zn_addr *address,
                          zn_known_chain *found)

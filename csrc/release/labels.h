@@ -76,6 +76,9 @@ bool zn_labels_text(const zn_labels *labels, zn_name_level level, zn_id value, z
 /* Returns the AS of an address, or the letters of the country in 16 bits; 0 if the table
  * does not have it. */
 uint32_t zn_labels_place(const zn_labels *labels, zn_server_level level, const zn_addr *address);
+/* Writes the text of a label that the address has at this level. */
+void zn_labels_server_text(const zn_labels *labels, zn_server_level level, const zn_addr *address,
+                           zn_hostname *out);
 /* Returns the countries of an AS, as zn_levels_parents does; of: a zn_labels. */
 const zn_id *zn_labels_parents(void *of, uint32_t level, zn_id label, uint32_t above,
                                const zn_id *one, size_t *count);

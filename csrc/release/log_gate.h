@@ -58,6 +58,8 @@ typedef struct zn_log_gate_config {
     X(INVALID, "not a hostname")                                                                   \
     X(HOME, "an address or a home, as a name")                                                     \
     X(NEVER, "below a suffix of --never")                                                          \
+    X(NOT_LISTED, "below no suffix of --only")                                                     \
+    X(SKIPPED, "below a suffix of --skip, or in its category")                                     \
     X(OUTSIDE, "the client is not a user of the internal networks")
 
 typedef enum zn_log_reason {

@@ -13,12 +13,14 @@ enum { DOMAIN_USER = 'u', DOMAIN_TEXT = 't', DOMAIN_JSON = 'j', DOMAIN_SKIPPED =
 _Static_assert(ZN_ROW_BATCH <= ZN_CLOCK_REBASE_AFTER, "a batch sees at most one clock step");
 _Static_assert(ZN_ROW_BATCH <= UINT8_MAX + 1, "a row of a batch has a number of 8 bits");
 _Static_assert(ZN_ROW_BATCH <= ZN_LADDER_ROWS, "a ladder has room for a batch");
+_Static_assert(ZN_ROW_BATCH <= ZN_ROW_LABELS_ROWS, "labels have room for a batch");
 
 struct zn_row_gate {
     bool keep_suppressed;
     zn_ztable *table;
     zn_row_pseudonym *pseudonym; /* NULL without users */
-    zn_row_ladder *ladder;       /* NULL: rows have one attribute, written as it is */
+    zn_row_ladder *ladder;       /* NULL: rows have one attribute */
+    zn_row_labels *labels;       /* NULL: the attribute is written as it is */
     zn_value *more;              /* with a ladder: what each row has after its first attribute */
     size_t more_count, pass_count;
     zn_popularity popularity;
@@ -53,6 +55,16 @@ static int open_ladder(zn_row_gate *g, const zn_row_gate_config *config,
     return 0;
 }
 
+static int open_labels(zn_row_gate *g, const zn_row_gate_config *config,
+                       const zn_ztable_config *config_of_table, zn_error *err)
+{
+    zn_row_labels_table table = {g->table, config_of_table};
+    zn_row_labels_config labels = config->labels;
+    labels.never = config->never;
+    labels.never_count = config->never_count;
+    return zn_row_labels_open(&g->labels, &labels, &table, err);
+}
+
 static int copy_never(zn_row_gate *g, const zn_row_gate_config *config, zn_error *err)
 {
     int rc = zn_never_list_init(&g->never, (uint32_t)config->never_count, err);
@@ -82,6 +94,8 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
         rc = zn_ztable_open(&g->table, &table, err);
     if (rc == 0 && config->ladder.column_count != 0)
         rc = open_ladder(g, config, &table, err);
+    else if (rc == 0 && config->labels.levels != 0)
+        rc = open_labels(g, config, &table, err);
     if (rc == 0 && config->with_user)
         rc = zn_row_pseudonym_open(&g->pseudonym, &scope, config->key_file, err);
     if (rc == 0 && config->popularity)
@@ -98,6 +112,7 @@ void zn_row_gate_close(zn_row_gate *g)
     if (g == NULL)
         return;
     zn_row_ladder_close(g->ladder);
+    zn_row_labels_close(g->labels);
     zn_ztable_close(g->table);
     zn_row_pseudonym_close(g->pseudonym);
     zn_popularity_fini(&g->popularity);
@@ -116,10 +131,6 @@ bool zn_row_gate_find(zn_row_gate *g, size_t i, const zn_row *row, size_t *which
 
 static void ask_steps(zn_row_gate *g, const zn_row *rows, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const zn_value *user = &rows[i].value[ZN_ROW_USER];
-        g->users[i] = zn_hash128(&g->key, DOMAIN_USER, user->text.p, user->text.n);
-    }
     zn_row_ladder_decide(g->ladder, rows, g->users, n);
     for (size_t i = 0; i < n; i++)
         g->answers[i] = zn_row_ladder_released(g->ladder, i) ? ZN_RELEASE : ZN_BELOW_Z;
@@ -130,7 +141,7 @@ static bool skips(zn_row_gate *g, const zn_value *attribute)
 {
     zn_hostname name;
     if (attribute->kind == ZN_VALUE_NONE || attribute->text.n == 0) {
-        g->skipped.no_attribute++;
+        g->skipped.rows[ZN_ROW_EMPTY]++;
         return true;
     }
     if (g->never.members == 0)
@@ -138,7 +149,7 @@ static bool skips(zn_row_gate *g, const zn_value *attribute)
     (void)zn_hostname_normalize(attribute->text, &name);
     if (!zn_never_list_has(&g->never, &name))
         return false;
-    g->skipped.never++;
+    g->skipped.rows[ZN_ROW_NEVER]++;
     return true;
 }
 
@@ -159,10 +170,23 @@ static void add_observation(zn_row_gate *g, const zn_row *row, size_t i, bool is
     g->asked_row[g->asked_count++] = (uint8_t)i;
 }
 
+static void hash_users(zn_row_gate *g, const zn_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const zn_value *user = &rows[i].value[ZN_ROW_USER];
+        g->users[i] = zn_hash128(&g->key, DOMAIN_USER, user->text.p, user->text.n);
+    }
+}
+
 static void ask(zn_row_gate *g, const zn_row *rows, size_t n)
 {
+    hash_users(g, rows, n);
     if (g->ladder != NULL) {
         ask_steps(g, rows, n);
+        return;
+    }
+    if (g->labels != NULL) {
+        zn_row_labels_decide(g->labels, rows, g->users, n, g->answers);
         return;
     }
     g->asked_count = 0;
@@ -170,7 +194,6 @@ static void ask(zn_row_gate *g, const zn_row *rows, size_t n)
         const zn_value *user = &rows[i].value[ZN_ROW_USER];
         bool leaves = g->pseudonym != NULL && g->keep_suppressed && user->text.n != 0;
         bool is_skipped = skips(g, &rows[i].value[ZN_ROW_ATTRIBUTE]);
-        g->users[i] = zn_hash128(&g->key, DOMAIN_USER, user->text.p, user->text.n);
         g->answers[i] = ZN_BELOW_Z;
         if (!is_skipped || leaves)
             add_observation(g, &rows[i], i, is_skipped);
@@ -231,6 +254,12 @@ static void generalize(zn_row_gate *g, const zn_row *row, size_t i, zn_gated_row
         *more++ = row->value[ZN_ROW_ATTRIBUTE + columns + j];
 }
 
+/* Returns the attribute of a released row without a ladder. */
+static zn_value released_value(const zn_row_gate *g, const zn_row *row, size_t i)
+{
+    return g->labels != NULL ? zn_row_labels_value(g->labels, i) : row->value[ZN_ROW_ATTRIBUTE];
+}
+
 /* Fills the gated row of a row that may be written: the only place that hands an attribute on. */
 static int let_out(zn_row_gate *g, const zn_row *row, size_t i, zn_error *err)
 {
@@ -245,7 +274,7 @@ static int let_out(zn_row_gate *g, const zn_row *row, size_t i, zn_error *err)
     if (g->ladder != NULL) {
         generalize(g, row, i, out);
     } else {
-        out->attribute = released ? row->value[ZN_ROW_ATTRIBUTE] : nothing;
+        out->attribute = released ? released_value(g, row, i) : nothing;
         out->pass = &row->value[ZN_ROW_PASS];
     }
     if (g->pseudonym != NULL) {
@@ -293,10 +322,20 @@ zn_popularity *zn_row_gate_popularity(zn_row_gate *g)
     return &g->popularity;
 }
 
+/* Replaces the decisions of the z-table by those on whole chains, by zn_decision. */
+static void set_answers(zn_ztable_stats *stats, const uint64_t *answers)
+{
+    stats->released = answers[ZN_RELEASE];
+    stats->below_z = answers[ZN_BELOW_Z];
+    stats->too_late = answers[ZN_TOO_LATE];
+    stats->late_deep = answers[ZN_LATE_DEEP];
+    stats->no_room = answers[ZN_NO_ROOM];
+}
+
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g)
 {
     zn_ztable_stats stats = zn_ztable_get_stats(g->table);
-    const zn_row_ladder_stats *rows = zn_row_gate_ladder_stats(g);
+    zn_row_gate_skipped skipped = zn_row_gate_get_skipped(g);
     stats.released -= g->skipped_answers[ZN_RELEASE];
     stats.below_z -= g->skipped_answers[ZN_BELOW_Z];
     stats.too_late -= g->skipped_answers[ZN_TOO_LATE];
@@ -304,20 +343,21 @@ zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g)
     stats.no_room -= g->skipped_answers[ZN_NO_ROOM];
     for (size_t i = 0; i <= ZN_NO_ROOM; i++)
         stats.observations -= g->skipped_answers[i];
-    stats.observations += g->skipped.never;
-    if (rows == NULL)
-        return stats;
-    stats.released = rows->answers[ZN_RELEASE];
-    stats.below_z = rows->answers[ZN_BELOW_Z];
-    stats.too_late = rows->answers[ZN_TOO_LATE];
-    stats.late_deep = rows->answers[ZN_LATE_DEEP];
-    stats.no_room = rows->answers[ZN_NO_ROOM];
+    for (size_t i = ZN_ROW_EMPTY + 1; i < ZN_ROW_REFUSALS; i++)
+        stats.observations += skipped.rows[i];
+    if (g->ladder != NULL)
+        set_answers(&stats, zn_row_ladder_get_stats(g->ladder)->answers);
+    if (g->labels != NULL)
+        set_answers(&stats, zn_row_labels_get_stats(g->labels)->answers);
     return stats;
 }
 
 zn_row_gate_skipped zn_row_gate_get_skipped(const zn_row_gate *g)
 {
-    return g->skipped;
+    zn_row_gate_skipped skipped = g->skipped;
+    if (g->labels != NULL)
+        memcpy(skipped.rows, zn_row_labels_get_stats(g->labels)->refused, sizeof skipped.rows);
+    return skipped;
 }
 
 const zn_row_ladder_stats *zn_row_gate_ladder_stats(const zn_row_gate *g)
@@ -325,13 +365,22 @@ const zn_row_ladder_stats *zn_row_gate_ladder_stats(const zn_row_gate *g)
     return g->ladder == NULL ? NULL : zn_row_ladder_get_stats(g->ladder);
 }
 
+const zn_row_labels *zn_row_gate_labels(const zn_row_gate *g)
+{
+    return g->labels;
+}
+
 const zn_levels *zn_row_gate_levels(const zn_row_gate *g)
 {
+    if (g->labels != NULL)
+        return zn_row_labels_levels(g->labels);
     return g->ladder == NULL ? NULL : zn_row_ladder_levels(g->ladder);
 }
 
 size_t zn_row_gate_memory(const zn_row_gate *g)
 {
     size_t bytes = zn_ztable_memory(g->table) + zn_popularity_memory(&g->popularity);
+    if (g->labels != NULL)
+        bytes += zn_row_labels_memory(g->labels);
     return g->ladder == NULL ? bytes : bytes + zn_row_ladder_memory(g->ladder);
 }

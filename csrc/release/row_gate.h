@@ -10,6 +10,7 @@
 
 #include "anonymity/popularity.h"
 #include "release/row.h"
+#include "release/row_labels.h"
 #include "release/row_ladder.h"
 #include "zanon/ztable.h"
 
@@ -27,18 +28,20 @@ typedef struct zn_row_gate_config {
     bool with_user;       /* pseudonyms are made */
     bool keep_suppressed; /* rows with a suppressed attribute leave without it */
     bool popularity;      /* users are counted by attribute and window; not with a ladder */
-    zn_row_ladder_config
-        ladder;           /* with columns, rows have column_count attributes from ZN_ROW_ATTRIBUTE
-                                    on, and leave with each attribute at the level of their step */
+    /* With columns, rows have column_count attributes from ZN_ROW_ATTRIBUTE on, and leave with each
+     * attribute at the level of their step. */
+    zn_row_ladder_config ladder;
+    /* With levels, the attribute is a name or an address, and a rare value leaves as a label. Not
+     * with a ladder or with popularity. `never` is taken from below. */
+    zn_row_labels_config labels;
     size_t pass_count;    /* columns passed on */
     const zn_span *never; /* suffixes of hostnames; an attribute below one is suppressed */
     size_t never_count;
 } zn_row_gate_config;
 
-/* Rows that the z-table was not asked about. */
+/* Rows that the z-table was not asked about, by zn_row_refusal. */
 typedef struct zn_row_gate_skipped {
-    uint64_t no_attribute; /* without an attribute; treated as rows with a suppressed one */
-    uint64_t never;        /* with an attribute below a suffix of `never` */
+    uint64_t rows[ZN_ROW_REFUSALS];
 } zn_row_gate_skipped;
 
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
@@ -64,11 +67,14 @@ int zn_row_gate_finish(zn_row_gate *g, zn_error *err);
  * caller. */
 zn_popularity *zn_row_gate_popularity(zn_row_gate *g);
 
-/* The z-table's counts. With a ladder, the decisions are the decisions on the whole chain. */
+/* The z-table's counts. With a ladder or labels, the decisions are those on the whole chain. */
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g);
 zn_row_gate_skipped zn_row_gate_get_skipped(const zn_row_gate *g);
 /* NULL without a ladder. */
 const zn_row_ladder_stats *zn_row_gate_ladder_stats(const zn_row_gate *g);
+/* NULL without labels. */
+const zn_row_labels *zn_row_gate_labels(const zn_row_gate *g);
+/* NULL without a ladder and without labels. */
 const zn_levels *zn_row_gate_levels(const zn_row_gate *g);
 /* Bytes of memory in use. */
 size_t zn_row_gate_memory(const zn_row_gate *g);

@@ -268,9 +268,15 @@ zn_row_filter_stats zn_row_filter_get_stats(const zn_row_filter *s)
         stats.hold_full = zn_log_filter_hold_full(s->log);
         memcpy(stats.reasons, gate.rows, sizeof stats.reasons);
     } else {
+        static const uint8_t reasons[ZN_ROW_REFUSALS] = {[ZN_ROW_EMPTY] = ZN_LOG_NO_ATTRIBUTE,
+                                                         [ZN_ROW_INVALID] = ZN_LOG_INVALID,
+                                                         [ZN_ROW_HOME] = ZN_LOG_HOME,
+                                                         [ZN_ROW_NEVER] = ZN_LOG_NEVER,
+                                                         [ZN_ROW_NOT_LISTED] = ZN_LOG_NOT_LISTED,
+                                                         [ZN_ROW_SKIPPED] = ZN_LOG_SKIPPED};
         zn_row_gate_skipped skipped = zn_row_gate_get_skipped(s->gate);
-        stats.reasons[ZN_LOG_NO_ATTRIBUTE] = skipped.no_attribute;
-        stats.reasons[ZN_LOG_NEVER] = skipped.never;
+        for (size_t i = ZN_ROW_EMPTY; i < ZN_ROW_REFUSALS; i++)
+            stats.reasons[reasons[i]] = skipped.rows[i];
     }
     return stats;
 }
@@ -284,6 +290,11 @@ zn_ztable_stats zn_row_filter_table_stats(const zn_row_filter *s)
 const zn_row_ladder_stats *zn_row_filter_ladder_stats(const zn_row_filter *s)
 {
     return s->log != NULL ? NULL : zn_row_gate_ladder_stats(s->gate);
+}
+
+const zn_row_labels *zn_row_filter_labels(const zn_row_filter *s)
+{
+    return s->log != NULL ? NULL : zn_row_gate_labels(s->gate);
 }
 
 const zn_levels *zn_row_filter_levels(const zn_row_filter *s)

@@ -77,6 +77,9 @@ zn_row_filter_stats zn_row_filter_get_stats(const zn_row_filter *s);
 zn_ztable_stats zn_row_filter_table_stats(const zn_row_filter *s);
 /* NULL without a ladder. */
 const zn_row_ladder_stats *zn_row_filter_ladder_stats(const zn_row_filter *s);
+/* NULL without labels. */
+const zn_row_labels *zn_row_filter_labels(const zn_row_filter *s);
+/* NULL without a ladder and without labels. */
 const zn_levels *zn_row_filter_levels(const zn_row_filter *s);
 /* The format of the input; ZN_ROWS_AUTO while it is not known. */
 zn_row_format zn_row_filter_format(const zn_row_filter *s);

@@ -161,8 +161,8 @@ zn_row_filter_stats zn_frame_filter_get_stats(const zn_frame_filter *f)
 {
     zn_row_filter_stats stats = f->stats;
     zn_row_gate_skipped skipped = zn_row_gate_get_skipped(f->gate);
-    stats.reasons[ZN_LOG_NO_ATTRIBUTE] = skipped.no_attribute;
-    stats.reasons[ZN_LOG_NEVER] = skipped.never;
+    stats.reasons[ZN_LOG_NO_ATTRIBUTE] = skipped.rows[ZN_ROW_EMPTY];
+    stats.reasons[ZN_LOG_NEVER] = skipped.rows[ZN_ROW_NEVER];
     return stats;
 }
 

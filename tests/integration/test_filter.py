@@ -29,11 +29,12 @@ def test_help(capsys: Captured) -> None:
     assert run_main("--help-all") == 0
     said = capsys.readouterr()
     titles = re.findall(r"^(\w[\w ()]+):$", said.out, re.MULTILINE)
-    assert titles[:6] == [
+    assert titles[:7] == [
         "Anonymity",
         "Columns",
         "Logs of other tools",
         "Generalization",
+        "Lists of names",
         "Pseudonyms",
         "Input and output",
     ]

@@ -32,6 +32,7 @@ def files(tmp_path: Path) -> list[str]:
     """The arguments for the two columns, and the file of the rows last."""
     for name, text in (("town.csv", TOWNS), ("trade.csv", TRADES), ("rows.csv", ROWS)):
         (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / "never.txt").write_text("example.org\n")
     options = ["--time-unit", "s", "--z", "2", "--levels", "chain", "--attribute", "town,trade"]
     for name in ("town", "trade"):
         options += ["--hierarchy", f"{name}={tmp_path / name}.csv"]
@@ -155,9 +156,13 @@ BAD: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
         lambda args: [*args, "--levels", "all"],
         "--levels: not all combinations can be tried; take chain, or a file of steps",
     ),
-    "levels of run": (
-        lambda args: [*args, "--levels", "domain,as"],
-        "--levels: domain,as is for run and packets; take chain, or a file of steps",
+    "levels of one attribute": (
+        lambda args: [*args, "--levels", "domain,category"],
+        "--hierarchy: is for rows that leave generalized; add --levels chain",
+    ),
+    "names that never leave": (
+        lambda args: [*args, "--never", args[-1].replace("rows.csv", "never.txt")],
+        "--never: is for one attribute, and not with the steps of --levels",
     ),
     "no such file of steps": (
         lambda args: [*args, "--levels", "nowhere.txt"],

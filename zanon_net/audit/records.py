@@ -338,7 +338,7 @@ def _rows(
         at = f"({column(time)}::DOUBLE * {_UNITS[unit]})::BIGINT"
     client = f"nullif({column(user)}::VARCHAR, '')" if user in names else "NULL::VARCHAR"
     cells = [f"nullif({column(one)}::VARCHAR, '')" for one in attributes]
-    name = cells[0]
+    name = _without_labels(cells[0]) if columns.get("has_labels") else cells[0]
     if len(cells) > 1:
         shown = ", ".join(f"coalesce({cell}, '')" for cell in cells)
         name = f"CASE WHEN coalesce({', '.join(cells)}) IS NOT NULL THEN hash({shown})::VARCHAR END"

@@ -232,7 +232,9 @@ def _of_filter(path: Path, manifest: Mapping[str, Any]) -> Folder:
     delimiter = settings.get("delimiter")
     columns["delimiter"] = "\t" if delimiter == "tab" else str(delimiter or ",")
     columns["quote"] = "" if settings.get("quote") == "none" else '"'
-    columns["has_levels"] = str(settings.get("levels") or "")
+    levels = settings.get("levels")
+    columns["has_levels"] = str(levels or "")
+    columns["has_labels"] = "labels" if isinstance(levels, list) else ""
     if settings.get("header"):  # then the file has no header line
         users = [] if settings.get("no_user") else [columns["user"]]
         attribute = columns["attribute"]

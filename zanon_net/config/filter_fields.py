@@ -32,10 +32,15 @@ class FilterFields(View):
     evidence: str = FILTER["evidence"].default
     internal: str | Sequence[str] | None = FILTER["internal"].default
     user_prefix: str | Sequence[int] = FILTER["user_prefix"].default
-    levels: str | os.PathLike[str] | None = FILTER["levels"].default
+    levels: str | os.PathLike[str] | Sequence[str] | None = FILTER["levels"].default
     hierarchy: Mapping[str, str] | Sequence[str] = FILTER["hierarchy"].default
     hierarchy_delimiter: str = FILTER["hierarchy_delimiter"].default
     unknown: str = FILTER["unknown"].default
+    only: str | os.PathLike[str] | Sequence[str] | None = FILTER["only"].default
+    skip: str | Sequence[str] | None = FILTER["skip"].default
+    categories: str | Sequence[str] | None = FILTER["categories"].default
+    suffixes: str | os.PathLike[str] | None = FILTER["suffixes"].default
+    networks: str | Sequence[str] | None = FILTER["networks"].default
     no_user: bool = FILTER["no_user"].default
     rotate: int | str | None = FILTER["rotate"].default
     key_file: str | os.PathLike[str] | None = FILTER["key_file"].default

@@ -5,7 +5,7 @@
 from dataclasses import replace
 from functools import partial
 
-from zanon_net.config import ladder_rules, log_rules, rules
+from zanon_net.config import ladder_rules, list_rows, log_rules, rules
 from zanon_net.config.column_types import FILES
 from zanon_net.config.rules import COUNT_MAX, Z_MAX
 from zanon_net.config.setting import KEY_HELP, RANDOM_KEY, Setting
@@ -182,8 +182,12 @@ _LADDER = (
         type=ladder_rules.LEVELS,
         default=None,
         help="Release a rare row as a coarser row that z users share: in steps that coarsen one"
-        " column at a time by its --hierarchy (chain), or in the steps of a file.",
+        " column at a time by its --hierarchy (chain), or in the steps of a file. Release a rare"
+        " name as its domain,category, or a rare address as its as,country.",
         manifest=ladder_rules.shown_levels,
+        core="gate.labels.levels",
+        core_value=ladder_rules.levels_of_attribute,
+        core_kind="levels",
     ),
     _ladder(
         name="hierarchy",
@@ -208,6 +212,19 @@ _LADDER = (
         " the row, or take the value for '*'.",
         manifest=ladder_rules.shown_unknown,
     ),
+)
+
+
+_LISTS = tuple(
+    replace(
+        row,
+        commands=("filter",),
+        check=ladder_rules.check_labels,
+        manifest=ladder_rules.shown_with_labels(row.manifest),
+        core=row.core and f"gate.labels.{row.core}",
+    )
+    for row in list_rows.ROWS
+    if callable(row.manifest)
 )
 
 
@@ -373,7 +390,14 @@ _LIMITS = (
 )
 
 
-ROWS = tuple(
-    replace(row, section=SECTION)
-    for row in (*_ANONYMITY, *_COLUMNS, *_LOGS, *_LADDER, *_PSEUDONYMS, *_FORMATS, *_LIMITS)
+_ALL = (
+    *_ANONYMITY,
+    *_COLUMNS,
+    *_LOGS,
+    *_LADDER,
+    *_LISTS,
+    *_PSEUDONYMS,
+    *_FORMATS,
+    *_LIMITS,
 )
+ROWS = tuple(replace(row, section=SECTION) for row in _ALL)

@@ -7,7 +7,7 @@ A wrong value raises `ConfigError` with a text that starts with the field's name
 
 from typing import Any
 
-from zanon_net.config import rules
+from zanon_net.config import ladder_rules, rules
 from zanon_net.config.filter_fields import FilterFields
 from zanon_net.config.setting import core_arguments, describe, manifest_of
 
@@ -31,6 +31,16 @@ class FilterConfig(FilterFields):
     def rotate_ns(self) -> int:
         """The length of an epoch in nanoseconds."""
         return rules.rotate_ns(self.settings())
+
+    @property
+    def has_steps(self) -> bool:
+        """True if whole rows are generalized in steps."""
+        return ladder_rules.has_steps(self.settings())
+
+    @property
+    def levels_of_attribute(self) -> tuple[str, ...]:
+        """The levels of an attribute that is a name or an address."""
+        return ladder_rules.levels_of_attribute(self.settings())
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -5,14 +5,13 @@
 from functools import partial
 from typing import Any
 
-from zanon_net.config import cap_rows, list_rules, presets, rules
+from zanon_net.config import cap_rows, list_rows, list_rules, presets, rules
 from zanon_net.config.formats import FORMATS
 from zanon_net.config.rules import COUNT_MAX, Z_MAX
 from zanon_net.config.setting import KEY_HELP, RANDOM_KEY, Setting
 from zanon_net.config.types import (
     AT_LEAST_TWO,
     CAPTURE_FILTER,
-    CATEGORIES,
     DEPENDENT_NUMBER,
     DNS_VOTES,
     DURATION,
@@ -21,19 +20,15 @@ from zanon_net.config.types import (
     KEY_FILE,
     LISTEN_ADDRESS,
     METRICS_FILE,
-    NETWORK_TABLE,
     NETWORKS,
     NEW_FILE,
-    ONLY_NAMES,
     PERCENTAGE,
     PREFIX_LENGTHS,
     PROBABILITY,
     PSEUDONYMS,
-    PUBLIC_SUFFIXES,
     RING_SIZE,
     ROUNDED_TIMES,
     SIZE,
-    SKIPPED_NAMES,
     SUFFIXES,
     TUNNEL_PORTS,
     USER,
@@ -61,7 +56,6 @@ BOTH, OF_LOGS = ("run", "packets"), ("run",)
 
 
 _anonymity = partial(Setting, commands=BOTH, section="anonymity", heading="Anonymity")
-_list = partial(Setting, commands=BOTH, section="anonymity", heading="Lists of names")
 _ANONYMITY = (
     _anonymity(
         name="z",
@@ -209,71 +203,7 @@ _ANONYMITY = (
         core="attributes",
         core_kind="attributes",
     ),
-    _list(
-        name="only",
-        type=ONLY_NAMES,
-        default=None,
-        help="Names that may vote and leave: a file of suffixes, one a line, of ranks and suffixes"
-        " (rank,domain), or of hosts.",
-        usual="all names",
-        about="a file of suffixes; names that end in none of them are suppressed",
-        example="top.csv",
-        check=list_rules.check_lists,
-        manifest=list_rules.shown_only,
-    ),
-    _list(
-        name="skip",
-        type=SKIPPED_NAMES,
-        default=None,
-        help="Names that neither vote nor leave: a file as for --only, or category:NAME,... of"
-        " --categories; repeatable.",
-        usual="none",
-        about="files of suffixes, and category:NAME,...; names that end in one are suppressed",
-        example=["category:cdn"],
-        check=list_rules.check_lists,
-        manifest=list_rules.shown_skip,
-    ),
-    _list(
-        name="categories",
-        type=CATEGORIES,
-        default=None,
-        help="Categories of names: files with a suffix, a tab and a category a line; folders of"
-        " UT1; lists of nDPI; or included, a short list of this package; repeatable.",
-        usual="none",
-        about="files of suffixes and their categories, or included, a short list of the package",
-        example=["included"],
-        manifest=list_rules.shown_categories,
-        core="categories",
-        core_value=list_rules.core_categories,
-        core_kind="categories",
-    ),
-    _list(
-        name="suffixes",
-        type=PUBLIC_SUFFIXES,
-        default=None,
-        help="A file of the Public Suffix List, by which the domain of a name is found.",
-        usual="none",
-        about="a file of the Public Suffix List, by which the domain of a name is found",
-        example="public_suffix_list.dat",
-        manifest=list_rules.shown_suffixes,
-        core="suffixes",
-        core_value=list_rules.core_suffixes,
-        core_kind="suffixes",
-    ),
-    _list(
-        name="networks",
-        type=NETWORK_TABLE,
-        default=None,
-        help="Files of networks, with the AS and country of each: a prefix, an AS and a country;"
-        " files of pyasn and of iptoasn; repeatable.",
-        usual="none",
-        about="files of networks with their AS and country, also of pyasn and iptoasn",
-        example=["ip2asn-combined.tsv"],
-        manifest=list_rules.shown_networks,
-        core="networks",
-        core_value=list_rules.core_network_table,
-        core_kind="network table",
-    ),
+    *list_rows.ROWS,
 )
 
 

@@ -42,6 +42,7 @@ cdef class RowFilter:
     cdef _Guard guard
     cdef tuple taxonomies
     cdef size_t steps
+    cdef uint32_t label_levels
 
     def __init__(self, *, ladder=None, **settings):
         cdef zn_row_filter_config config
@@ -52,6 +53,7 @@ cdef class RowFilter:
         self.guard = _Guard()
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
+        self.label_levels = len(settings["levels"])
         fill_row_filter_config(&config, settings, kept)
         if ladder is not None:
             self._fill_ladder(&config.gate.ladder, ladder, kept)
@@ -214,6 +216,18 @@ cdef class RowFilter:
         return {"released": [stats.released[i] for i in range(self.steps)],
                 "unknown": stats.unknown, "loss": stats.loss,
                 **levels_stats(zn_row_filter_levels(self.row_filter), self.steps - 1)}
+
+    @property
+    def label_stats(self):
+        """Counters of labels, as in Levels.stats, and the suffixes with a category that are below
+        their own domain; None without labels."""
+        cdef const zn_row_labels *labels
+        self._check_open()
+        labels = zn_row_filter_labels(self.row_filter)
+        if labels == NULL:
+            return None
+        return {"ignored_categories": zn_row_labels_get_stats(labels).ignored_categories,
+                **levels_stats(zn_row_filter_levels(self.row_filter), self.label_levels)}
 
     @property
     def format(self):

@@ -13,9 +13,9 @@ cdef int fill_engine_config(zn_engine_config *config, dict settings, _Kept kept)
     config.z_max = settings.pop("z_max")
     config.levels = bits_of(LEVELS, settings.pop("levels"))
     config.attributes = bits_of(ATTRIBUTES, settings.pop("attributes"))
-    config.categories = kept.categories(settings.pop("categories"), &config.category_count)
-    config.suffixes = kept.suffixes(settings.pop("suffixes"), &config.suffix_count)
-    config.networks = kept.network_table(settings.pop("networks"), &config.network_count)
+    config.categories = kept.categories(settings.pop("categories"), &config.categories_count)
+    config.suffixes = kept.suffixes(settings.pop("suffixes"), &config.suffixes_count)
+    config.networks = kept.network_table(settings.pop("networks"), &config.networks_count)
     config.cap_v4_bits, config.cap_v6_bits, config.max_per_prefix = settings.pop("max_per_prefix")
     config.max_names_per_user = settings.pop("max_names_per_user", None) or 0
     config.min_user_age_ns = settings.pop("min_user_age_ns", None) or 0
@@ -71,6 +71,13 @@ cdef int fill_row_filter_config(zn_row_filter_config *config, dict settings, _Ke
     config.established = settings.pop("established")
     config.internal = kept.networks(settings.pop("internal"), &config.internal_count)
     config.user_v4_bits, config.user_v6_bits = settings.pop("user_prefix")
+    config.gate.labels.levels = bits_of(LEVELS, settings.pop("levels"))
+    config.gate.labels.categories = kept.categories(settings.pop("categories"),
+        &config.gate.labels.categories_count)
+    config.gate.labels.suffixes = kept.suffixes(settings.pop("suffixes"),
+        &config.gate.labels.suffixes_count)
+    config.gate.labels.networks = kept.network_table(settings.pop("networks"),
+        &config.gate.labels.networks_count)
     config.gate.with_user = settings.pop("with_user")
     config.gate.rotate_ns = settings.pop("rotate_ns")
     config.gate.key_file = kept.path(settings.pop("key_file"))

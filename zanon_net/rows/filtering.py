@@ -8,6 +8,8 @@ from contextlib import ExitStack
 
 from zanon_net._core import RowFilter
 from zanon_net.config.filter_settings import FilterConfig
+from zanon_net.config.ladder_rules import OF_NAMES
+from zanon_net.config.parse import reject
 from zanon_net.errors import ConfigError, FormatError
 from zanon_net.output.popularity_file import PopularityFile
 from zanon_net.rows.inputs import Input
@@ -51,6 +53,14 @@ class _Filter:
         if self._popularity is not None:
             for window in self._row_filter.windows():
                 self._popularity.add(window)
+
+
+def _check_kind(config: FilterConfig, totals: RowTotals) -> None:
+    """Raises ConfigError if no value of the column is of the kind that the levels are for."""
+    levels = config.levels_of_attribute
+    if levels and 0 < totals.reasons["invalid"] == totals.table["observations"]:
+        kind = "hostname" if levels[0] in OF_NAMES else "address"
+        reject("levels", f"{','.join(levels)} does not fit: no value of --attribute is a {kind}")
 
 
 def filter_rows(
@@ -105,10 +115,11 @@ def filter_rows(
             put = output.take
         began = time.monotonic()
         _Filter(row_filter, popularity, interruption, warn, put).run(inputs)
-        totals = RowTotals.of(row_filter, ladder)
+        totals = RowTotals.of(row_filter, ladder, config.levels_of_attribute)
         interrupted = interruption.requested
         if 0 < totals.rows["rows"] == totals.unreadable and not interrupted:
             raise FormatError("not one row could be read")
+        _check_kind(config, totals)
         facts = [item.facts() for item in inputs]
         manifest = build_filter_manifest(config, totals, facts, interrupted=interrupted)
         until_done.pop_all()

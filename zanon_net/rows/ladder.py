@@ -77,7 +77,7 @@ class Ladder:
         and ConfigError if the hierarchies make no steps, or too many, or the file of steps is not
         right.
         """
-        if config.levels is None:
+        if not config.has_steps:
             return None
         read = [
             read_taxonomy(path, config.hierarchy_delimiter) for path in config.hierarchies.values()
@@ -112,7 +112,7 @@ class Ladder:
             "unknown_values": stats["unknown"],
             "loss": round(tally.loss, 6) if tally.rows else None,
             "levels_paused": stats["paused"],
-            "users_behind": _smallest_and_median(stats["users"]),
+            "users_behind": smallest_and_median(stats["users"]),
             "steps": [
                 {
                     "levels": list(step),
@@ -129,7 +129,7 @@ class Ladder:
         }
 
 
-def _smallest_and_median(counts: Mapping[int, int]) -> dict[str, int] | None:
+def smallest_and_median(counts: Mapping[int, int]) -> dict[str, int] | None:
     """Returns the smallest and the median key of a histogram; None if it is empty."""
     total, seen = sum(counts.values()), 0
     for users in sorted(counts):

@@ -11,11 +11,14 @@ from zanon_net._record import dataclass
 from zanon_net._text import share, table, time_range, time_span
 from zanon_net._version import __version__
 from zanon_net.config.filter_settings import FilterConfig
-from zanon_net.rows.ladder import Ladder
+from zanon_net.config.ladder_rules import OF_NAMES
+from zanon_net.rows.ladder import Ladder, smallest_and_median
 
 Z_EQUALS_1 = "z = 1: every attribute is released, even if a single user exposed it"
 
 COARSE = "z users stand behind each coarser row, but its text may be in fewer rows of the output"
+
+LABELS = "z users stand behind each label, but the label may be in fewer rows of the output"
 
 STEPS_SHOWN = 5  # in the summary; the manifest has all
 
@@ -139,16 +142,21 @@ class RowTotals:
     time_range_ns: tuple[int, int] | None
     memory_bytes: int
     ladder: Mapping[str, Any] | None = None
+    labels: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, row_filter: RowFilter, ladder: Ladder | None = None) -> "RowTotals":
-        """Returns the totals of `row_filter`, which was opened with `ladder`."""
-        stats = row_filter.ladder_stats
+    def of(
+        cls, row_filter: RowFilter, ladder: Ladder | None = None, levels: Sequence[str] = ()
+    ) -> "RowTotals":
+        """Returns the totals of `row_filter`, which was opened with `ladder`, or with labels at
+        `levels`."""
+        stats, labels = row_filter.ladder_stats, row_filter.label_stats
         facts = None
         if ladder is not None and stats is not None:
             facts = ladder.facts(stats, row_filter.table_stats["observations"])
         return cls(
             ladder=facts,
+            labels=None if labels is None else _label_facts(levels, labels),
             rows=row_filter.stats,
             table=row_filter.table_stats,
             reasons=row_filter.reasons,
@@ -163,6 +171,23 @@ class RowTotals:
         return sum(self.rows[name] for name in ROW_FAULTS)
 
 
+def _label_facts(levels: Sequence[str], stats: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the counts of labels for the manifest, without the text of a label.
+
+    levels: finest first, above the value. stats: the row filter's `label_stats`.
+    """
+    value = "name" if levels[0] in OF_NAMES else "address"
+    counts = dict(zip((value, *levels), stats["levels"], strict=True))
+    return {
+        "published": {name: level["published"] for name, level in counts.items()},
+        "tables": [{"level": name, **level} for name, level in counts.items()],
+        "users_behind": smallest_and_median(stats["users"]),
+        "levels_paused": stats["paused"],
+        "lacked_capacity": stats["lacked_capacity"],
+        "categories_ignored": stats["ignored_categories"],
+    }
+
+
 def build_filter_manifest(
     config: FilterConfig, totals: RowTotals, sources: Sequence[RowSource], *, interrupted: bool
 ) -> dict[str, Any]:
@@ -170,8 +195,10 @@ def build_filter_manifest(
     run."""
     notes = [Z_EQUALS_1] if config.z == 1 else []
     notes += [] if totals.ladder is None else [COARSE]
+    notes += [] if totals.labels is None else [LABELS]
     notes += [f"column {column!r} is not anonymized" for column in config.passed]
     counts = totals.table
+    levels = totals.labels if totals.ladder is None else totals.ladder
     return {
         "name": "zanon-net filter",
         "version": __version__,
@@ -200,7 +227,7 @@ def build_filter_manifest(
             "clock_jumps": counts["clock_jumps"],
             "evicted": counts["evicted"],
         },
-        **({} if totals.ladder is None else {"levels": dict(totals.ladder)}),
+        **({} if levels is None else {"levels": dict(levels)}),
     }
 
 
@@ -211,8 +238,11 @@ class FilterReport(RunReport):
     totals: RowTotals
 
     def _ladder_lines(self) -> Iterable[tuple[str, str]]:
-        """Yields the loss, and the steps that released most."""
-        ladder = self.totals.ladder
+        """Yields the loss, and the steps that released most; or the rows of each level."""
+        ladder, labels = self.totals.ladder, self.totals.labels
+        if labels is not None:
+            for name, count in labels["published"].items():
+                yield "levels", f"{count:,}  {name}"
         if ladder is None:
             return
         if unknown := ladder["unknown_values"]:

@@ -164,13 +164,13 @@ cdef extern from "engine/engine.h" nogil:
         const zn_tunnel_port *tunnel_ports
         size_t tunnel_port_count
         const zn_suffix *suffixes
-        size_t suffix_count
+        size_t suffixes_count "suffix_count"
         const zn_category *categories
-        size_t category_count
+        size_t categories_count "category_count"
         unsigned levels
         unsigned attributes
         const zn_network *networks
-        size_t network_count
+        size_t networks_count "network_count"
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter

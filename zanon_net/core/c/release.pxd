@@ -32,6 +32,22 @@ cdef extern from "release/row_ladder.h" nogil:
         uint64_t released[ZN_LADDER_STEPS_MAX]
 
 
+cdef extern from "release/row_labels.h" nogil:
+    ctypedef struct zn_row_labels_config:
+        unsigned levels
+        const zn_suffix *suffixes
+        size_t suffixes_count "suffix_count"
+        const zn_category *categories
+        size_t categories_count "category_count"
+        const zn_network *networks
+        size_t networks_count "network_count"
+    ctypedef struct zn_row_labels_stats:
+        uint64_t ignored_categories
+    ctypedef struct zn_row_labels:
+        pass
+    const zn_row_labels_stats *zn_row_labels_get_stats(const zn_row_labels *l)
+
+
 cdef extern from "release/row_gate.h" nogil:
     ctypedef struct zn_row_gate_config:
         uint32_t z
@@ -40,6 +56,7 @@ cdef extern from "release/row_gate.h" nogil:
         uint32_t max_tuples, max_attributes
         c_bool with_user, keep_suppressed, popularity
         zn_row_ladder_config ladder
+        zn_row_labels_config labels
         const zn_span *never
         size_t never_count
 

@@ -66,6 +66,7 @@ cdef extern from "rows/filter.h" nogil:
     zn_row_filter_stats zn_row_filter_get_stats(const zn_row_filter *s)
     zn_ztable_stats zn_row_filter_table_stats(const zn_row_filter *s)
     const zn_row_ladder_stats *zn_row_filter_ladder_stats(const zn_row_filter *s)
+    const zn_row_labels *zn_row_filter_labels(const zn_row_filter *s)
     const zn_levels *zn_row_filter_levels(const zn_row_filter *s)
     zn_row_format zn_row_filter_format(const zn_row_filter *s)
     size_t zn_row_filter_memory(const zn_row_filter *s)
