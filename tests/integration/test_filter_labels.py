@@ -272,7 +272,7 @@ BAD = {
     "--suffixes rules.dat": "--suffixes: are not used; add --levels domain",
     "--only rules.dat": "--only: is for --levels domain and --levels category",
     "--levels as --networks networks.tsv --skip rules.dat": "--skip: is for --levels domain",
-    "--levels as --networks networks.tsv": "--levels: as does not fit: no value of --attribute is",
+    "--levels as --networks networks.tsv": "as does not fit: no value of --attribute is an address",
 }
 
 

@@ -59,8 +59,8 @@ def _check_kind(config: FilterConfig, totals: RowTotals) -> None:
     """Raises ConfigError if no value of the column is of the kind that the levels are for."""
     levels = config.levels_of_attribute
     if levels and 0 < totals.reasons["invalid"] == totals.table["observations"]:
-        kind = "hostname" if levels[0] in OF_NAMES else "address"
-        reject("levels", f"{','.join(levels)} does not fit: no value of --attribute is a {kind}")
+        kind = "a hostname" if levels[0] in OF_NAMES else "an address"
+        reject("levels", f"{','.join(levels)} does not fit: no value of --attribute is {kind}")
 
 
 def filter_rows(
