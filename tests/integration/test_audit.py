@@ -370,6 +370,10 @@ def _pipe_as_table(folder: Path) -> list[object]:
     return [folder / "table.csv", "--quasi", "age"]
 
 
+def _capture_and_logs(folder: Path) -> list[object]:
+    return [write_log(folder / "logs", sets_log(["a"] * 60)), folder / "out.pcap"]
+
+
 def _sealed(folder: Path) -> list[object]:
     (folder / "logs").mkdir()
     (folder / "logs" / "0.zns").write_bytes(b"canary.example")
@@ -416,6 +420,7 @@ ERRORS: dict[Callable[[Path], list[object]], tuple[int, str]] = {
     _pipe_as_manifest: (1, "is no file, so it is no manifest"),
     _pipe_as_capture: (1, "there is no such file"),
     _pipe_as_table: (1, "it is no file"),
+    _capture_and_logs: (2, "captures and other logs are audited one by one"),
     _sealed: (1, "its rows are sealed; open them with `zanon-net unseal"),
     _sealed_file: (1, "its rows are sealed; open them with `zanon-net unseal"),
     _same_file: (2, "name the same file twice"),

@@ -18,6 +18,7 @@ SETTINGS = tuple(itertools.product((1, 2, 5, 20), ("established", "any")))
 """Pairs of z and evidence."""
 ATTRIBUTES = tuple(READERS)
 """Attributes besides names that the audit can read. All runs have them."""
+FORMATS = ("csv", "jsonl", "tstat", "parquet", "observations")
 ROOM = 1 << 30  # bytes of memory
 
 
@@ -28,7 +29,7 @@ def checked_run(
 
     packets: of the capture, as tshark reads them with ATTRIBUTES.
     """
-    own = {"z": z, "evidence": evidence, "format": ("csv", "observations")}
+    own = {"z": z, "evidence": evidence, "format": FORMATS}
     own |= {"attributes": ATTRIBUTES}
     zanon_net.run([capture], Config().replace(**own), out=out)
     manifest = json.loads((out / "manifest.json").read_bytes())

@@ -28,8 +28,11 @@ OF_LOGS = (
 
 
 def are_captures(paths: Sequence[Path]) -> bool:
-    """Returns true if all paths are of captures."""
-    return all(path.suffix in SUFFIXES for path in paths)
+    """Returns true if the paths are of captures. Raises ConfigError if only some are."""
+    found = {path.suffix in SUFFIXES for path in paths}
+    if len(found) > 1:
+        raise ConfigError("logs: captures and other logs are audited one by one; give one kind")
+    return True in found
 
 
 def audit_packets(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
