@@ -142,7 +142,7 @@ def test_linking_by_the_length_of_epochs(tmp_path: Path) -> None:
         assert (own["share"], own["sample"]) == (pytest.approx(0.5), 60), length
         assert (own["low"], own["high"]) == pytest.approx(wilson(30, 60), abs=1e-6)
         assert own["baseline"] == pytest.approx(1 / 60, abs=1e-6)
-    assert lengths["1h"] == {"at least": 0.5}
+    assert lengths["1h"] == {"at least": pytest.approx(wilson(30, 60)[0], abs=1e-6)}
     assert found.figure == pytest.approx(0.5)
     middle = audited(tmp_path / "middle", visits_log(True), check=["link"])["link"]
     lengths = middle.parts[BY_LENGTH]

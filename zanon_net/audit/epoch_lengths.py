@@ -21,6 +21,8 @@ SHORTER = 3
 FULL = 0.9
 """Least share of two parts that an epoch's records span."""
 MULTIPLES = (2, 4, 8)
+FEW = 10
+"""Fewest targets of a length that is no epoch's own."""
 UNDONE = 100_000
 """Most pseudonyms whose addresses one length needs."""
 
@@ -31,17 +33,17 @@ def by_length(subject: Subject, own: Mapping[int, Found]) -> dict[str, Figures]:
 
     own: the results of `link` by epoch, for whole epochs if there is a key file, else for halves.
     Without the key file only parts of an epoch can be joined. A longer epoch shows more of each
-    user, so the result of halves is a lower bound of the share for the epoch's length.
+    user, so the interval of halves has a lower bound of the share for the epoch's length.
     """
     rotate_ns, is_exact = subject.release.rotate_ns, subject.addresses is not None
     shorter = list(islice(_shorter(subject, list(own), {} if is_exact else own), SHORTER))
     figures = {_words(length): _figures(found) for length, found in reversed(shorter)}
     whole = total(own.values())
     if not is_exact:
-        return figures | {_words(rotate_ns): {AT_LEAST: whole.hits / whole.targets}}
+        return figures | {_words(rotate_ns): {AT_LEAST: wilson(whole.hits, whole.targets)[0]}}
     figures[_words(rotate_ns)] = _figures(whole)
-    longer = ((count * rotate_ns, _longer(subject, count)) for count in MULTIPLES)
-    return figures | {_words(length): _figures(found) for length, found in longer if found.targets}
+    longer = ((_words(count * rotate_ns), _longer(subject, count)) for count in MULTIPLES)
+    return figures | {words: _figures(found) for words, found in longer if found.targets >= FEW}
 
 
 def _words(length_ns: int) -> str:
@@ -74,7 +76,7 @@ def _shorter(
             else within_epoch(subject, epoch, length_us, TARGETS // len(whole), PRODUCTS // 4)
             for epoch in whole
         )
-        if found.targets:
+        if found.targets >= FEW:
             yield length_us * 1000, found
 
 

@@ -98,7 +98,7 @@ STYLE = """
  font-size: 13px; color: var(--faint) }
 @media (max-width: 1040px) { .zanon-report .both { grid-template-columns: minmax(0, 1fr) } }
 @media (max-width: 760px) { .zanon-report { padding: 14px }
- .zanon-report .wide thead { display: none }
+ .zanon-report .wide { max-height: none } .zanon-report .wide thead { display: none }
  .zanon-report .wide tr { display: flex; flex-wrap: wrap; padding: 4px 0;
  border-bottom: 1px solid var(--rule) }
  .zanon-report .wide tr > * { flex: 1 0 30%; border: 0; text-align: left;
