@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from oracle.ztable import ZOracle
-from support import wire
+from support import h2, wire
 from support.engine import TCP_COMPLETE, Outcome, Taker, feed, make_engine
 from support.fragments import framed, packet_of, piece
 from support.packets import (
@@ -293,6 +293,18 @@ def test_short_names_of_live_flows_take_less_memory() -> None:
         memory.append(engine.memory_bytes)
     short, longer = memory
     assert longer - short > 150 * flows
+
+
+def test_the_header_tables_of_http2_are_counted() -> None:
+    """The table of a connection takes more than 4 KiB."""
+    count, memory = 100, []
+    for request in (h2.opening(popular(0)), b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % popular(0)):
+        engine = make_engine(z=1)
+        talks = (Tcp(user(n), ports=(40000, 80)).handshake().say(request) for n in range(count))
+        feed(engine, merged(talk.frames for talk in talks))
+        memory.append(engine.memory_bytes)
+    tables, none = memory
+    assert tables - none > 4096 * count
 
 
 def test_released_names_of_any_length_are_kept_whole() -> None:

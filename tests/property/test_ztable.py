@@ -11,7 +11,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from oracle.ztable import ZOracle
@@ -94,6 +94,7 @@ def test_in_order_it_is_the_oracle_for_every_keep(
 
 @pytest.mark.source  # nothing but C counts at another time than the clock
 @given(streams(ordered=True), ZS, MORE, st.integers(1, 3))
+@example((1, [(0, 0, 0), (0, 2, 0), (0, 3, 0), (1, 1, 0)]), 1, None, 1)  # a list with a later user
 def test_a_count_at_any_time_never_is_too_high(
     stream: tuple[int, list[tuple[int, int, int]]], z: int, more: int | None, step: int
 ) -> None:

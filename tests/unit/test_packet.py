@@ -161,7 +161,10 @@ def test_cut_link_headers() -> None:
 
 @pytest.mark.parametrize("words", range(1, 11))
 def test_ip_options(words: int) -> None:
-    assert packet(ethernet(ipv4(tcp(DATA), options=b"\x94\x04\0\0" * words))) == packet(FRAME)
+    frame = ethernet(ipv4(tcp(DATA), options=b"\x94\x04\0\0" * words))
+    assert packet(frame) == packet(FRAME)
+    service = b"\x45"  # first byte of a header without options
+    assert packet(frame[:15] + service + frame[16:]) == packet(FRAME)
 
 
 @pytest.mark.parametrize("padding", [b"\0", bytes(6), b"\x16\3\1" * 20])
