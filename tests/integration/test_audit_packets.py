@@ -86,6 +86,8 @@ def test_a_token_of_many_labels_is_searched_within_bounds() -> None:
     secrets = Secrets(set(), {"b.c"}, set())
     assert secrets.hidden("a." * 100_000 + "b.c.a") == "b.c"
     assert secrets.hidden("a." * 100_000 + "c") is None
+    assert secrets.secrets_in(b"%" * 1_000_000) == set()
+    assert secrets.secrets_in(b"!" * 1_000_000 + b"%62%2ec") == {("hidden", "b.c")}
 
 
 def test_raw_packets_break_it(capture: Path, manifest: dict[str, object], seen: Exposures) -> None:

@@ -24,7 +24,7 @@ SIX = re.compile(
 )
 HOST = re.compile(rb"(?<![A-Za-z0-9_.-])[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+")
 PACKED = re.compile(rb"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{6,}={0,2}(?![A-Za-z0-9+/_=-])")
-ESCAPED = re.compile(rb"[!-~]*%[0-9A-Fa-f]{2}[!-~]*")
+ESCAPED = re.compile(rb"(?<![!-~])[!-~]*%[0-9A-Fa-f]{2}[!-~]*")
 JSON_ESCAPED = re.compile(rb"\\u00([0-7][0-9A-Fa-f])")
 HEXADECIMAL = re.compile(rb"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{2}){7,}(?![0-9A-Za-z])")
 DASHED = re.compile(rb"(?<![0-9A-Za-z.-])(?:[0-9]{1,3}[-_]){3}[0-9]{1,3}(?![0-9A-Za-z.-])")
