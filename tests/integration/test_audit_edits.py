@@ -263,6 +263,16 @@ def test_without_edits_nothing_is_found(checked: Checked) -> None:
     assert result.claims > 500
 
 
+def test_the_name_of_a_capture_is_reported(checked: Checked, tmp_path: Path) -> None:
+    """The operator chose the name, so it does not break the promise."""
+    copy = Copy(checked, tmp_path / "out")
+    name = f"{a_client(checked.seen)}.pcap"
+    copy.manifest(lambda manifest: manifest["sources"][0].update(name=name))
+    result = checked.check(copy.folder)
+    assert result.violations == []
+    assert [one for one, reason in result.left_out if "names of captures" in reason]
+
+
 @pytest.mark.parametrize("edit", [an_address_as_the_name_of_a_file, a_name_in_another_file])
 def test_the_command_names_a_file_without_data(
     edit: Callable[[Copy], None],

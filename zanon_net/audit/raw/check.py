@@ -222,6 +222,9 @@ def check_files(
     if others > 0:
         reason = f"{others:,} files that no manifest lists, except for addresses and hidden names"
         result.left_out.append(("format", reason))
+    if checks.sources_disclose:
+        reason = "names of captures in the manifest, which have an address or a hidden name"
+        result.left_out.append(("addresses", reason))
     if any(is_capture(one["file"]) for one in manifest["outputs"]):
         result.left_out.append(("packets", "give the files of packets as the argument"))
     if checks.unread_packets:
@@ -328,6 +331,7 @@ class FolderCheck:
         self.claims = 0
         self.unread_packets: list[str] = []
         self.unlisted = unlisted_in(folder, manifest)
+        self.sources_disclose = False  # an address or a hidden name in the names of captures
 
     def run(self) -> Iterator[Finding]:
         """Yields all findings."""
@@ -467,7 +471,9 @@ class FolderCheck:
 
     def _in_other_files(self, secrets: Secrets) -> Iterator[Finding]:
         """Yields the secrets in files that the manifest does not list, and in the manifest."""
-        stated = set(self._stated())
+        names = [str(one["name"]).encode() for one in self._manifest["sources"]]
+        told = {what for name in names for _kind, what in secrets.secrets_in(name)}
+        self.sources_disclose, stated = bool(told), {*self._stated(), *told}
         for file in self.unlisted:
             label = file
             for kind, what in secrets.secrets_in(file.encode()):
@@ -484,8 +490,6 @@ class FolderCheck:
             yield str(ip_network(text).network_address)
         for one in self._manifest["outputs"]:
             yield PurePath(one["file"]).name.lower()
-        for one in self._manifest["sources"]:
-            yield str(one["name"]).lower()
 
     def _clients(self) -> set[bytes]:
         """Returns the addresses of clients and of internal hosts, except shared servers and
