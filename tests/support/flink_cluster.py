@@ -21,7 +21,7 @@ from zanon_net.flink.java_classes import LIGHT_JIT
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-flink" / "bin" / "python"
-DEADLINE_S = 150
+DEADLINE_S = 300
 
 
 IS_LONG = os.environ.get("ZANON_FLINK") == "long"
