@@ -115,6 +115,7 @@ def link_removed(month: Month) -> None:
     if not 0 <= unseen < PASSED:
         raise Broken("frames that passed while it was away", f"{unseen} of {PASSED} in no count")
     month.refused += unseen
+    month.unseen += unseen
 
 
 def _is_away(month: Month) -> bool:

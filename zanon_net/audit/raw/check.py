@@ -472,8 +472,8 @@ class FolderCheck:
     def _in_other_files(self, secrets: Secrets) -> Iterator[Finding]:
         """Yields the secrets in files that the manifest does not list, and in the manifest."""
         names = [str(one["name"]).encode() for one in self._manifest["sources"]]
-        told = {what for name in names for _kind, what in secrets.secrets_in(name)}
-        self.sources_disclose, stated = bool(told), {*self._stated(), *told}
+        disclosed = {what for name in names for _kind, what in secrets.secrets_in(name)}
+        self.sources_disclose, stated = bool(disclosed), {*self._stated(), *disclosed}
         for file in self.unlisted:
             label = file
             for kind, what in secrets.secrets_in(file.encode()):
