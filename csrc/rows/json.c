@@ -30,7 +30,7 @@ static zn_row_fault take_value(zn_json_reader *r, bool scalar, zn_value *out)
     }
     if (!zn_json_skip_value(r))
         return ZN_FAULT_JSON;
-    out->text = (zn_span){start, (size_t)(r->p - start)};
+    out->text = (zn_span){start, kind == 'n' ? 0 : (size_t)(r->p - start)};
     out->kind = kind == 'n' ? ZN_VALUE_NONE : ZN_VALUE_JSON;
     if ((kind == '{' || kind == '[') && scalar)
         return ZN_FAULT_MISSING;

@@ -125,7 +125,7 @@ static void drop_nulls(const zn_row_reader *r, zn_row *row)
         for (size_t j = 0; j < r->config.null_count; j++)
             if (row->value[i].kind == ZN_VALUE_TEXT &&
                 zn_span_equal(row->value[i].text, r->config.nulls[j]))
-                row->value[i].kind = ZN_VALUE_NONE;
+                row->value[i] = (zn_value){{row->value[i].text.p, 0}, ZN_VALUE_NONE};
 }
 
 static bool is_missing(const zn_value *value)
