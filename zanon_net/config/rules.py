@@ -310,8 +310,8 @@ def shown_popularity(settings: Settings) -> dict[str, Any]:
 
 
 def shown_header(settings: Settings) -> dict[str, Any]:
-    """Returns whether the header line of CSV was given as a setting."""
-    return {"header": bool(settings["header"])}
+    """Returns the header line of CSV that was given as a setting, or False."""
+    return {"header": settings["header"] or False}
 
 
 # ---- values for the core that differ from the setting's value ------------------------------------
