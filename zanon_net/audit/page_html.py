@@ -86,8 +86,8 @@ PARAMETERS = {
 }
 FIGURES = ("figure", "95 % interval", "without the release", "threshold", "verdict")
 STATES = {
-    "kept": "The audit compared the release with the captures, and found the promise kept.",
-    "broken": "The audit compared the release with the captures. The promise counts as broken,"
+    "kept": "The audit compared the release with the raw data, and found the promise kept.",
+    "broken": "The audit compared the release with the raw data. The promise counts as broken,"
     " because of the places below.",
 }
 UNCHECKED = "This is the statement of the operator. State: {}."

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The promise in the report: checked against captures if there are any."""
+"""The promise in the report: checked against the raw data if there is any."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,11 @@ NOT_CHECKED = "these checks need the raw traffic"
 
 
 def checked_promise(release: Release, chosen: Mapping[str, Any]) -> "Promise | None":
-    """Checks the promise against the captures; None: no captures are given."""
+    """Checks the promise against the raw data; None: no raw data is given."""
     if not chosen["raw"]:
         for name, label in (("details", "details"), ("never", "never"), ("lists", "list")):
             if chosen[name]:
-                raise ConfigError(f"{label}: it needs raw, the captures that the run read")
+                raise ConfigError(f"{label}: it needs raw, the captures or rows that the run read")
         return None
     from zanon_net.audit.raw.promise import check_promise
 

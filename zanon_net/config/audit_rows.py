@@ -73,7 +73,8 @@ ROWS = (
         name="raw",
         type=several(FILE),
         default=(),
-        help="A capture that the run read; repeatable.",
+        help="A file that the run read; repeatable.",
+        about="a capture, or a file of rows, that the run read; repeatable",
     ),
     _raw(
         name="key_file",

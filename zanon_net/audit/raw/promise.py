@@ -9,9 +9,10 @@ from typing import Any
 
 from zanon_net.audit.raw.check import CHECKS, UNPROVEN_MOST, check_files, read_captures
 from zanon_net.audit.raw.findings import Finding
+from zanon_net.audit.raw.row_check import check_rows
 from zanon_net.errors import ConfigError, FormatError
 
-RUN = "zanon-net"
+RUN, FILTER = "zanon-net", "zanon-net filter"
 DAMAGED = (KeyError, TypeError, IndexError, ValueError, AttributeError)
 """Errors in reading the settings of a manifest whose values are of other types."""
 
@@ -58,9 +59,12 @@ def check_promise(
     """
     promise = Promise()
     for folder, manifest in folders:
-        if manifest.get("name") != RUN:
-            raise FormatError(f"{folder} has no manifest of run, so captures cannot be compared")
         try:
+            if manifest.get("name") == FILTER:
+                add_rows(promise, folder, manifest, sources, never, memory, workers)
+                continue
+            if manifest.get("name") != RUN:
+                raise FormatError(f"{folder} has no manifest of run or filter; --raw needs it")
             seen = read_captures(
                 manifest,
                 sources,
@@ -79,9 +83,31 @@ def check_promise(
             ) from None
         except OSError as error:
             raise FormatError(f"{folder}: a file cannot be read: {error.strerror}") from None
-        promise.findings += [one for one in result.violations if one.check in checks]
-        promise.unproven += [one for one in result.unproven if one.check in checks]
+        promise.findings += result.violations
+        promise.unproven += result.unproven
         promise.claims += result.claims
         promise.left_out += result.left_out
         promise.notes.append(result.note())
+    promise.findings = [one for one in promise.findings if one.check in checks]
+    promise.unproven = [one for one in promise.unproven if one.check in checks]
     return promise
+
+
+def add_rows(
+    promise: Promise,
+    folder: Path,
+    manifest: Mapping[str, Any],
+    sources: Sequence[Path],
+    never: Sequence[str],
+    memory: int,
+    workers: int,
+) -> None:
+    """Adds the result of a folder of `filter`."""
+    check = check_rows(folder, manifest, sources, never=never, memory=memory, threads=workers)
+    unproven = 0
+    for finding in check.run():
+        (promise.findings if finding.proven else promise.unproven).append(finding)
+        unproven += not finding.proven
+    promise.claims += check.claims
+    promise.left_out += check.left_out
+    promise.notes.append(check.note(unproven))
