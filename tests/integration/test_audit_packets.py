@@ -55,7 +55,7 @@ def seen(manifest: dict[str, object], capture: Path) -> Exposures:
 
 
 def checked(path: Path, manifest: dict[str, object], seen: Exposures) -> list[Finding]:
-    return check_packets(path, manifest, seen)[0].violations
+    return check_packets(path, manifest, seen, [])[0].violations
 
 
 def changed(path: Path, source: Path, change: dict[int, bytes]) -> Path:
@@ -73,10 +73,10 @@ def frames_of(path: Path) -> list[bytes]:
 
 
 def test_packets_keep_the_promise(
-    output: Path, manifest: dict[str, object], seen: Exposures
+    capture: Path, output: Path, manifest: dict[str, object], seen: Exposures
 ) -> None:
     """What counts as a claim are the names and servers that are shown, not all packets."""
-    result, count = check_packets(output, manifest, seen)
+    result, count = check_packets(output, manifest, seen, [capture])
     assert (result.violations, result.unproven) == ([], [])
     assert 0 < result.claims < count == len(frames_of(output))
 

@@ -68,14 +68,14 @@ def audit_packets(paths: Sequence[Path], chosen: Mapping[str, Any]) -> Report:
                 memory=chosen["memory"],
                 threads=chosen["workers"],
             )
-            result, shown = check_packets(path, manifest, seen)
+            result, shown = check_packets(path, manifest, seen, raw)
         except DAMAGED as error:
             raise damaged(path, error) from None
         promise.findings += result.violations
         promise.unproven += result.unproven
         promise.claims += result.claims
         packets += shown
-        promise.notes.append(result.note())
+        promise.notes += [result.note(), *result.notes]
     if chosen["details"] is not None:
         write_details(Path(chosen["details"]), promise)
     return Report(

@@ -8,7 +8,7 @@ names that no packet may have.
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from zanon_net.audit.raw.findings import Finding
 from zanon_net.audit.raw.flows import DNS, RESOLVER, SERVER
 from zanon_net.audit.raw.names import IDLE_NS, Settings
 from zanon_net.audit.raw.networks import is_special
+from zanon_net.audit.raw.packet_payload import Choice, payload_of
 from zanon_net.audit.raw.reader import ENHANCED, INTERFACE, RESOLUTION, SECTION
 from zanon_net.audit.raw.shown_packets import (
     ADDRESSES,
@@ -30,6 +31,7 @@ from zanon_net.audit.raw.shown_packets import (
     labels_in,
     names_in,
     read_shown,
+    secrets_in,
 )
 from zanon_net.audit.raw.traces import RARE, Secrets, unlikely
 
@@ -39,6 +41,7 @@ DOTTED = re.compile(rb"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+")
 BLOCK, OVERLAP = 1 << 26, 512
 SECTION_BYTES, APPLICATION = b"\n\r\r\n", 4  # first bytes of pcapng, and option of a section
 RARE_OWN = 1e-4  # a client that is its own pseudonym
+ONLY_BARE = "Payload was checked in TCP packets without headers around them only."
 UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6}
 MAC_FORMS = {
     "role": re.compile("02:00:00:00:00:0[12]"),
@@ -48,9 +51,11 @@ MAC_FORMS = {
 
 
 def check_packets(
-    path: Path, manifest: Mapping[str, Any], seen: Exposures
+    path: Path, manifest: Mapping[str, Any], seen: Exposures, raw: Sequence[Path]
 ) -> tuple[RawResult, int]:
     """Checks a capture with the manifest of its run against what was read of the raw captures.
+
+    raw: the captures, for bytes of payload.
 
     Returns the result, whose claims are the names and servers that packets show, and the number of
     packets.
@@ -60,7 +65,7 @@ def check_packets(
     settings = settings_of(manifest)
     result = RawResult.of(seen)
     packet_settings = manifest["configuration"]["packets"]
-    unit_ns = UNITS_NS[packet_settings["timestamps"]]
+    choice = choice_of(packet_settings)
     ends = {end for flow in seen.flows for end, _port in flow.ends if not is_special(end)}
     real = {end for end in ends if seen.rules.networks.hold(end)}
     inside: set[bytes] = set()  # internal addresses of the output
@@ -71,7 +76,7 @@ def check_packets(
         for column, address in addresses_of(packet):
             if seen.rules.networks.hold(address):
                 inside.add(address)
-                if address in real and had(address, packet.t_ns, unit_ns, seen):
+                if address in real and had(address, packet.t_ns, choice.unit_ns, seen):
                     own.add(address)
             elif address in ends:
                 outside.append((column, address))
@@ -82,6 +87,7 @@ def check_packets(
             *servers_of(packet, path.name, seen, settings.z, outside),
             *checksums_of(packet, path.name),
             *macs_of(packet, path.name, packet_settings["mac"]),
+            *secrets_of(packet, path.name),
         ]
         packets += 1
         result.claims += len(names) + len(outside)
@@ -93,7 +99,10 @@ def check_packets(
         *clients_of(path.name, networks, real, inside, own),
         *hidden_in(path, Secrets(real - inside, hidden, set())),
         *blocks_of(path),
+        *payload_of(path, raw, choice),
     ]
+    if choice.wrapped:
+        result.notes.append(ONLY_BARE)
     return result, packets
 
 
@@ -112,6 +121,21 @@ def macs_of(packet: Shown, file: str, kind: str) -> Iterator[Finding]:
             is_tail = kind != "pseudonym" or text[6:] in tails
             if not (MAC_FORMS[kind].fullmatch(text) and is_tail):
                 yield Finding("addresses", file, packet.number, column, 1, 0, text)
+
+
+def choice_of(settings: Mapping[str, Any]) -> Choice:
+    """Returns what the settings of packets say about payload."""
+    return Choice(
+        unit_ns=UNITS_NS[settings["timestamps"]],
+        kept=settings["payload"] == "keep-encrypted",
+        wrapped=settings["encapsulation"] == "keep",
+    )
+
+
+def secrets_of(packet: Shown, file: str) -> Iterator[Finding]:
+    """Yields the values of hellos that each packet of a run has as zeros."""
+    for column, digits in secrets_in(packet):
+        yield Finding("hidden", file, packet.number, column, 1, 0, digits)
 
 
 def checksums_of(packet: Shown, file: str) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ The reader reports fragments, tunnels and other links as dark frames. Flows of Q
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from zanon_net.audit.raw.messages import Stream, dns_message
 from zanon_net.audit.raw.packets import RST, SYN, TCP, UDP, Frame, Packet, Query, Read, Said
@@ -77,17 +77,18 @@ def pcap_frames(file: BinaryIO, order: str, unit: int, link: int) -> Iterator[Ra
         yield AT_CUT
 
 
-def pcapng_frames(file: BinaryIO) -> Iterator[Raw]:
+def pcapng_frames(file: IO[bytes]) -> Iterator[Raw]:
     """Yields the frames of a pcapng file."""
     order, interfaces = "<", list[tuple[int, int, int]]()
     while len(head := file.read(8)) == 8:
+        mark = b""
         if head[:4] == b"\n\r\r\n":
             mark = file.read(4)
             order = "<" if mark == b"\x4d\x3c\x2b\x1a" else ">"
-            file.seek(-4, 1)
             interfaces = []
         kind, size = struct.unpack(f"{order}II", head)
-        body = file.read(size - 12) if 12 <= size <= BLOCK_MAX else b""
+        left = size - 12 - len(mark)
+        body = mark + file.read(left) if 0 <= left <= BLOCK_MAX else b""
         if len(body) + 12 != size or len(file.read(4)) < 4:
             yield AT_CUT
             return

@@ -11,6 +11,7 @@ from zanon_net.audit.raw import tshark
 from zanon_net.audit.raw.exposures import Name
 from zanon_net.audit.raw.hosts import NAME, normal
 from zanon_net.audit.raw.lists import is_label
+from zanon_net.audit.raw.payload_streams import RETRY
 from zanon_net.errors import FormatError
 
 ADDRESSES = (
@@ -25,10 +26,23 @@ NAMES = (
     *OF_DNS,
 )
 CHECKSUMS = ("ip.checksum.status", "tcp.checksum.status", "udp.checksum.status")
+SECRETS = tuple(
+    f"{protocol}.handshake.{name}"
+    for protocol in ("tls", "dtls")
+    for name in (
+        *("random", "session_id", "extensions_key_share_key_exchange", "extensions.cookie"),
+        "extensions.psk.identity.identity",
+    )
+)
+"""Values of hellos that are zeros in each packet of a run."""
 STREAMS = ("tcp.stream", "udp.stream")
-FIELDS = ("frame.number", "frame.time_epoch", *ADDRESSES, *MACS, *NAMES, *CHECKSUMS, *STREAMS)
+FIELDS = (
+    *("frame.number", "frame.time_epoch", *ADDRESSES, *MACS, *NAMES, *CHECKSUMS, *SECRETS),
+    *STREAMS,
+)
 BAD = "0"  # of a checksum
 OPTIONS = ("ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "udp.check_checksum:TRUE")
+HEX = re.compile("(?:[0-9a-f]{2}){8,}")
 PLACEHOLDER = re.compile(r"(?:x+\.)+invalid")
 """The form of names that take the place of names which are withheld."""
 
@@ -78,6 +92,15 @@ def labels_in(packet: Shown) -> Iterator[tuple[str, str]]:
                 yield column, text
 
 
+def secrets_in(packet: Shown) -> Iterator[tuple[str, str]]:
+    """Yields the values of hellos that are not zeros, with their columns."""
+    for column in SECRETS:
+        for text in packet.values.get(column, ()):
+            digits = text.replace(":", "")
+            if HEX.fullmatch(digits) and digits.strip("0") and digits != RETRY.hex():
+                yield column, digits
+
+
 def first_names(path: Path, dns: str) -> Iterator[tuple[Name, int]]:
     """Yields each name that the packets of a connection show, with the time of the first packet
     that shows the name. dns: namespace of the names in DNS."""
@@ -94,5 +117,5 @@ def first_names(path: Path, dns: str) -> Iterator[tuple[Name, int]]:
 
 __all__ = [
     *("ADDRESSES", "BAD", "CHECKSUMS", "MACS", "OF_DNS", "Shown"),
-    *("first_names", "labels_in", "names_in", "read_shown"),
+    *("first_names", "labels_in", "names_in", "read_shown", "secrets_in"),
 ]
