@@ -232,6 +232,22 @@ def _blank(released: Released) -> None:
     write(released, rows)
 
 
+def _blank_line(released: Released) -> None:
+    released.file.write_text(released.file.read_text().replace("\n", "\n\n", 2))
+
+
+def _rows_left_out(released: Released) -> None:
+    rows = rows_of(released)
+    write(released, rows[:20] + rows[90:])
+
+
+def _edge_of_the_window(released: Released) -> None:
+    """A row leaves a nanosecond after the last time at which it could."""
+    rows = rows_of(released)
+    rows[8][0] = rows[8][0].replace("Z", ".000000001Z")
+    write(released, rows)
+
+
 def _other_order(released: Released) -> None:
     write(released, [[row[1], row[0], row[2]] for row in rows_of(released)])
 
@@ -264,6 +280,9 @@ SEEDED: dict[Callable[[Released], None], set[str]] = {
     _extra_column_of_users: {"format", "addresses"},
     _extra_cell_with_a_hidden_site: {"format", "hidden"},
     _blank: {"format", "sums"},
+    _blank_line: {"format", "sums"},
+    _rows_left_out: {"sums"},
+    _edge_of_the_window: {"names"},
     _other_order: {"format"},
     _file_with_a_user: {"addresses"},
     _file_with_a_packed_site: {"hidden"},

@@ -118,6 +118,29 @@ def test_rows_of_json_raise_no_alarm(
     assert released.findings(never=options["never"]) == []
 
 
+TIMES = {
+    "iso": st.from_regex(
+        r"(196|197|202|226)[0-9]-[0-3][0-9]-[0-3][0-9]([Tt ][0-2][0-9]:[0-6][0-9](:[0-6][0-9]"
+        r"([.,][0-9]{0,12})?)?( ?(Z|z|UTC|[+-][0-2][0-9](:?[0-6][0-9]?)?))?)?",
+        fullmatch=True,
+    ),
+    "s": st.from_regex(r"[0-9]{1,12}(\.[0-9]{0,12})?([eE][+-]?[0-9]{1,3})?", fullmatch=True),
+    "ns": st.from_regex(r"[0-9]{1,25}(\.[0-9])?(e-?[0-9])?", fullmatch=True),
+}
+
+
+@pytest.mark.parametrize("unit", TIMES)
+@EXAMPLES
+@given(data=st.data())
+def test_times_of_any_form_raise_no_alarm(tmp_path: Path, unit: str, data: st.DataObject) -> None:
+    times = data.draw(st.lists(TIMES[unit], max_size=8))
+    first = {"iso": "2024-05-14", "s": "1715677200.5", "ns": "17"}[unit]
+    rows = "".join(f'"{time}",u{at % 2},a,\n' for at, time in enumerate([first, *times]))
+    columns = {"time": "t", "user": "u", "attribute": "x", "time_unit": unit, "z": 2}
+    released = sifted(tmp_path, [b"t,u,x,p\n" + rows.encode()], **columns)
+    assert released.findings() == []
+
+
 @pytest.mark.parametrize("z", [2, 5, 20])
 def test_each_row_below_z_is_found(tmp_path: Path, z: int) -> None:
     """A release with z = 1 is checked as a release with a larger z."""

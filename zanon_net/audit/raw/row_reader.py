@@ -156,11 +156,11 @@ class Form:
                 inside = False
 
     def rows(
-        self, stream: BinaryIO, columns: int = 0
+        self, stream: BinaryIO, columns: int = 0, *, has_blank: bool = False
     ) -> Iterator[tuple[int, bytes, list[bytes] | None]]:
         """Yields each row that is not blank: its line, its bytes and its fields.
 
-        columns: number of columns; 0: the first row tells it.
+        columns: number of columns; 0: the first row has it. has_blank: yields blank rows, too.
         If a row of several lines cannot be read, only its first line is dropped. Each line between
         the first and the last line is then a row.
         """
@@ -183,7 +183,7 @@ class Form:
                 size += len(line[1]) + 1
                 inside = self.is_open(line[1], inside=True)
             row = b"\n".join(line for _number, line in lines)
-            if row in (b"", b"\r"):
+            if row in (b"", b"\r") and not has_blank:
                 continue
             fields = None if size > ROW_MAX else self.fields(row)
             if columns and len(lines) > 1 and (fields is None or len(fields) != columns):

@@ -82,7 +82,7 @@ class ShownRows:
 
 def read_release(path: Path, rules: RowRules, raw: RawRows, memory: int) -> ShownRows:
     """Reads the rows of a release, with the findings about their form."""
-    shown = ShownRows(Words(memory // 4))
+    shown = ShownRows(Words(memory))
     findings, file = shown.findings, path.name
     look_up = numbers_of(rules, raw)
     rows, times, names, users = array("q"), array("q"), array("I"), array("I")
@@ -203,7 +203,7 @@ def release_rows(path: Path, rules: RowRules, report: Report) -> Iterator[Shown]
 def csv_rows(stream: Any, rules: RowRules, report: Report) -> Iterator[Shown]:
     """Yields the rows of CSV."""
     names = rules.written if rules.header else None
-    for number, row, fields in rules.form.rows(stream, len(names or ())):
+    for number, row, fields in rules.form.rows(stream, len(names or ()), has_blank=True):
         if names is None:
             names = texts_of(row, fields, len(fields or ())) or []
             if names != rules.written:

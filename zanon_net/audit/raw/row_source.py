@@ -148,7 +148,7 @@ class Words:
             found = self.numbers[text] = len(self.numbers)
             self._room -= TEXT_BYTES + 2 * len(text)
             if self._room < 0:
-                raise CapacityError("the texts of the raw rows do not fit into --memory; raise it")
+                raise CapacityError("the texts of the rows do not fit into --memory; raise it")
         return found
 
     @cached_property
