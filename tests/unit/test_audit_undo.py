@@ -110,7 +110,8 @@ def test_several_epochs_are_joined_with_the_next(logs: Path) -> None:
     chosen = {"key_file": logs / "own.key", "check": ["link"]}
     (link,) = audit(logs / "short", purpose="public", **chosen).metrics
     lengths = link.parts[BY_LENGTH]
-    assert list(lengths) == ["5m", "10m", "20m", "40m", "80m"]
+    few = {"5m"}  # about as many targets as a length needs; which, depends on the pseudonyms
+    assert [length for length in lengths if length not in few] == ["10m", "20m", "40m", "80m"]
     assert lengths["20m"]["share"] == pytest.approx(link.figure, abs=1e-6)
     users = users_of(logs / "short", logs / "own.key")
     first = min(users)
