@@ -20,6 +20,7 @@ from zanon_net.audit.raw.packets import SYN, TCP, UDP
 from zanon_net.audit.raw.payload_forms import OF_HEADS, of_datagram, of_icmp, runs
 from zanon_net.audit.raw.payload_streams import DNS_PORT, Stream
 from zanon_net.audit.raw.reader import CUT, ETHERNET, IPV4, IPV6, frames, pcapng_frames
+from zanon_net.errors import FormatError
 
 LEAST = 8  # bytes in a row that chance does not explain
 DISTINCT = 3  # values of these bytes at least, as padding repeats few values
@@ -105,9 +106,13 @@ def raw_frames(source: Path) -> Iterator[tuple[int, bytes]]:
             stderr=subprocess.DEVNULL,
         ) as child:
             assert child.stdout is not None
+            some = False
             for t_ns, link, data, _whole in pcapng_frames(child.stdout):
                 if link != CUT:
+                    some = True
                     yield t_ns, data
+        if child.returncode != 0 and not some:
+            raise FormatError(f"{source}: tshark cannot read it as a capture")
 
 
 def left_in(path: Path, choice: Choice) -> Iterator[Left]:
