@@ -136,6 +136,7 @@ def told_keys(page: str, heading: str) -> set[str]:
     return {key for row in rows(page, heading) for key in re.findall(r"`(\w+)`", row[0])}
 
 
+@pytest.mark.usefixtures("hangups_end")
 def test_keys_of_a_manifest(page: str, demo_pcap: Path, tmp_path: Path) -> None:
     never = tmp_path / "never.txt"
     never.write_text("example.edu\n")
@@ -146,7 +147,6 @@ def test_keys_of_a_manifest(page: str, demo_pcap: Path, tmp_path: Path) -> None:
         for number in hangup:
             signal.raise_signal(number)
 
-    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
     with Interruption(rotates=True) as interruption:
         report = run(
             demo_pcap,
@@ -155,7 +155,6 @@ def test_keys_of_a_manifest(page: str, demo_pcap: Path, tmp_path: Path) -> None:
             progress=hang_up,
             interruption=interruption,
         )
-    signal.signal(signal.SIGHUP, former)
     link = InterfaceFacts("eth0", {1: 0}, 0, 0, 0, Drops(), None).to_dict()
     manifest: dict[str, Any] = {**report.manifest, "performance": report.speed()}
     manifest["sources"] = [*manifest["sources"], link]

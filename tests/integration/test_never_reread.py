@@ -6,7 +6,6 @@ import json
 import logging
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,8 @@ import zanon_net
 from zanon_net import _core
 from zanon_net.system.signals import Interruption
 
+pytestmark = pytest.mark.usefixtures("hangups_end")
 SHARED, LISTED = b"www.shared.example", b"shop.listed.example"
-
-
-@pytest.fixture(autouse=True)
-def hangups_are_heard() -> Iterator[None]:
-    """Also by what is started from here, where nohup started the tests."""
-    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, former)
 
 
 def visits(t_ns: int, first: int) -> list[Frame]:

@@ -40,6 +40,8 @@ from zanon_net.output import folder
 from zanon_net.system import signals
 from zanon_net.system.signals import Interruption, StopReading
 
+pytestmark = pytest.mark.usefixtures("hangups_end")
+
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
@@ -147,14 +149,6 @@ def test_the_clock_set_back_begins_a_part_of_the_same_hour_anew(out: Path, tmp_p
 
 
 # ---- by size, and on a signal -------------------------------------------------------------------
-
-
-@pytest.fixture(autouse=True)
-def hangups_are_heard() -> Iterator[None]:
-    """Also by what is started from here, where nohup started the tests."""
-    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, former)
 
 
 def test_parts_by_size(many: Path, out: Path) -> None:

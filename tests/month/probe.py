@@ -46,6 +46,7 @@ class Probe:
         package = str(Path(zanon_net.__file__).parents[1])
         environment = {**os.environ, "PYTHONPATH": package, "LD_PRELOAD": str(library)}
         before = set(home.iterdir())
+        former = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored
         with net.inside(), said.open("wb") as stderr:
             self.process = subprocess.Popen(
                 [*command, *map(str, options)],
@@ -55,6 +56,7 @@ class Probe:
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
             )
+        signal.signal(signal.SIGHUP, former)
         self.until("it listens", lambda: b"listening on a" in self.text())
         (self.out,) = (path for path in home.iterdir() if path not in before)
 
