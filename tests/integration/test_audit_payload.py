@@ -136,6 +136,7 @@ LEAKS: list[tuple[str, int, Callable[[bytes, bytes], bytes], set[str]]] = [
 ]
 
 
+@pytest.mark.family(6)
 @pytest.mark.parametrize(("kind", "number", "leak", "columns"), LEAKS)
 def test_bytes_of_the_raw_packet_are_found(
     tmp_path: Path,
@@ -181,6 +182,7 @@ def alarms(capture: Path, out: Path, settings: Sequence[object]) -> list[object]
     return [*found, *secrets]
 
 
+@pytest.mark.family(4)
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_no_false_alarm_in_the_demo(tmp_path: Path, settings: tuple[object, ...]) -> None:
     capture, out = first_frames(tmp_path / "capture.pcap", 3000), tmp_path / "out.pcap"
@@ -201,12 +203,12 @@ def test_no_false_alarm_in_real_captures(corpus: Path, tmp_path: Path) -> None:
     lines = (corpus / "truth.jsonl").read_text("utf-8").splitlines()
     captures = [corpus / name for name in sorted(json.loads(line)["path"] for line in lines)]
     found = []
-    for number, capture in enumerate(captures[:: 1 if EVERY_CASE else 40]):
+    for number, capture in enumerate(captures[:: 1 if EVERY_CASE else 80]):
         out = tmp_path / f"{number}.pcap"
         alarm = alarms(capture, out, SETTINGS[number % len(SETTINGS)])
         found += [] if alarm is None else [(capture.name, alarm)]
     assert [one for one in found if one[1]] == []
-    assert len(found) > 10
+    assert len(found) > 5
 
 
 def test_a_hole_in_a_stream_is_no_leak() -> None:

@@ -5,6 +5,7 @@
 import gzip
 import json
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -60,6 +61,7 @@ def checks(released: Released, **options: Any) -> set[str]:
 # ---- no false alarm -----------------------------------------------------------------------------
 
 
+@pytest.mark.family(7)
 @pytest.mark.parametrize("to", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("z", [1, 2, 5, 20])
@@ -106,12 +108,23 @@ def test_a_key_file_makes_late_rows_comparable(tmp_path: Path, key_file: str) ->
 # ---- seeded violations --------------------------------------------------------------------------
 
 
-@pytest.fixture
-def released(tmp_path: Path) -> Released:
-    raw = tmp_path / "raw.csv"
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Released:
+    folder = tmp_path_factory.mktemp("untouched")
+    raw = folder / "raw.csv"
     rows = sorted(lines(), key=lambda row: row[0])
     raw.write_text(as_csv(rows))
-    return filtered(tmp_path, [raw], *NAMES, "--z", Z, to="csv")
+    made = filtered(folder, [raw], *NAMES, "--z", Z, to="csv")
+    assert made.findings() == []
+    return made
+
+
+@pytest.fixture
+def released(untouched: Released, tmp_path: Path) -> Released:
+    """A copy, which the test changes."""
+    [raw] = untouched.raw
+    shutil.copytree(untouched.folder, tmp_path / "release")
+    return Released(tmp_path / "release", [Path(shutil.copy(raw, tmp_path))])
 
 
 def rows_of(released: Released) -> list[list[str]]:
@@ -301,12 +314,17 @@ SEEDED: dict[Callable[[Released], None], set[str]] = {
 
 
 @pytest.mark.parametrize("edit", SEEDED)
-def test_a_seeded_violation_is_found(
-    released: Released, capfd: Captured, edit: Callable[[Released], None]
-) -> None:
-    assert released.findings() == []
+def test_a_seeded_violation_is_found(edit: Callable[[Released], None], released: Released) -> None:
     edit(released)
     assert checks(released) >= SEEDED[edit]
+
+
+@pytest.mark.family(6)
+@pytest.mark.parametrize("edit", SEEDED)
+def test_the_command_names_the_check_and_no_data(
+    edit: Callable[[Released], None], released: Released, capfd: Captured
+) -> None:
+    edit(released)
     own = [arg for name in SEEDED[edit] for arg in ("--check", name)]
     assert run_main("audit", released.folder, "--raw", released.raw[0], *own) == 3
     shown = capfd.readouterr().out
@@ -420,6 +438,19 @@ def test_raw_rows_in_the_folder_of_the_release_are_refused(
     inside = released.raw[0].rename(released.folder / "raw.csv")
     assert run_main("audit", released.folder, "--raw", inside, "--check", "names") == 2
     assert "move them out of it" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["list", "internal"])
+def test_options_of_captures_are_refused(
+    option: str, released: Released, tmp_path: Path, capfd: Captured
+) -> None:
+    (tmp_path / "list").write_text("site1.example\n")
+    value = tmp_path / "list" if option == "list" else "10.0.0.0/8"
+    raw = ("--raw", released.raw[0], "--check", "names")
+    assert run_main("audit", released.folder, *raw, f"--{option}", value) == 2
+    error = capfd.readouterr().err
+    assert error.count("\n") == 1
+    assert f"{option}: it is for captures, and " in error
 
 
 def test_a_row_without_a_user_has_no_pseudonym(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def violations(scenario: Scenario, key_file: str) -> list[Finding]:
         return check_files(out, manifest, seen, key_file=Path(key_file)).violations
 
 
-@settings(max_examples=examples(18))
+@settings(max_examples=examples(24, 8))
 @given(scenario=scenarios, z=st.sampled_from(ZS), established=st.booleans())
 def test_no_false_alarm(scenario: Scenario, z: int, established: bool, key_file: str) -> None:
     if tshark.find() is None:

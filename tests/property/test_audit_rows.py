@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.audit_rows import sifted
+from support.examples import examples
 from support.filter import S
 
 TEXT = st.text(
@@ -54,7 +55,9 @@ OPTIONS = st.fixed_dictionaries(
         "passed": st.sampled_from([(), ("p",)]),
     }
 )
-EXAMPLES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(
+    max_examples=examples(100, 8), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def as_csv(rows: list[Row], options: dict[str, Any]) -> bytes:

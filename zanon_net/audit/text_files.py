@@ -2,17 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """First lines and ends of text files, compressed or not."""
 
-import gzip
-import io
 import os
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-import zstandard
-
+from zanon_net.audit.raw.packed_files import GZIP, ZSTD, unpacked
 from zanon_net.errors import FormatError
 
 LINE_MAX = 1 << 20
@@ -33,7 +28,7 @@ def refuse_cut(path: Path) -> None:
     """Raises FormatError if a file does not end with a newline, or if its compressed data is
     cut."""
     with opened(path) as stream:
-        if path.suffix not in (".gz", ".zst"):
+        if path.suffix not in (GZIP, ZSTD):
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - 1))
         last = b"\n"
@@ -43,20 +38,7 @@ def refuse_cut(path: Path) -> None:
         raise FormatError(f"{path}: it ends in the middle of a line; is it whole?")
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file to read its unpacked bytes. Raises FormatError if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            if path.suffix == ".gz":
-                yield cast(BinaryIO, gzip.GzipFile(fileobj=file))
-            elif path.suffix == ".zst":
-                reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-                yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, reader)))
-            else:
-                yield file
-    except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError):
-        raise FormatError(f"{path}: its compressed data is cut or damaged") from None
-    except OSError as error:
-        problem = error.strerror or "input or output error"
-        raise FormatError(f"{path}: cannot be read: {problem}") from None
+def opened(path: Path) -> AbstractContextManager[BinaryIO]:
+    """Opens a file to read its unpacked bytes; its suffix gives the packing. Raises FormatError if
+    it cannot be read."""
+    return unpacked(path, lambda _file: path.suffix)

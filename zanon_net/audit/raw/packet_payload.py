@@ -5,9 +5,6 @@
 Bytes that no form explains break the promise if the raw packet of the same time has them.
 """
 
-import os
-import subprocess
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -95,24 +92,15 @@ def raw_frames(source: Path) -> Iterator[tuple[int, bytes]]:
     program = tshark.find()
     assert program is not None  # the packets of the output were read with it
     command = [program, "-n", "-r", str(source), "-F", "pcapng", "-w", "-"]
-    with tempfile.TemporaryDirectory() as home:
-        environment = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"}
-        environment |= {"HOME": home, "XDG_CONFIG_HOME": home}
-        with subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        ) as child:
-            assert child.stdout is not None
-            some = False
-            for t_ns, link, data, _whole in pcapng_frames(child.stdout):
-                if link != CUT:
-                    some = True
-                    yield t_ns, data
-        if child.returncode != 0 and not some:
-            raise FormatError(f"{source}: tshark cannot read it as a capture")
+    some = False
+    with tshark.started(command) as child:
+        assert child.stdout is not None
+        for t_ns, link, data, _whole in pcapng_frames(child.stdout):
+            if link != CUT:
+                some = True
+                yield t_ns, data
+    if child.returncode != 0 and not some:
+        raise FormatError(f"{source}: tshark cannot read it as a capture")
 
 
 def left_in(path: Path, choice: Choice) -> Iterator[Left]:

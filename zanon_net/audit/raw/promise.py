@@ -55,12 +55,18 @@ def check_promise(
 ) -> Promise:
     """Checks each folder, with its manifest, against the captures of its run.
 
-    Raises ConfigError for captures of another run, FormatError for a folder that cannot be checked.
+    internal, lists, key_file: for folders of `run` only.
+
+    Raises ConfigError for captures of another run and for settings that a folder does not use,
+    FormatError for a folder that cannot be checked.
     """
     promise = Promise()
     for folder, manifest in folders:
         try:
             if manifest.get("name") == FILTER:
+                if internal is not None or lists:
+                    label = "list" if lists else "internal"
+                    raise ConfigError(f"{label}: it is for captures, and {folder} has rows of filter")
                 add_rows(promise, folder, manifest, sources, never, memory, workers)
                 continue
             if manifest.get("name") != RUN:

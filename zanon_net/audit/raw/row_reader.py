@@ -6,25 +6,22 @@ A row that cannot be read costs its line only. The rows of the input and of the 
 the same functions.
 """
 
-import gzip
-import io
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
-import zstandard
-
+from zanon_net.audit.raw.packed_files import GZIP, ZSTD, unpacked
 from zanon_net.errors import FormatError
 
 ROW_MAX = 1 << 20  # bytes
 TIME_MAX = (1 << 63) - 1
-GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+PACKINGS = {b"\x1f\x8b": GZIP, b"\x28\xb5\x2f\xfd": ZSTD}
 OTHERS = {b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"\x04\x22\x4d\x18": "lz4", b"PAR1": "Parquet"}
 MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -58,29 +55,23 @@ class Line:
     text: bytes = b""
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file for its unpacked bytes. Raises FormatError if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            first = file.read(8)
-            file.seek(0)
-            for magic, name in OTHERS.items():
-                if first.startswith(magic):
-                    raise FormatError(
-                        f"{path}: raw rows of {name} cannot be checked; give CSV or JSON Lines"
-                    )
-            if first.startswith(GZIP):
-                yield cast(BinaryIO, gzip.GzipFile(fileobj=file))
-            elif first.startswith(ZSTD):
-                reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-                yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, reader)))
-            else:
-                yield file
-    except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError):
-        raise FormatError(f"{path}: its compressed data is cut or damaged") from None
-    except OSError as error:
-        raise FormatError(f"{path}: it cannot be read: {error.strerror}") from None
+def opened(path: Path) -> AbstractContextManager[BinaryIO]:
+    """Opens a file for its unpacked bytes; its first bytes give the packing. Raises FormatError if
+    it cannot be read."""
+    return unpacked(path, partial(packing_of, path))
+
+
+def packing_of(path: Path, file: BinaryIO) -> str:
+    """Returns GZIP, ZSTD or an empty text for an open file. Raises FormatError if it has other
+    rows than of text."""
+    first = file.read(8)
+    file.seek(0)
+    for magic, name in OTHERS.items():
+        if first.startswith(magic):
+            raise FormatError(
+                f"{path}: raw rows of {name} cannot be checked; give CSV or JSON Lines"
+            )
+    return next((kind for magic, kind in PACKINGS.items() if first.startswith(magic)), "")
 
 
 def lines_of(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:

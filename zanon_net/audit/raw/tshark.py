@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from ipaddress import ip_address
 from pathlib import Path
@@ -194,9 +195,28 @@ def lines_of(
     command += ["-E", f"aggregator={SPLIT}"]
     command += [word for option in options for word in ("-o", option)]
     command += [word for field in fields for word in ("-e", field)]
-    time = fields.index("frame.time_epoch")
+    time, some = fields.index("frame.time_epoch"), False
+    with started(command) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            some = True
+            cells = line[:-1].decode("utf-8", "replace").split("\t")
+            if not cells[time]:  # tshark takes some texts for captures
+                raise FormatError(f"{path}: a frame has no time, so it is no capture")
+            yield cells
+    if child.returncode != 0:
+        if whole or not some:
+            raise FormatError(f"{path}: tshark cannot read it as a capture")
+        yield []
+
+
+@contextmanager
+def started(command: Sequence[str]) -> Iterator["subprocess.Popen[bytes]"]:
+    """Starts tshark and waits for its end; an exception in the block kills it.
+
+    The preferences of a user have no effect, nor does a library that is loaded before others.
+    """
     with tempfile.TemporaryDirectory() as home:
-        # A person's preferences do not count, nor does a library that is loaded before others.
         environment = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"}
         environment |= {"HOME": home, "XDG_CONFIG_HOME": home, "LC_ALL": "C.UTF-8"}
         with subprocess.Popen(
@@ -206,22 +226,11 @@ def lines_of(
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         ) as child:
-            assert child.stdout is not None
-            some = False
             try:
-                for line in child.stdout:
-                    some = True
-                    cells = line[:-1].decode("utf-8", "replace").split("\t")
-                    if not cells[time]:  # tshark takes some texts for captures
-                        raise FormatError(f"{path}: a frame has no time, so it is no capture")
-                    yield cells
+                yield child
             except BaseException:
                 child.kill()
                 raise
-        if child.returncode != 0:
-            if whole or not some:
-                raise FormatError(f"{path}: tshark cannot read it as a capture")
-            yield []
 
 
 def packet_of(line: Line) -> Read:
