@@ -15,11 +15,11 @@ SEED := $(or $(SEED),$(shell date +%s))
 # Tests start the command hundreds of times: its modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Tests run in one process for each processor and two more, because some tests wait. The tests of a
+# Tests run in one process for each processor and three more, because some tests wait. The tests of a
 # file stay together, slow files begin. A process that a test ends is replaced. The plugin that bench/
 # uses would start git and hg in each process.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-PYTEST := -m pytest -p no:benchmark -n $(shell echo $$(($(CORES) < 8 ? $(CORES) + 2 : 8))) --dist loadfile --no-loadscope-reorder
+PYTEST := -m pytest -p no:benchmark -n $(shell echo $$(($(CORES) < 8 ? $(CORES) + 3 : 8))) --dist loadfile --no-loadscope-reorder
 
 C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))

@@ -10,6 +10,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -63,7 +64,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Selects representatives of families. Several workers begin with the files that take long, so
-    that none is left at the end."""
+    that none is left at the end. The other files have an order that looks random: tests that wait
+    are in files with similar names, and the processors would be idle if these ran together."""
     if not EVERY_CASE:
         chosen = representatives(items)
         ids = {item.nodeid for item in chosen}
@@ -72,7 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "PYTEST_XDIST_WORKER" in os.environ:
         slow = {item.path for item in items if item.get_closest_marker("slow")}
         slow |= {item.path for item in items if "property" in item.path.parts}
-        items.sort(key=lambda item: (item.path not in slow, item.path))
+        items.sort(key=lambda one: (one.path not in slow, crc32(one.path.name.encode()), one.path))
 
 
 def found(path: Path) -> Path:

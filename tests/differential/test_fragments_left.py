@@ -36,6 +36,7 @@ def whole_of(packets: list[Packet], six: bool) -> Packet:
     return IPv6(raw(joined))
 
 
+@pytest.mark.family(6)
 @pytest.mark.parametrize("six", [False, True], ids=["IPv4", "IPv6"])
 @pytest.mark.parametrize("name", DATAGRAMS)
 @pytest.mark.parametrize("shuffled", [False, True])

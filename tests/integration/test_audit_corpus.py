@@ -55,11 +55,11 @@ def test_no_false_alarm(corpus: Path, tmp_path: Path) -> None:
     lines = (corpus / "truth.jsonl").read_text("utf-8").splitlines()
     captures = [corpus / name for name in sorted(json.loads(line)["path"] for line in lines)]
     found = []
-    for number, capture in enumerate(captures[:: 1 if EVERY_CASE else 80]):
+    for number, capture in enumerate(captures[:: 1 if EVERY_CASE else 150]):
         settings = [SETTINGS[(number + more) % len(SETTINGS)] for more in (0, 5)]
         found += violations(capture, settings, tmp_path / str(number))
     assert not any(found)
-    assert len(found) > 10
+    assert len(found) > 5
 
 
 @pytest.mark.family(4)

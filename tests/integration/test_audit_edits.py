@@ -260,7 +260,7 @@ def test_an_edit_is_found(edit: Callable[[Copy], None], checked: Checked, tmp_pa
 def test_without_edits_nothing_is_found(checked: Checked) -> None:
     result = checked.check(checked.folder)
     assert (result.violations, result.unproven) == ([], [])
-    assert result.claims > 500
+    assert result.claims > 200
 
 
 def test_the_name_of_a_capture_is_reported(checked: Checked, tmp_path: Path) -> None:
@@ -273,6 +273,7 @@ def test_the_name_of_a_capture_is_reported(checked: Checked, tmp_path: Path) -> 
     assert [one for one, reason in result.left_out if "names of captures" in reason]
 
 
+@pytest.mark.family(1)
 @pytest.mark.parametrize("edit", [an_address_as_the_name_of_a_file, a_name_in_another_file])
 def test_the_command_names_a_file_without_data(
     edit: Callable[[Copy], None],

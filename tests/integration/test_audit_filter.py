@@ -63,6 +63,7 @@ CASES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.family(5)
 @pytest.mark.parametrize("case", CASES)
 def test_what_filter_writes_is_read(tmp_path: Path, case: str) -> None:
     name, form, delimiter, options = CASES[case]

@@ -75,6 +75,7 @@ def checked(folder: Path, frames: Sequence[bytes], **settings: Any) -> RawResult
     return check_files(folder / "out", manifest, read_captures(manifest, [capture]))
 
 
+@pytest.mark.family(3)
 @needs_tshark
 @pytest.mark.parametrize("window", ["1h", "10m"])
 @pytest.mark.parametrize("delay", [some_packets, a_stretch, come_later])

@@ -136,7 +136,7 @@ LEAKS: list[tuple[str, int, Callable[[bytes, bytes], bytes], set[str]]] = [
 ]
 
 
-@pytest.mark.family(6)
+@pytest.mark.family(4)
 @pytest.mark.parametrize(("kind", "number", "leak", "columns"), LEAKS)
 def test_bytes_of_the_raw_packet_are_found(
     tmp_path: Path,

@@ -450,7 +450,7 @@ def test_options_of_captures_are_refused(
     assert run_main("audit", released.folder, *raw, f"--{option}", value) == 2
     error = capfd.readouterr().err
     assert error.count("\n") == 1
-    assert f"{option}: it is for captures, and " in error
+    assert f"{option}: it is for captures; " in error
 
 
 def test_a_row_without_a_user_has_no_pseudonym(tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ def test_refused(arguments: list[str], problem: str, capsys: Captured) -> None:
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.family(3)
 @pytest.mark.slow
 @pytest.mark.usefixtures("hangups_end")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -153,6 +153,7 @@ def test_without_a_counter_a_run_ends(captures: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "p0").exists()
 
 
+@pytest.mark.slow
 def test_a_counter_is_killed_and_comes_back(captures: Path, tmp_path: Path) -> None:
     """What is asked meanwhile is suppressed, and what comes later is not."""
     assert run_main(*command(captures, "p0.pcap", tmp_path / "one")) == 0

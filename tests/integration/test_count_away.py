@@ -360,6 +360,7 @@ def tls_options(tls: TlsFiles, prefix: str) -> list[str]:
     return [text for name, path in files for text in (prefix + name, str(path))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "keeps_state"), [("tls", True), ("file", False)], ids=["tls, state", "file, none"]
 )

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.cli import DEMO, ENVIRONMENT
 from support.every_command import use_every_command
 
 FUNCTION = 'zanon-net() { "$PYTHON" -m zanon_net "$@"; }\n'
 
 
+@pytest.mark.slow
 def test_every_command_works(tmp_path: Path) -> None:
     shutil.copy(DEMO, tmp_path / "demo.pcap")
     environ = {**ENVIRONMENT, "PYTHON": sys.executable}

@@ -374,6 +374,7 @@ def test_partitions_outlive_a_full_disk(
         subprocess.run(["umount", "-l", str(small)], check=True)
 
 
+@pytest.mark.family(2)
 @pytest.mark.parametrize("compress", ["none", "zstd"])
 @pytest.mark.parametrize("split", [None, "1d"])
 def test_whole_row_groups_of_the_open_part_outlive_a_full_disk(

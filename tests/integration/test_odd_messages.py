@@ -269,7 +269,7 @@ def test_the_certificate_behind_a_request_for_tls(case: str) -> None:
     assert line["s_TLSvers"] == "0303"
 
 
-@pytest.mark.parametrize("order", permutations(range(4)))
+@pytest.mark.parametrize("order", list(permutations(range(4))))
 def test_the_servers_segments_in_any_order(order: tuple[int, ...]) -> None:
     talk = talk_of(hello(NAME))
     start, step = talk.next[SERVER], len(CERTIFICATE) // 4 + 1

@@ -65,6 +65,7 @@ def rows_in(out: Path) -> Sizes:
     return sizes
 
 
+@pytest.mark.family(2)
 @pytest.mark.parametrize("keys", ["day", "day,hour"])
 @pytest.mark.parametrize("split", [None, "6h"])
 def test_a_record_lies_in_the_folder_of_its_time(

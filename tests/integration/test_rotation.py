@@ -354,6 +354,7 @@ def test_a_run_that_is_given_up_keeps_what_was_whole(
     assert not list(out.rglob("*.partial"))
 
 
+@pytest.mark.family(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_killed_run_leaves_whole_files_and_partial_ones(
     running: Callable[..., Running], many: Path, out: Path, seed: int

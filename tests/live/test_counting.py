@@ -77,6 +77,7 @@ def count_arguments(tls: TlsFiles) -> list[object]:
     return [f"tls://{COUNTER}:{PORT}", *("--z", "2", "--expect-probes", "2"), *files]
 
 
+@pytest.mark.slow
 def test_probes_release_together_and_go_on_behind_a_cut(
     net: Namespace, far: Namespace, live: Any, tmp_path: Path
 ) -> None:

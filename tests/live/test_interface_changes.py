@@ -158,6 +158,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("ZANON_SANITIZE" in os.environ, reason="a sanitizer must be loaded first")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_the_clock_is_set(
@@ -212,6 +213,7 @@ def load(net: Namespace) -> Iterator[threading.Thread]:
         thread.join()
 
 
+@pytest.mark.family(2)
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_under_load(net: Namespace, live: Any, number: int, workers: int) -> None:

@@ -75,6 +75,7 @@ def logs() -> list[Path]:
     return sorted(LOGS.iterdir()) if LOGS.is_dir() else []
 
 
+@pytest.mark.family(6)
 @pytest.mark.skipif(not logs(), reason="the logs of ../shared/corpus/zeek_logs are not here")
 @pytest.mark.parametrize("path", ["conn", *PATHS])
 @pytest.mark.parametrize("suppressed", ["drop", "blank"])

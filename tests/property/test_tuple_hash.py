@@ -114,7 +114,7 @@ ALIKE: dict[str, Callable[[int], tuple[End, End]]] = {
 }
 
 
-@pytest.mark.family(7)
+@pytest.mark.family(4)
 @pytest.mark.parametrize("kind", ALIKE)
 @pytest.mark.parametrize("shift", [0, 48], ids=["bucket", "tag"])
 def test_tuples_that_are_alike_spread_as_random_ones_do(kind: str, shift: int) -> None:

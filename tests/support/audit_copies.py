@@ -25,7 +25,7 @@ from zanon_net.keys import new_key
 
 Z = 3
 WINDOW_NS = 600 * 10**9
-FRAMES = 5000
+FRAMES = 2500
 Line = dict[str, Any]
 
 

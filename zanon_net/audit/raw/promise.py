@@ -66,7 +66,7 @@ def check_promise(
             if manifest.get("name") == FILTER:
                 if internal is not None or lists:
                     label = "list" if lists else "internal"
-                    raise ConfigError(f"{label}: it is for captures, and {folder} has rows of filter")
+                    raise ConfigError(f"{label}: it is for captures; {folder} has rows of filter")
                 add_rows(promise, folder, manifest, sources, never, memory, workers)
                 continue
             if manifest.get("name") != RUN:
