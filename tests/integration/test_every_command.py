@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every command, used once by a shell, as tests of packages use it."""
+"""Every command, used once by a shell, as tests of packages use it. `make test-all` runs it."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ from support.every_command import use_every_command
 FUNCTION = 'zanon-net() { "$PYTHON" -m zanon_net "$@"; }\n'
 
 
-@pytest.mark.slow
+@pytest.mark.family(0)
 def test_every_command_works(tmp_path: Path) -> None:
     shutil.copy(DEMO, tmp_path / "demo.pcap")
     environ = {**ENVIRONMENT, "PYTHON": sys.executable}
