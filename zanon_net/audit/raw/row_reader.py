@@ -62,8 +62,8 @@ def opened(path: Path) -> AbstractContextManager[BinaryIO]:
 
 
 def packing_of(path: Path, file: BinaryIO) -> str:
-    """Returns GZIP, ZSTD or an empty text for an open file. Raises FormatError if it has other
-    rows than of text."""
+    """Returns GZIP, ZSTD or an empty text for an open file. Raises FormatError for Parquet and
+    other compressions."""
     first = file.read(8)
     file.seek(0)
     for magic, name in OTHERS.items():
