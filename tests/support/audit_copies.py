@@ -14,6 +14,7 @@ import pytest
 
 import zanon_net
 from support.cli import DEMO
+from support.examples import EVERY_CASE
 from support.wire import ethernet, ipv4, tcp
 from zanon_net import Config
 from zanon_net.audit.raw import tshark
@@ -25,7 +26,7 @@ from zanon_net.keys import new_key
 
 Z = 3
 WINDOW_NS = 600 * 10**9
-FRAMES = 2500
+FRAMES = 5000 if EVERY_CASE else 2500
 Line = dict[str, Any]
 
 

@@ -37,4 +37,4 @@ def unpacked(path: Path, packing: Callable[[BinaryIO], str]) -> Iterator[BinaryI
         raise FormatError(f"{path}: its compressed data is cut or damaged") from None
     except OSError as error:
         problem = error.strerror or "input or output error"
-        raise FormatError(f"{path}: it cannot be read: {problem}") from None
+        raise FormatError(f"{path} cannot be read: {problem}") from None
